@@ -1,0 +1,75 @@
+# Compiler settings and the few functions every folder uses.
+include(GNUInstallDirs)
+include(GoogleTest)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_INSTALL_LIBDIR lib64)  # CANN's layout, whatever the host's convention
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+find_package(Threads REQUIRED)
+
+add_library(mp_options INTERFACE)
+target_compile_options(mp_options INTERFACE
+  -Wall -Wextra -Werror -fno-strict-aliasing
+  $<$<COMPILE_LANGUAGE:CXX>:-Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
+target_compile_definitions(mp_options INTERFACE MP_ASSERT_LEVEL=${MILLPOND_ASSERT_LEVEL})
+target_include_directories(mp_options INTERFACE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(mp_options INTERFACE Threads::Threads)
+if(NOT MILLPOND_TRACE)
+  target_compile_definitions(mp_options INTERFACE MP_NO_TRACE)
+endif()
+if(MILLPOND_SANITIZER STREQUAL "asan")
+  target_compile_options(mp_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(mp_options INTERFACE -fsanitize=address,undefined)
+elseif(MILLPOND_SANITIZER STREQUAL "tsan")
+  target_compile_options(mp_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(mp_options INTERFACE -fsanitize=thread)
+elseif(MILLPOND_SANITIZER)
+  message(FATAL_ERROR "MILLPOND_SANITIZER is '${MILLPOND_SANITIZER}'; known: asan, tsan, or empty")
+endif()
+
+# Where every build leaves CANN's libraries, so that tests and tools find them without an install.
+set(MILLPOND_LIB_DIR "${PROJECT_BINARY_DIR}/lib64")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${MILLPOND_LIB_DIR}")
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+# gcc's TSan cannot place its shadow where mmap_rnd_bits is large; setarch -R turns randomisation off.
+set(MILLPOND_TEST_LAUNCHER "")
+if(MILLPOND_SANITIZER STREQUAL "tsan")
+  set(MILLPOND_TEST_LAUNCHER setarch;-R)
+endif()
+
+# mp_test(NAME file.cc... [LIBS lib...] [CORE] [SERIAL])
+#   CORE: runs under the sanitizers too (label core). SERIAL: never beside another test.
+function(mp_test name)
+  cmake_parse_arguments(T "CORE;SERIAL" "TIMEOUT" "LIBS" ${ARGN})
+  if(MILLPOND_SANITIZER AND NOT T_CORE)
+    return()
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${T_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE mp_options ${T_LIBS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${MILLPOND_TEST_LAUNCHER}")
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 120)
+  endif()
+  set(labels unit)
+  if(T_CORE)
+    list(APPEND labels core)
+  endif()
+  gtest_discover_tests(${name}
+    TEST_PREFIX "${name}."
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${labels}" RUN_SERIAL "${T_SERIAL}")
+endfunction()
