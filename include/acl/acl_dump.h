@@ -23,8 +23,8 @@ extern "C" {
 
 // Limits and kinds.
 
-#define ACL_DUMP_MAX_FILE_PATH_LENGTH 4096
 #define ACL_DUMP_MAX_SHAPE_NUM 25
+#define ACL_DUMP_MAX_FILE_PATH_LENGTH 4096
 #define ACL_OP_DUMP_OP_AICORE_ARGS 0x00000001U
 
 typedef enum acldumpType {

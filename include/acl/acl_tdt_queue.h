@@ -15,9 +15,9 @@ extern "C" {
 
 // Queues.
 
+#define ACL_TDT_QUEUE_PERMISSION_MANAGE 1
 #define ACL_TDT_QUEUE_PERMISSION_DEQUEUE 2
 #define ACL_TDT_QUEUE_PERMISSION_ENQUEUE 4
-#define ACL_TDT_QUEUE_PERMISSION_MANAGE 1
 
 typedef void* acltdtBuf;
 typedef struct tagMemQueueAttr acltdtQueueAttr;
@@ -43,9 +43,9 @@ ACL_FUNC_VISIBILITY aclError acltdtDequeueData(uint32_t qid, void* data, size_t 
 
 // Routes.
 
+#define ACL_TDT_QUEUE_ROUTE_UNBIND 0
 #define ACL_TDT_QUEUE_ROUTE_BIND 1
 #define ACL_TDT_QUEUE_ROUTE_BIND_ABNORMAL 2
-#define ACL_TDT_QUEUE_ROUTE_UNBIND 0
 
 typedef enum acltdtQueueRouteQueryMode {
   ACL_TDT_QUEUE_ROUTE_QUERY_SRC = 0,
