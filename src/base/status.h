@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// One Status inside; each ABI's numbers appear in one file of src/api (for acl: src/api/acl/error_map.cc).
+// A Status that is OK is a null pointer, so returning one costs nothing.
+#ifndef MILLPOND_SRC_BASE_STATUS_H_
+#define MILLPOND_SRC_BASE_STATUS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "src/base/format.h"
+
+namespace millpond {
+
+// What went wrong, in our own terms. A code exists when some caller must tell it apart from its neighbours.
+enum class Code {
+  kOk,
+  // The caller's mistake.
+  kInvalidArgument,
+  kRuntimeArgument,  // same, where the documents name the runtime's code instead of acl's
+  kUninitialized,
+  kRepeatInitialize,
+  kRepeatFinalize,
+  kInvalidFile,
+  kParseFile,
+  kInvalidDevice,
+  kNoContext,
+  kWrongContext,
+  kStreamModel,
+  kTimestampMissing,
+  kTimestampReversed,
+  kUnaligned,
+  kStreamSubscribe,
+  kThreadSubscribe,
+  kStreamNoCallback,
+  kInvalidMemoryType,
+  kInvalidHandle,
+  kInvalidMallocType,
+  kWaitTimeout,
+  kTaskTimeout,
+  kSysParamNotSet,
+  kDeviceAborted,
+  kStreamAborted,
+  // Capture.
+  kCaptureDependency,
+  kCaptureUnjoined,
+  kModelCaptured,
+  kStreamCaptured,
+  kEventCaptured,
+  kStreamNotCaptured,
+  kCaptureModeUnsupported,
+  kCaptureImplicit,
+  kCaptureConflict,
+  kTaskGroupStatus,
+  kTaskGroupInterrupted,
+  kCaptureUnmatched,
+  kModelRunning,
+  kCaptureWrongThread,
+  kArrayTooSmall,
+  kModelUpdateFailed,
+  kCaptureInvalidated,
+  // Resources.
+  kUnsupported,
+  kOutOfMemory,
+  kHostOutOfMemory,
+  kMemoryFree,
+  kNoPermission,
+  kNoEvent,
+  kNoStream,
+  kNoNotify,
+  kNoModel,
+  kOverLimit,
+  // State of the device, its tasks, or ours.
+  kInternal,
+  kReportTimeout,
+  kStreamSyncTimeout,
+  kEventSyncTimeout,
+  kModelExecute,
+  kIpc,
+  kTaskFailed,
+  kDeviceMemory,
+  kHostRegistered,
+  kHostNotRegistered,
+  kForked,
+};
+
+const char* CodeName(Code code);
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : rep_(code == Code::kOk ? nullptr : std::make_unique<Rep>(Rep{code, std::move(message)})) {}
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+
+  bool ok() const { return rep_ == nullptr; }
+  Code code() const { return rep_ ? rep_->code : Code::kOk; }
+  const std::string& message() const;
+
+  // A copy is rare and allocates: spelled out.
+  Status Clone() const { return rep_ ? Status(rep_->code, rep_->message) : Status(); }
+  // Puts `context` and ": " before the message of a failure; leaves OK alone.
+  Status Prefixed(const std::string& context) &&;
+  // For the places where a failure has nowhere to go and the comment beside says why.
+  void Ignore() const {}
+
+ private:
+  struct Rep {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Rep> rep_;
+};
+
+inline Status Ok() { return {}; }
+inline Status InvalidArgument(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
+inline Status Unsupported(std::string message) { return {Code::kUnsupported, std::move(message)}; }
+inline Status OutOfMemory(std::string message) { return {Code::kOutOfMemory, std::move(message)}; }
+inline Status InternalError(std::string message) { return {Code::kInternal, std::move(message)}; }
+
+#define MP_RETURN_IF_ERROR(expression)                                  \
+  do {                                                                  \
+    if (::millpond::Status mp_status = (expression); !mp_status.ok()) { \
+      return mp_status;                                                 \
+    }                                                                   \
+  } while (0)
+
+// The caller's argument must satisfy `condition`; the rest is a printf message.
+#define MP_REQUIRE(condition, ...)                                         \
+  do {                                                                     \
+    if (__builtin_expect(!(condition), false)) {                           \
+      return ::millpond::InvalidArgument(::millpond::Format(__VA_ARGS__)); \
+    }                                                                      \
+  } while (0)
+
+// The same with a code of its own.
+#define MP_CHECK(condition, error_code, ...)                                                    \
+  do {                                                                                          \
+    if (__builtin_expect(!(condition), false)) {                                                \
+      return ::millpond::Status(::millpond::Code::error_code, ::millpond::Format(__VA_ARGS__)); \
+    }                                                                                           \
+  } while (0)
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_BASE_STATUS_H_

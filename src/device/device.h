@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A virtual device and the contexts on it. Safe from any thread unless a comment says otherwise.
+#ifndef MILLPOND_SRC_DEVICE_DEVICE_H_
+#define MILLPOND_SRC_DEVICE_DEVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/base/handle_table.h"
+#include "src/base/status.h"
+#include "src/device/profile.h"
+
+namespace millpond {
+
+class Device;
+class DeviceMemory;
+class Runtime;
+class Stream;
+
+// A context owns a default stream and groups the streams made while it was current. Objects live in a HandleTable
+// and are recycled; `Open` prepares one for use.
+class Context {
+ public:
+  void Open(void* handle, Device* device, bool primary);
+
+  void* handle() const { return handle_; }
+  Device* device() const { return device_; }
+  bool primary() const { return primary_; }
+  Stream* default_stream() const { return default_stream_; }
+
+  // aclrtCtxSetSysParamOpt's values; process-wide ones live in the shim layer's settings.
+  Status SetSysParam(int32_t option, int64_t value);
+  Status GetSysParam(int32_t option, int64_t* out_value);
+
+ private:
+  friend class Device;
+  void* handle_ = nullptr;
+  Device* device_ = nullptr;
+  bool primary_ = false;
+  Stream* default_stream_ = nullptr;
+  std::mutex mutex_;
+  std::map<int32_t, int64_t> sys_params_;
+};
+
+using ContextTable = HandleTable<Context, HandleKind::kContext>;
+ContextTable& Contexts();
+
+class Device {
+ public:
+  Device(Runtime* runtime, int32_t id, int32_t physical_id, const Profile* profile);
+  ~Device();
+
+  int32_t id() const { return id_; }                    // the client's id
+  int32_t physical_id() const { return physical_id_; }  // before ASCEND_RT_VISIBLE_DEVICES
+  const Profile& profile() const { return *profile_; }
+  DeviceMemory& memory() { return *memory_; }
+
+  // aclrtSetDevice / aclrtResetDevice: a count per process. The first retain makes the primary context; the last
+  // release waits for its streams and destroys them. Release past zero is the caller's error.
+  Status RetainPrimary(Context** out_context);
+  Status ReleasePrimary(bool force);
+  Context* primary() const { return primary_.load(std::memory_order_acquire); }
+
+  Status CreateContext(Context** out_context);
+  Status DestroyContext(Context* context);
+
+  // Streams count against the profile's limit, default streams included: 207008 beyond it.
+  Status CreateStream(Context* context, uint32_t priority, uint32_t flags, bool is_default, Stream** out_stream);
+  Status DestroyStream(Stream* stream, bool force);
+  uint32_t streams_available() const;
+
+  // Waits for every stream of the device; the first failure of any of them is returned.
+  Status Synchronize(int32_t timeout_ms);
+  // Drops what is queued on every stream.
+  Status AbortAll();
+  std::vector<Stream*> StreamsOf(const Context* context) const;  // null: all
+
+  std::atomic<uint32_t> live_events{0};
+  std::atomic<uint32_t> live_notifies{0};
+  std::atomic<int32_t> saturation_mode{1};  // INFNAN, as the A2 family starts
+
+ private:
+  Status CloseContext(Context* context, bool force);
+
+  Runtime* runtime_;
+  const int32_t id_;
+  const int32_t physical_id_;
+  const Profile* profile_;
+  std::unique_ptr<DeviceMemory> memory_;
+  mutable std::mutex mutex_;  // guards what follows
+  uint32_t primary_count_ = 0;
+  bool force_reset_ = false;
+  std::atomic<Context*> primary_{nullptr};
+  std::vector<Stream*> streams_;
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_DEVICE_H_

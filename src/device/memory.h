@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory as the rest of the runtime sees it. Who owns what:
+//   AddressSpace   two reservations, D (what clients see, inaccessible) and A = D + delta (what kernels use)
+//   DeviceMemory   one device's heap, physical ranges and quota
+//   HostMemory     pinned, registered and managed host ranges
+// Everything below is safe from any thread.
+#ifndef MILLPOND_SRC_DEVICE_MEMORY_H_
+#define MILLPOND_SRC_DEVICE_MEMORY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/base/status.h"
+
+namespace millpond {
+
+class Device;
+
+namespace internal {
+// [begin, begin + size) is D. delta is 0 in shared mode. Written once, before any device address exists.
+struct AddressMap {
+  uintptr_t begin = 0;
+  size_t size = 0;
+  ptrdiff_t delta = 0;
+};
+extern AddressMap g_address_map;
+}  // namespace internal
+
+inline bool IsDeviceAddress(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) - internal::g_address_map.begin < internal::g_address_map.size;
+}
+
+// The address at which our own code may touch what a client calls `address`. Host addresses are used as they are.
+template <class T>
+inline T* Reachable(T* address) {
+  if (!IsDeviceAddress(address)) return address;
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(address) +
+                              static_cast<uintptr_t>(internal::g_address_map.delta));
+}
+
+enum class PointerKind : uint8_t {
+  kPageable,     // host memory we know nothing about
+  kDevice,       // a block of a device's heap
+  kMapped,       // VMM-mapped device memory
+  kReserved,     // inside a VMM reservation, nothing mapped there
+  kUnallocated,  // inside the device address range, but no live block
+  kPinned,       // aclrtMallocHost
+  kRegistered,   // aclrtHostRegister
+  kManaged,      // aclrtMemAllocManaged
+};
+
+// What is known about an address. `base` and `bytes` bound the block, mapping or range it lies in (0 when none).
+struct PointerInfo {
+  PointerKind kind = PointerKind::kPageable;
+  int32_t device = -1;  // owner's id, -1 for host memory
+  const void* base = nullptr;
+  size_t bytes = 0;
+  uint64_t block = 0;  // allocation number, for messages
+  bool host_accessible() const {
+    return kind == PointerKind::kPageable || kind == PointerKind::kPinned || kind == PointerKind::kRegistered ||
+           kind == PointerKind::kManaged;
+  }
+  bool on_device() const { return kind == PointerKind::kDevice || kind == PointerKind::kMapped; }
+};
+PointerInfo LookUp(const void* address);
+
+// Refuses [address, address + bytes) unless it lies in one live block, mapping run or host range; the message says
+// by how much it misses and what to do. `what` is the parameter's name ("dst"). Pageable host memory passes.
+Status CheckRange(const char* what, const void* address, size_t bytes, PointerInfo* out_info = nullptr);
+
+// One device's memory. Made by Device, lives for ever.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // pre: bytes > 0. `usable` bytes are charged against the quota (207001 beyond it) and come 512-byte aligned,
+  // contents unspecified. `tag` is kept for messages (static or interned).
+  virtual Status Allocate(size_t bytes, const char* tag, void** out_address) = 0;
+  // Immediate. Refuses foreign, interior, double and null pointers by name.
+  virtual Status Free(void* address) = 0;
+
+  // The quota: profile memory, MILLPOND_MEMORY, or the device's share of what the host or its cgroup has.
+  virtual uint64_t total_bytes() const = 0;
+  virtual uint64_t free_bytes() const = 0;
+  // For physical (VMM) memory: charge without a heap block.
+  virtual Status Charge(size_t bytes) = 0;
+  virtual void Uncharge(size_t bytes) = 0;
+
+  // Ranges of the device's file that hold physical memory: offsets for mapping, multiples of 2 MiB.
+  virtual int file() const = 0;
+  virtual Status AllocateFileRange(size_t bytes, uint64_t* out_offset) = 0;
+  virtual void FreeFileRange(uint64_t offset, size_t bytes) = 0;
+  // The file offset behind a heap block's address (for IPC of plain blocks).
+  virtual uint64_t FileOffsetOf(const void* heap_address) const = 0;
+
+  // Frees every heap block (device reset). Returns how many there were.
+  virtual size_t FreeAll() = 0;
+};
+std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes);
+
+// Reserves D and A for `device_count` devices; called once by Runtime. Honours MILLPOND_DEVICE_MEMORY.
+Status ReserveAddressSpace(int32_t device_count, uint64_t memory_per_device);
+// The device whose heap or reservation an address lies in; -1 when none.
+int32_t DeviceOfAddress(const void* address);
+// What each of `device_count` devices may use of this host: MILLPOND_MEMORY or the profile's memory, capped by a share
+// of the host's or cgroup's memory.
+Status DeviceQuota(const std::string& memory_option, uint64_t profile_bytes, int32_t device_count, uint64_t* out_bytes);
+
+// Pinned, registered and managed host memory.
+Status AllocatePinned(size_t bytes, void** out_address);
+Status FreePinned(void* address);
+Status RegisterHost(void* address, size_t bytes);
+Status UnregisterHost(void* address);
+Status AllocateManaged(size_t bytes, void** out_address);
+Status FreeManaged(void* address);
+
+// Copies and fills through Reachable addresses; the caller has checked the ranges. Large copies use several threads
+// only where that is faster.
+void CopyBytes(void* dst, const void* src, size_t bytes);
+void FillBytes(void* dst, int value, size_t bytes);
+
+// Installs the SIGSEGV/SIGBUS reporter (fault.cc) in front of whatever handler is there.
+void InstallFaultHandler();
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_MEMORY_H_

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams are queues, not threads. A stream is a FIFO of tasks with two counters, tasks enqueued and tasks
+// completed; "everything up to here" is a value of the second, so an event is a (stream, count) pair and waiting
+// for it needs no object of its own. Whoever holds a stream's token (a worker, or a thread that synchronises) runs its
+// head; a task that must wait parks the stream instead of a thread.
+//
+// States: idle -> queued -> running -> idle, and running -> parked -> queued when a task blocks. `notified` is
+// running plus "Unblock came before the park".
+#ifndef MILLPOND_SRC_DEVICE_STREAM_H_
+#define MILLPOND_SRC_DEVICE_STREAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "src/base/futex.h"
+#include "src/base/handle_table.h"
+#include "src/base/spinlock.h"
+#include "src/base/status.h"
+#include "src/device/task.h"
+#include "src/trace/sink.h"
+
+namespace millpond {
+
+class Context;
+class Device;
+class Stream;
+
+// Where a capturing stream's tasks go instead of its queue (src/device/capture.h).
+class CaptureTarget {
+ public:
+  virtual ~CaptureTarget() = default;
+  virtual Status Add(Stream* stream, OwnedTask task) = 0;
+};
+
+class Stream {
+ public:
+  static constexpr uint64_t kNever = UINT64_MAX;
+  // Beyond this many waiting tasks a launch on a runnable stream helps to run it first, so memory stays bounded.
+  // A parked stream is not bounded: what wakes it may come from the very thread that launches.
+  static constexpr uint64_t kMaxDepth = 2048;
+
+  // Recycled by Streams(): the counters go on counting over all lives, so stale (stream, count) pairs read as done.
+  void Open(void* handle, Device* device, Context* context, int32_t id, uint32_t priority, uint32_t flags,
+            bool is_default);
+
+  void* handle() const { return handle_; }
+  Device* device() const { return device_; }
+  Context* context() const { return context_; }
+  int32_t id() const { return id_; }
+  uint32_t priority() const { return priority_; }
+  uint32_t flags() const { return flags_; }
+  bool is_default() const { return is_default_; }
+
+  // Appends a task. `accesses` names what it touches, by the client's addresses; read only when somebody listens.
+  // Returns as soon as the task is queued; what the body returns surfaces at the next synchronisation.
+  template <TaskKind kKind, class Body>
+  Status Launch(const char* name, std::span<const trace::Access> accesses, Body body) {
+    if (__builtin_expect(NeedsSlowLaunch(), false)) {
+      return LaunchSlow(OwnedTask::Make<kKind>(name, accesses, std::move(body)));
+    }
+    TaskSlot* slot = BeginPush();
+    FillSlot<kKind>(slot, name, std::move(body));
+    EndPush();
+    return Ok();
+  }
+  template <TaskKind kKind, class Body>
+  Status Launch(const char* name, std::initializer_list<trace::Access> accesses, Body body) {
+    return Launch<kKind>(name, std::span<const trace::Access>(accesses.begin(), accesses.size()), std::move(body));
+  }
+  // The same for a task already built. Ignores capture (for replay and for the capture machinery itself).
+  Status LaunchOwned(OwnedTask task);
+
+  uint64_t enqueued() const { return enqueued_.load(std::memory_order_acquire); }
+  uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
+  bool drained() const { return completed() >= enqueued(); }
+
+  // Blocks until completed() >= target, helping to run the queue where that is allowed. Timeout: `timeout_code`.
+  Status WaitFor(uint64_t target, Deadline deadline, Code timeout_code);
+  // Waits for all tasks enqueued so far, then returns and clears the first failure since the last call.
+  Status Synchronize(Deadline deadline, Code timeout_code);
+  Status TakeError();
+  // For polling (aclrtStreamQuery, aclrtQueryEventStatus): true when reached. Polling always makes progress.
+  bool Poll(uint64_t target);
+
+  // Called by whoever ends the wait of a task that returned kBlocked. Spurious calls are harmless.
+  void Unblock();
+  // The stream `waiter` is unblocked once completed() >= target. False when that is already so.
+  bool AddStreamWaiter(Stream* waiter, uint64_t target);
+  void RemoveStreamWaiter(Stream* waiter);
+
+  // Drops every task not yet started, waits for the one that runs, leaves `reason` for the next synchronisation.
+  Status Abort(Status reason);
+
+  // ACL_STREAM failure modes: after a failure, continue (default) or discard everything later.
+  void set_stop_on_failure(bool stop) { stop_on_failure_.store(stop, std::memory_order_relaxed); }
+  bool stop_on_failure() const { return stop_on_failure_.load(std::memory_order_relaxed); }
+
+  void BeginCapture(CaptureTarget* target) { SetCapture(target); }
+  void EndCapture() { SetCapture(nullptr); }
+  CaptureTarget* capture() const { return capture_.load(std::memory_order_acquire); }
+
+  // Free-form per-stream attributes of the API (overflow switch, custom tag, resource limits...), by attribute id.
+  SpinLock attribute_lock;
+  uint64_t attributes[16] = {};
+  uint32_t resource_limit[8] = {};
+  bool resource_limit_set[8] = {};
+
+  // --- For schedulers only ---
+  enum class RunEnd : uint8_t { kEmpty, kParked, kReached, kBudget };
+  // pre: the caller holds the token (state running). Runs tasks until `until` is reached or `budget` tasks have run.
+  RunEnd Run(uint64_t until, uint32_t budget);
+  bool TryTakeToken();  // queued -> running
+  // Runs just the head task. pre: token held and the queue is not empty.
+  TaskEnd RunHead();
+  bool runnable_head() const;  // token holder's view: something to run
+  void ReleaseToken();         // running -> idle, or queued again when work is left
+  std::atomic<bool> in_run_queue{false};
+  uint64_t seeded_tag = 0;
+
+ private:
+  enum State : uint32_t { kIdle, kQueued, kRunning, kNotified, kParked };
+  static constexpr uint32_t kChunkTasks = 31;
+
+  struct Chunk {
+    Chunk* next = nullptr;
+    TaskSlot slots[kChunkTasks];
+  };
+
+  struct Waiter {
+    uint64_t target;
+    Stream* stream;                 // unblocked when set ...
+    std::atomic<uint32_t>* thread;  // ... else this word becomes 1 and is woken
+  };
+
+  bool NeedsSlowLaunch() const;
+  Status LaunchSlow(OwnedTask task);
+  void SetCapture(CaptureTarget* target);
+  TaskSlot* BeginPush();
+  void EndPush();
+  void MakeReady();  // idle -> queued
+  void Throttle();
+  void AdvanceHead();
+  void Publish(uint64_t completed);
+  void WakeWaiters(uint64_t completed);
+  bool AddWaiter(Waiter waiter);
+  void RemoveWaiter(const std::atomic<uint32_t>* thread);
+  void Fail(TaskSlot& slot, Status status);
+  TaskEnd Execute(TaskSlot& slot);
+  Status WaitHelping(uint64_t target);
+
+  // Identity, set by Open.
+  void* handle_ = nullptr;
+  Device* device_ = nullptr;
+  Context* context_ = nullptr;
+  int32_t id_ = 0;
+  uint32_t priority_ = 0;
+  uint32_t flags_ = 0;
+  bool is_default_ = false;
+  std::atomic<bool> stop_on_failure_{false};
+  std::atomic<bool> stopped_{false};   // a failure happened in stop mode
+  std::atomic<bool> aborting_{false};  // tasks are discarded instead of run
+  std::atomic<CaptureTarget*> capture_{nullptr};
+
+  // Producers.
+  alignas(64) SpinLock push_lock_;
+  Chunk* tail_chunk_ = nullptr;
+  uint32_t tail_index_ = 0;
+  uint64_t tail_count_ = 0;
+  std::atomic<uint64_t> enqueued_{0};
+
+  // The token holder.
+  alignas(64) Chunk* head_chunk_ = nullptr;
+  uint32_t head_index_ = 0;
+  uint64_t head_count_ = 0;
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<Chunk*> spare_chunk_{nullptr};
+
+  alignas(64) std::atomic<uint32_t> state_{kIdle};
+  std::atomic<uint64_t> next_wake_{kNever};  // the smallest target any waiter has
+  SpinLock waiters_lock_;
+  std::vector<Waiter> waiters_;
+
+  SpinLock error_lock_;
+  Status error_;
+};
+
+using StreamTable = HandleTable<Stream, HandleKind::kStream>;
+StreamTable& Streams();
+
+// The stream a client's handle means: null is the current context's default stream. Refuses dead handles and,
+// when `same_context` is set, streams of another context (107003).
+Status ResolveStream(const void* handle, Stream** out_stream);
+
+// Set in threads that are running a task's body: such a thread must not wait for streams.
+bool InTask();
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_STREAM_H_

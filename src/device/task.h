@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task as it lies in a stream's queue: two cache lines, the body stored in place when it is small.
+// The launch path is measured in nanoseconds; nothing here allocates for a body of up to kInlineBytes.
+#ifndef MILLPOND_SRC_DEVICE_TASK_H_
+#define MILLPOND_SRC_DEVICE_TASK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/trace/sink.h"
+
+namespace millpond {
+
+class Stream;
+struct TaskSlot;
+
+enum class TaskKind : uint8_t {
+  kCompute,
+  kCopy,
+  kSet,
+  kEventRecord,
+  kEventWait,
+  kEventReset,
+  kValueWrite,
+  kValueWait,
+  kNotifyRecord,
+  kNotifyWait,
+  kHostFunc,
+  kCallback,
+  kGraph,
+  kOther,
+};
+
+enum class TaskEnd : uint8_t {
+  kDone,
+  // The task cannot finish yet. It has arranged that somebody calls Stream::Unblock, after which it is run again.
+  kBlocked,
+};
+
+// A task's run function is called with the slot and the stream whose token the caller holds. A body that may block
+// keeps its progress in slot.phase (0 at the first call).
+struct TaskOps {
+  TaskKind kind;
+  TaskEnd (*run)(TaskSlot& slot, Stream& stream, Status* out_status);
+  void (*destroy)(TaskSlot& slot);
+  // Copies the body into an empty slot, for capture; null when the body cannot be copied.
+  void (*copy)(const TaskSlot& from, TaskSlot* to);
+};
+
+// What only sinks and captures need; null in a slot unless somebody asked.
+struct TaskExtra {
+  uint64_t task = 0;
+  std::vector<trace::Access> accesses;
+};
+
+struct alignas(64) TaskSlot {
+  static constexpr size_t kInlineBytes = 96;
+
+  const TaskOps* ops = nullptr;
+  const char* name = nullptr;  // static or interned: outlives the task
+  TaskExtra* extra = nullptr;
+  uint32_t phase = 0;
+  uint32_t number = 0;  // the runtime's task id, as exception info and aclrtGetThreadLastTaskId report it
+  alignas(16) std::byte payload[kInlineBytes];
+};
+static_assert(sizeof(TaskSlot) == 128, "two cache lines");
+
+namespace internal {
+
+template <class Body>
+inline constexpr bool kFitsInline = sizeof(Body) <= TaskSlot::kInlineBytes &&
+                                    alignof(Body) <= 16 && std::is_nothrow_move_constructible_v<Body>;
+
+template <class Body>
+Body& BodyOf(TaskSlot& slot) {
+  if constexpr (kFitsInline<Body>) {
+    return *std::launder(reinterpret_cast<Body*>(slot.payload));
+  } else {
+    return **std::launder(reinterpret_cast<Body**>(slot.payload));
+  }
+}
+
+template <class Body>
+void EmplaceBody(TaskSlot* slot, Body body) {
+  if constexpr (kFitsInline<Body>) {
+    ::new (static_cast<void*>(slot->payload)) Body(std::move(body));
+  } else {
+    ::new (static_cast<void*>(slot->payload)) Body*(new Body(std::move(body)));
+  }
+}
+
+// Body is either `Status operator()()`, or, when it may block,
+// `TaskEnd operator()(TaskSlot& slot, Stream& stream, Status* out_status)`.
+template <class Body>
+TaskEnd RunBody(TaskSlot& slot, Stream& stream, Status* out_status) {
+  if constexpr (std::is_invocable_r_v<TaskEnd, Body&, TaskSlot&, Stream&, Status*>) {
+    return BodyOf<Body>(slot)(slot, stream, out_status);
+  } else {
+    *out_status = BodyOf<Body>(slot)();
+    return TaskEnd::kDone;
+  }
+}
+
+template <class Body>
+void DestroyBody(TaskSlot& slot) {
+  if constexpr (kFitsInline<Body>) {
+    BodyOf<Body>(slot).~Body();
+  } else {
+    delete &BodyOf<Body>(slot);
+  }
+}
+
+template <class Body>
+void CopyBody(const TaskSlot& from, TaskSlot* to) {
+  EmplaceBody<Body>(to, Body(BodyOf<Body>(const_cast<TaskSlot&>(from))));
+}
+
+template <TaskKind kKind, class Body>
+constexpr TaskOps MakeOps() {
+  if constexpr (std::is_copy_constructible_v<Body>) {
+    return {kKind, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>};
+  } else {
+    return {kKind, &RunBody<Body>, &DestroyBody<Body>, nullptr};
+  }
+}
+
+template <TaskKind kKind, class Body>
+inline constexpr TaskOps kOps = MakeOps<kKind, Body>();
+
+}  // namespace internal
+
+// Fills an empty slot. The slot's owner calls slot.ops->destroy exactly once.
+template <TaskKind kKind, class Body>
+void FillSlot(TaskSlot* slot, const char* name, Body body) {
+  slot->ops = &internal::kOps<kKind, Body>;
+  slot->name = name;
+  slot->extra = nullptr;
+  slot->phase = 0;
+  internal::EmplaceBody<Body>(slot, std::move(body));
+}
+
+// A task outside a queue: what capture keeps and replays.
+class OwnedTask {
+ public:
+  OwnedTask() = default;
+  OwnedTask(OwnedTask&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  OwnedTask& operator=(OwnedTask&& other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~OwnedTask() {
+    if (slot_ == nullptr) return;
+    slot_->ops->destroy(*slot_);
+    delete slot_->extra;
+    delete slot_;
+  }
+  template <TaskKind kKind, class Body>
+  static OwnedTask Make(const char* name, std::span<const trace::Access> accesses, Body body) {
+    OwnedTask task;
+    auto slot = std::make_unique<TaskSlot>();
+    auto extra = std::make_unique<TaskExtra>();
+    extra->accesses.assign(accesses.begin(), accesses.end());
+    FillSlot<kKind>(slot.get(), name, std::move(body));
+    slot->extra = extra.release();
+    task.slot_ = slot.release();
+    return task;
+  }
+  explicit operator bool() const { return slot_ != nullptr; }
+  TaskSlot& slot() { return *slot_; }
+  const TaskSlot& slot() const { return *slot_; }
+
+ private:
+  TaskSlot* slot_ = nullptr;
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_TASK_H_
