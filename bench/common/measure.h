@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every benchmark program shares: two flags, a clock, and one line of JSON per sample.
+//
+// Why one sample per process and metric: run.py starts ours and the peers in turn, five times or more, so that a noisy
+// minute hits all of them alike, and no library's sleeping or spinning threads stand in another's way.
+#ifndef BENCH_COMMON_MEASURE_H_
+#define BENCH_COMMON_MEASURE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace millpond::bench {
+
+inline constexpr int kSkipExitCode = 77;  // run.py reports the program's last stderr line as the reason
+
+class Harness {
+ public:
+  Harness(const char* subject, int argc, char** argv) : subject_(subject) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view arg = argv[i];
+      if (arg == "--smoke") {
+        smoke_ = true;
+      } else if (arg == "--only" && i + 1 < argc) {
+        only_ = argv[++i];
+      } else {
+        std::fprintf(stderr, "%s: unknown argument '%s'; known: --smoke, --only METRIC\n", argv[0], argv[i]);
+        std::exit(2);
+      }
+    }
+  }
+
+  // True when --only is absent or names `metric`.
+  [[nodiscard]] bool Wants(std::string_view metric) const { return only_.empty() || metric == only_; }
+
+  // A smoke run proves that the code works, not how fast: a thousandth of the work, at least `least`.
+  [[nodiscard]] std::size_t Count(std::size_t full, std::size_t least = 4) const {
+    if (!smoke_) return full;
+    return full / 1000 < least ? least : full / 1000;
+  }
+
+  [[nodiscard]] bool smoke() const { return smoke_; }
+
+  void Emit(const std::string& metric, const char* unit, double value) const { EmitFor(subject_, metric, unit, value); }
+
+  void EmitFor(const char* subject, const std::string& metric, const char* unit, double value) const {
+    std::printf("{\"subject\": \"%s\", \"metric\": \"%s\", \"unit\": \"%s\", \"value\": %.6g}\n", subject,
+                metric.c_str(), unit, value);
+    std::fflush(stdout);
+  }
+
+  // Runs body(n) for a warm-up of a tenth and then once for the clock; emits nanoseconds per item.
+  template <typename Body>
+  void PerItem(const std::string& metric, const char* unit, std::size_t count, Body body) const;
+
+ private:
+  const char* subject_;
+  std::string_view only_;
+  bool smoke_ = false;
+};
+
+// Nanoseconds that body() takes.
+template <typename Body>
+double Nanoseconds(Body body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  return took.count();
+}
+
+template <typename Body>
+void Harness::PerItem(const std::string& metric, const char* unit, std::size_t count, Body body) const {
+  if (!Wants(metric)) return;
+  body(count / 10 + 1);
+  const double took = Nanoseconds([&] { body(count); });
+  Emit(metric, unit, took / static_cast<double>(count));
+}
+
+}  // namespace millpond::bench
+
+#endif  // BENCH_COMMON_MEASURE_H_

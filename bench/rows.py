@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of our figures is held against which peer's, what is to be reached, and how a row is made of samples."""
+
+import statistics
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str  # in the bin directory
+    google_benchmark: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    metric: str
+    peer: str
+    goal: float | None = None  # least ratio to reach; None: shown for orientation
+    peer_metric: str | None = None  # where the peer's figure has another name
+    note: str = ""
+
+
+WITHIN_1_5 = 1 / 1.5
+WITHIN_1_05 = 1 / 1.05
+
+PROGRAMS = {
+    "launch": [
+        Program("mp_bench_launch_ours"),
+        Program("mp_bench_launch_pocl"),
+        Program("mp_bench_launch_tbb"),
+        Program("mp_bench_launch_ring"),
+    ],
+    "memory": [
+        Program("mp_bench_memory_copies"),
+        Program("mp_bench_memory_pages"),
+        Program("mp_bench_memory_alloc", google_benchmark=True),
+    ],
+}
+
+COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
+STREAM_COUNTS = [1, 8, 64, 512, 1984]
+
+COMPARISONS = {
+    "launch": [
+        Comparison("task", "pocl", 50),
+        Comparison("task", "pocl", None, "task_native"),
+        Comparison("task", "tbb"),
+        Comparison("task", "ring"),
+        Comparison("task_memset8", "pocl", 50, "task"),
+        Comparison("launch_sync", "pocl", 20),
+        Comparison("launch_sync", "pocl", None, "launch_sync_native"),
+        Comparison("launch_sync", "ring", WITHIN_1_5),
+        Comparison("launch_sync", "tbb"),
+        Comparison("launch_sync_memset8", "pocl", 20, "launch_sync"),
+        Comparison("launch_sync_memset8", "ring", WITHIN_1_5, "launch_sync"),
+        Comparison("event_record", "pocl"),
+        Comparison("hop", "ring", WITHIN_1_5),
+        Comparison("hop", "pocl"),
+        Comparison("hop_launched", "pocl"),
+        Comparison("replay_chain", "tbb", 1),
+        Comparison("replay_chain", "tbb_light"),
+        Comparison("replay_fork4", "tbb", 1),
+        Comparison("replay_fork4", "tbb_light"),
+        *[Comparison(f"streams_{n}", peer) for n in STREAM_COUNTS for peer in ("pocl", "tbb")],
+    ],
+    "memory": [
+        *[
+            Comparison(f"{kind}_{size}", "memcpy", WITHIN_1_05 if size == "64MiB" else None)
+            for kind in ("h2d", "d2h", "d2d")
+            for size in COPY_SIZES
+        ],
+        Comparison("h2d_pinned_async_64MiB", "memcpy", WITHIN_1_05),
+        *[Comparison(m, p) for m in ("first_touch", "second_touch", "give_back", "cycle") for p in ("anon", "memfd")],
+        *[Comparison(m, "memfd") for m in ("vmm_create", "vmm_map", "vmm_unmap", "vmm_release")],
+        *[Comparison(f"malloc_free_{s}", p) for s in ("4KiB", "2MiB", "64MiB") for p in ("malloc", "mmap")],
+    ],
+}
+
+# The trace hooks' price: our own figures against those of a build without the hooks, in nanoseconds per launch.
+TRACE_METRICS = ["enqueue", "launch_sync", "task"]
+TRACE_GOAL_NS = 2.0
+
+HIGHER_IS_BETTER = {"GB/s"}
+
+
+class Samples:
+    """Every value seen, by (subject, metric)."""
+
+    def __init__(self):
+        self._values = {}
+        self._units = {}
+
+    def add(self, subject, metric, unit, value):
+        self._values.setdefault((subject, metric), []).append(value)
+        self._units[(subject, metric)] = unit
+
+    def unit(self, subject, metric):
+        return self._units.get((subject, metric))
+
+    def median(self, subject, metric):
+        values = self._values.get((subject, metric))
+        return statistics.median(values) if values else None
+
+    def count(self, subject, metric):
+        return len(self._values.get((subject, metric), []))
+
+    def bounds(self, subject, metric):
+        values = self._values.get((subject, metric))
+        return [min(values), max(values)] if values else None
+
+
+def ratio_of(unit, ours, peer):
+    """How many times better ours is: above 1 ours is better, whatever the unit's direction."""
+    if ours is None or peer is None or ours <= 0 or peer <= 0:
+        return None
+    return ours / peer if unit in HIGHER_IS_BETTER else peer / ours
+
+
+def make_row(bench, comparison, samples):
+    peer_metric = comparison.peer_metric or comparison.metric
+    ours = samples.median("ours", comparison.metric)
+    peer_value = samples.median(comparison.peer, peer_metric)
+    unit = samples.unit("ours", comparison.metric) or samples.unit(comparison.peer, peer_metric)
+    ratio = ratio_of(unit, ours, peer_value)
+    verdict = None
+    if comparison.goal is not None and ratio is not None:
+        verdict = "ok" if ratio >= comparison.goal else "short"
+    return {
+        "bench": bench,
+        "metric": comparison.metric,
+        "unit": unit,
+        "ours": ours,
+        "peer": comparison.peer if peer_metric == comparison.metric else f"{comparison.peer}:{peer_metric}",
+        "peer_value": peer_value,
+        "ratio": ratio,
+        "better": "higher" if unit in HIGHER_IS_BETTER else "lower",
+        "goal": None if comparison.goal is None else f"ratio >= {comparison.goal:.3g}",
+        "verdict": verdict,
+        "samples": [samples.count("ours", comparison.metric), samples.count(comparison.peer, peer_metric)],
+        "range": [samples.bounds("ours", comparison.metric), samples.bounds(comparison.peer, peer_metric)],
+    }
+
+
+def make_trace_row(metric, samples):
+    """`samples` holds subjects "ours" (hooks in, no sink) and "no_trace" (hooks compiled out)."""
+    with_hooks = samples.median("ours", metric)
+    without = samples.median("no_trace", metric)
+    known = with_hooks is not None and without is not None
+    cost = with_hooks - without if known else None
+    return {
+        "bench": "launch",
+        "metric": f"trace_off_{metric}",
+        "unit": "ns",
+        "ours": with_hooks,
+        "peer": "no_trace",
+        "peer_value": without,
+        "ratio": ratio_of("ns", with_hooks, without),
+        "better": "lower",
+        "goal": f"ours - peer <= {TRACE_GOAL_NS:g} ns",
+        "verdict": None if cost is None else "ok" if cost <= TRACE_GOAL_NS else "short",
+        "difference_ns": cost,
+        "samples": [samples.count("ours", metric), samples.count("no_trace", metric)],
+        "range": [samples.bounds("ours", metric), samples.bounds("no_trace", metric)],
+    }

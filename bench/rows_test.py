@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of how samples become rows; no time is measured here."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import rows  # noqa: E402
+import run  # noqa: E402
+
+
+def samples_of(**values):
+    samples = rows.Samples()
+    for name, (unit, numbers) in values.items():
+        subject, metric = name.split("__")
+        for number in numbers:
+            samples.add(subject, metric, unit, number)
+    return samples
+
+
+class RowTest(unittest.TestCase):
+    def test_row_takes_medians_and_has_every_promised_key(self):
+        samples = samples_of(ours__task=("ns", [10, 900, 20]), pocl__task=("ns", [1000, 2000, 1]))
+        row = rows.make_row("launch", rows.Comparison("task", "pocl", 50), samples)
+        for key in ("bench", "metric", "unit", "ours", "peer", "peer_value", "ratio"):
+            self.assertIn(key, row)
+        self.assertEqual((row["ours"], row["peer_value"], row["ratio"]), (20, 1000, 50))
+        self.assertEqual(row["verdict"], "ok")
+
+    def test_ratio_above_one_means_ours_is_better_in_either_direction(self):
+        self.assertEqual(rows.ratio_of("ns", 10, 20), 2)
+        self.assertEqual(rows.ratio_of("GB/s", 20, 10), 2)
+
+    def test_goal_just_missed_is_short(self):
+        samples = samples_of(ours__hop=("ns", [151]), ring__hop=("ns", [100]))
+        row = rows.make_row("launch", rows.Comparison("hop", "ring", rows.WITHIN_1_5), samples)
+        self.assertEqual(row["verdict"], "short")
+
+    def test_missing_peer_gives_no_ratio_and_no_verdict(self):
+        row = rows.make_row("launch", rows.Comparison("hop", "ring", 1), samples_of(ours__hop=("ns", [1])))
+        self.assertIsNone(row["ratio"])
+        self.assertIsNone(row["verdict"])
+
+    def test_trace_row_judges_the_difference_not_the_ratio(self):
+        samples = samples_of(ours__task=("ns", [103.0]), no_trace__task=("ns", [100.0]))
+        self.assertEqual(rows.make_trace_row("task", samples)["verdict"], "short")
+        samples = samples_of(ours__task=("ns", [11.0]), no_trace__task=("ns", [10.0]))
+        self.assertEqual(rows.make_trace_row("task", samples)["verdict"], "ok")
+
+    def test_google_benchmark_names_become_subject_and_size(self):
+        output = ('{"benchmarks": [{"name": "mmap/malloc_free/65536/real_time", "run_type": "iteration", '
+                  '"real_time": 7.5, "time_unit": "ns"}, {"name": "x", "run_type": "aggregate"}]}')
+        self.assertEqual(list(run.read_google_benchmark(output)), [("mmap", "malloc_free_64MiB", "ns", 7.5)])
+
+    def test_missing_program_fails_the_run_and_says_what_to_do(self):
+        with self.assertRaisesRegex(run.Failure, "MILLPOND_BENCH=ON"):
+            run.run_program(pathlib.Path("no_such_directory/mp_bench_x"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

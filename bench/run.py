@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the benchmarks: ours and the peers in turn, medians, a table for people and JSON rows for programs."""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import rows  # noqa: E402
+
+SKIP_EXIT_CODE = 77
+PROGRAM_TIMEOUT_S = 300
+LEAST_REPETITIONS = 5
+TRACE_ROUNDS_PER_REPETITION = 3  # nanoseconds apart: more samples than elsewhere
+
+
+class Failure(Exception):
+    """A program that could not be run or read; the message says which and why."""
+
+
+class Skipped(Exception):
+    """A program that says it cannot run on this machine; the message is its reason."""
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="?", choices=sorted(rows.PROGRAMS), help="one benchmark; all when absent")
+    parser.add_argument("--bin-dir", required=True, type=pathlib.Path, help="where the mp_bench_* programs are")
+    parser.add_argument("--no-trace-bin-dir", type=pathlib.Path, help="the same of a build with MILLPOND_TRACE=OFF")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows as a JSON array")
+    parser.add_argument("--repetitions", type=int, default=7, help="of each program, in turn (default 7, least 5)")
+    parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
+    arguments = parser.parse_args(argv)
+    if arguments.smoke:
+        arguments.repetitions = 1
+    elif arguments.repetitions < LEAST_REPETITIONS:
+        parser.error(f"--repetitions {arguments.repetitions}: a median needs at least {LEAST_REPETITIONS}")
+    return arguments
+
+
+def run_program(path, flags):
+    """The program's standard output; raises Failure or Skipped."""
+    if not path.exists():
+        raise Failure(f"{path.name} is not in {path.parent}: configure with -DMILLPOND_BENCH=ON and build")
+    environment = dict(os.environ)
+    environment.setdefault("POCL_CACHE_DIR", str(path.parent / "pocl_cache"))
+    try:
+        done = subprocess.run([path, *flags], capture_output=True, text=True, env=environment,
+                              timeout=PROGRAM_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{path.name} did not end within {PROGRAM_TIMEOUT_S} s") from None
+    reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message on stderr"
+    if done.returncode == SKIP_EXIT_CODE:
+        raise Skipped(f"{path.name}: {reason}")
+    if done.returncode != 0:
+        raise Failure(f"{path.name} ended with {done.returncode}: {reason}")
+    return done.stdout
+
+
+def read_lines(output):
+    """(subject, metric, unit, value) of our own programs' lines."""
+    for line in output.splitlines():
+        sample = json.loads(line)
+        yield sample["subject"], sample["metric"], sample["unit"], sample["value"]
+
+
+def read_google_benchmark(output):
+    """The same of Google Benchmark's JSON: names are subject/metric/KiB/real_time."""
+    for entry in json.loads(output)["benchmarks"]:
+        if entry.get("run_type") != "iteration":
+            continue
+        subject, metric, kib = entry["name"].split("/")[:3]
+        size = f"{kib}KiB" if int(kib) < 1024 else f"{int(kib) // 1024}MiB"
+        yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
+
+
+def collect_once(program, bin_dir, smoke, samples, extra_flags=(), subject=None):
+    """Adds one repetition of one program to `samples`, under `subject` where given."""
+    if program.google_benchmark:
+        flags = ["--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
+        flags += ["--benchmark_min_time=0.001"] if smoke else ["--benchmark_min_time=0.05"]
+        found = read_google_benchmark(run_program(bin_dir / program.name, flags))
+    else:
+        flags = [*extra_flags, *(["--smoke"] if smoke else [])]
+        found = read_lines(run_program(bin_dir / program.name, flags))
+    for found_subject, metric, unit, value in found:
+        samples.add(subject or found_subject, metric, unit, value)
+
+
+class Run:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.rows = []
+        self.failures = []
+        self.skips = []
+
+    def progress(self, text):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def attempt(self, action):
+        """Runs action(); False when its program is missing, broken or skipped, which is remembered once."""
+        try:
+            action()
+            return True
+        except Skipped as skipped:
+            self.skips.append(str(skipped))
+        except (Failure, ValueError, KeyError) as failure:
+            self.failures.append(str(failure))
+        return False
+
+    def run_bench(self, name):
+        samples = rows.Samples()
+        programs = list(rows.PROGRAMS[name])
+        for repetition in range(self.arguments.repetitions):
+            for program in list(programs):
+                self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.name}")
+                if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
+                                                                   samples)):
+                    programs.remove(program)
+        self.progress("")
+        missing = []
+        for comparison in rows.COMPARISONS[name]:
+            row = rows.make_row(name, comparison, samples)
+            self.rows.append(row)
+            if row["ratio"] is None:
+                missing.append(f"{row['metric']} against {row['peer']}")
+        # A program that failed or was skipped has said so; a row missing though all ran is a fault of its own.
+        if missing and programs == rows.PROGRAMS[name]:
+            self.failures.append(f"{name}: no figures for {', '.join(missing)}")
+
+    def run_trace_off(self):
+        other = self.arguments.no_trace_bin_dir
+        if other is None:
+            self.skips.append("trace_off: needs a second build; give --no-trace-bin-dir DIR of one configured with "
+                              "-DMILLPOND_TRACE=OFF")
+            return
+        samples = rows.Samples()
+        program = rows.PROGRAMS["launch"][0]
+        rounds = 1 if self.arguments.smoke else TRACE_ROUNDS_PER_REPETITION * self.arguments.repetitions
+        for number in range(rounds):
+            self.progress(f"trace_off: round {number + 1} of {rounds}")
+            for metric in rows.TRACE_METRICS:
+                for bin_dir, subject in ((self.arguments.bin_dir, "ours"), (other, "no_trace")):
+                    if not self.attempt(lambda d=bin_dir, s=subject, m=metric: collect_once(
+                            program, d, self.arguments.smoke, samples, ("--only", m), s)):
+                        return
+        self.progress("")
+        self.rows += [rows.make_trace_row(metric, samples) for metric in rows.TRACE_METRICS]
+
+
+def show(value, digits=4):
+    if value is None:
+        return "-"
+    if value >= 10 ** digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def print_table(all_rows):
+    heads = ["bench", "metric", "unit", "ours", "peer", "peer value", "ratio", "goal", "verdict"]
+    keys = ["bench", "metric", "unit", "ours", "peer", "peer_value", "ratio", "goal", "verdict"]
+    lines = [[show(row[key]) if isinstance(row[key], float) else (row[key] or "-") for key in keys] for row in all_rows]
+    widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
+    numeric = {3, 5, 6}
+    for line in [heads, ["-" * width for width in widths], *lines]:
+        cells = [cell.rjust(width) if i in numeric else cell.ljust(width)
+                 for i, (cell, width) in enumerate(zip(line, widths))]
+        print("  ".join(cells).rstrip())
+
+
+def huge_pages(kind):
+    try:
+        text = pathlib.Path(f"/sys/kernel/mm/transparent_hugepage/{kind}").read_text(encoding="ascii")
+        return text.split("[")[1].split("]")[0]
+    except (OSError, IndexError):
+        return "unknown"
+
+
+def cpu_name():
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def main(argv):
+    arguments = parse_arguments(argv)
+    run = Run(arguments)
+    for name in [arguments.name] if arguments.name else rows.PROGRAMS:
+        run.run_bench(name)
+        if name == "launch":
+            run.run_trace_off()
+    print(f"{cpu_name()}, {os.cpu_count()} CPUs, Linux {platform.release()}, huge pages: anonymous "
+          f"{huge_pages('enabled')}, shared {huge_pages('shmem_enabled')}; medians of {arguments.repetitions}")
+    print("ratio: how many times better ours is (above 1: ours is better); verdict: is the goal reached")
+    if arguments.smoke:
+        print("SMOKE RUN: tiny counts, these figures mean nothing")
+    print_table(run.rows)
+    for reason in run.skips:
+        print(f"skipped: {reason}")
+    for reason in run.failures:
+        print(f"failed: {reason}", file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(run.rows, indent=1) + "\n", encoding="utf-8")
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
