@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`demo`: the project's main job, shown. A later issue appends a row to DEMOS and nothing else."""
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import ensure
+import environment
+import ui
+from layout import build_dir
+
+
+@dataclass(frozen=True)
+class Demo:
+    name: str
+    says: str  # what the reader is about to see
+    command: tuple  # the first part is a target's file in build/release/bin, or a program on the PATH
+    targets: tuple = ()  # CMake targets to build first
+
+
+DEMOS = (
+    Demo("two_streams_pool", "A C++ program with its own memory pool, on two streams of the virtual NPU.",
+         ("two_streams_pool",), ("two_streams_pool",)),
+)
+
+
+def demo(argv):
+    parser = argparse.ArgumentParser(prog="./millpond demo", description="Builds and runs the examples on the virtual NPU.")
+    parser.add_argument("name", nargs="?", choices=[row.name for row in DEMOS], help="one demo only (default: all)")
+    environment.add_options(parser)
+    arguments = parser.parse_args(argv)
+    environment.check_inherited()
+    wanted = [row for row in DEMOS if arguments.name in (None, row.name)]
+    ensure.ready()
+    targets = tuple(target for row in wanted for target in row.targets)
+    ensure.build("release", targets=targets)
+    variables = environment.for_program(arguments)
+    failed = []
+    for row in wanted:
+        print(f"== {row.name}: {row.says}", flush=True)
+        started = time.monotonic()
+        status = subprocess.run(_command(row), env=variables).returncode
+        verdict = "done" if status == 0 else f"FAILED, exit status {status}"
+        print(f"== {row.name}: {verdict} in {ui.seconds(time.monotonic() - started)}", flush=True)
+        if status != 0:
+            failed.append(row.name)
+    if failed:
+        raise ui.Stop(f"{len(failed)} of {len(wanted)} demos failed: {', '.join(failed)}")
+    print("Next: ./millpond run -- YOUR_PROGRAM   or   eval \"$(./millpond env)\"")
+    sys.stdout.flush()
+    return 0
+
+
+def _command(row):
+    built = build_dir("release") / "bin" / row.command[0]
+    return [str(built) if built.exists() else row.command[0], *row.command[1:]]

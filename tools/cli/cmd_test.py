@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`test`: every test of every kind, closing with the one line `N passed, N failed`.
+
+A suite that cannot be built or that finds no test counts as one failure: silence must not look like success.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+
+import ensure
+import environment
+import junit
+import ui
+from layout import BUILD, ROOT, VENV, build_dir
+
+SHOWN_FAILURES = 20
+SHOWN_LINES = 40
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    preset: str
+    label: str = ""  # ctest label; empty runs all
+
+
+CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core"), Suite("ctest tsan", "tsan", "core"))
+
+
+def test(argv):
+    parser = argparse.ArgumentParser(
+        prog="./millpond test",
+        description="Builds and runs all tests: ctest in release, the core's tests under ASan and TSan, and pytest. "
+                    "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
+    parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
+    parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
+                                                   "an expression for pytest)")
+    arguments = parser.parse_args(argv)
+    started = time.monotonic()
+    total = junit.Result()
+    suites = CTEST_SUITES[:1] if arguments.quick else CTEST_SUITES
+    total.add(_attempt("setting up", _set_up))
+    for suite in suites:
+        total.add(_attempt(suite.name, lambda suite=suite: _ctest(suite, arguments.k)))
+    total.add(_attempt("pytest", lambda: _pytest(arguments.k)))
+    _report(total)
+    ui.say(f"all suites took {ui.seconds(time.monotonic() - started)}")
+    print(f"{total.passed} passed, {len(total.failed)} failed", flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+def _attempt(name, work):
+    try:
+        return work()
+    except ui.Stop as stop:
+        ui.say(str(stop))
+        return junit.Result(failed=[(name, str(stop))])
+
+
+def _set_up():
+    ensure.ready()
+    return junit.Result()
+
+
+def _run(name, command, junit_path, log_name, env=None):
+    junit_path.parent.mkdir(parents=True, exist_ok=True)
+    junit_path.unlink(missing_ok=True)
+    ui.say(f"{name} ...")
+    status, log_path, span = ui.run_logged(name, command, log_name, env=env)
+    if not junit_path.exists():
+        print(ui.tail(log_path), file=sys.stderr)
+        raise ui.Stop(f"{name} ended with {status} and wrote no results; the whole log is {ui.shown(log_path)}")
+    result = junit.read(junit_path, name)
+    ui.say(f"{name}: {result.passed} passed, {len(result.failed)} failed, {len(result.skipped)} skipped "
+           f"in {ui.seconds(span)}")
+    if status != 0 and not result.failed and result.passed:
+        result.failed.append((name, f"exit status {status} although no test failed; see {ui.shown(log_path)}"))
+    return result
+
+
+def _expect_some(result, name, pattern):
+    if pattern is None and not result.passed and not result.failed:
+        result.failed.append((name, "no test was found"))
+    return result
+
+
+def _ctest(suite, pattern):
+    ensure.build(suite.preset, targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
+    folder = build_dir(suite.preset)
+    junit_path = BUILD / "junit" / f"{suite.name.replace(' ', '-')}.xml"
+    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", junit_path, "-j", ensure.jobs()]
+    if suite.label:
+        command += ["-L", f"^{suite.label}$"]
+    if pattern:
+        command += ["-R", pattern]
+    return _expect_some(_run(suite.name, command, junit_path, f"ctest-{suite.preset}.log"), suite.name, pattern)
+
+
+def _pytest(pattern):
+    ensure.venv()
+    junit_path = BUILD / "junit" / "pytest.xml"
+    command = [VENV / "bin" / "python", "-m", "pytest", ROOT / "tests", "-q", "-rs", f"--junitxml={junit_path}"]
+    if pattern:
+        command += ["-k", pattern]
+    variables = environment.for_program(argparse.Namespace())
+    # Tests choose their own environment; what set_env.sh adds is only there to be found.
+    return _expect_some(_run("pytest", command, junit_path, "pytest.log", env=variables), "pytest", pattern)
+
+
+def _report(total):
+    for name, reason in total.skipped:
+        ui.say(f"skipped {name}: {reason}")
+    for name, output in total.failed[:SHOWN_FAILURES]:
+        print(f"---- FAILED {name}", file=sys.stderr)
+        print("\n".join(output.splitlines()[-SHOWN_LINES:]), file=sys.stderr)
+    for name, _ in total.failed[SHOWN_FAILURES:]:
+        print(f"---- FAILED {name}", file=sys.stderr)
+    sys.stderr.flush()

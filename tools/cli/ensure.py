@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nothing to a built and installed tree, and a quick way to see that nothing is to be done.
+
+A later call must cost under a second, so no step asks its tool whether it is up to date: packages are one dpkg-query
+(packages.sh), .venv carries a copy of the requirements it was made from, and a build carries the fingerprint (path,
+time, size) of every source file it saw. Only when one differs does the tool run, and then it decides what to do.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import ui
+from layout import ASCEND, BUILD, HERE, PACKAGING, ROOT, STAMPS, VENV, build_dir
+
+# What a build reads. Tests count only when they are built too.
+SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tools", "examples", "packaging", "profiles",
+           "python")
+TEST_SOURCES = ("tests", "abi")
+INSTALL_TARGET = "install_set"  # packaging/CMakeLists.txt: everything that is installed, and no test
+
+
+def packages(list_name="debian-packages.txt"):
+    status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name)]).returncode
+    if status != 0:
+        raise ui.Stop("stopped: packages are missing (see above)")
+
+
+def fingerprint(entries, root=ROOT):
+    digest = hashlib.sha256()
+
+    def add(path, name):
+        try:
+            state = path.stat()
+        except OSError:
+            return
+        digest.update(f"{name}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
+
+    def walk(folder, prefix):
+        with os.scandir(folder) as listing:
+            for entry in sorted(listing, key=lambda item: item.name):
+                if entry.name in ("__pycache__", ".pytest_cache") or entry.name.endswith(".pyc"):
+                    continue
+                name = f"{prefix}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    walk(entry.path, name)
+                else:
+                    add(entry, name)
+
+    for top in entries:
+        path = root / top
+        if path.is_dir():
+            walk(path, top)
+        elif path.exists():
+            add(path, top)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _only_one():
+    """Two ./millpond calls at once: the second waits, then finds the work done."""
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / ".millpond.lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            ui.say("another ./millpond is building; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _stamp_matches(name, value):
+    path = STAMPS / name
+    return path.exists() and path.read_text() == value
+
+
+def _write_stamp(name, value):
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    (STAMPS / name).write_text(value)
+
+
+def venv():
+    """Makes .venv hold exactly requirements.txt."""
+    wanted = (ROOT / "requirements.txt").read_text()
+    stamp = VENV / "millpond-requirements.txt"
+    if stamp.exists() and stamp.read_text() == wanted and (VENV / "bin" / "python").exists():
+        return
+    with _only_one():
+        if VENV.exists():
+            shutil.rmtree(VENV)
+        _make_venv(wanted)
+        stamp.write_text(wanted)
+
+
+def _make_venv(wanted):
+    ui.step("making .venv", [sys.executable, "-m", "venv", VENV], "venv.log")
+    names = " ".join(line for line in wanted.split("\n") if line and not line.startswith("#"))
+    title = "installing PyPI packages into .venv"
+    command = [VENV / "bin" / "pip", "install", "--no-input", "-r", ROOT / "requirements.txt"]
+    ui.say(f"{title} ...")
+    status, log_path, span = ui.run_logged(title, command, "pip.log")
+    if status != 0:
+        print(ui.tail(log_path, 15), file=sys.stderr)
+        shutil.rmtree(VENV, ignore_errors=True)
+        raise ui.Stop(f"pip could not install: {names}\n    with the network back, run the same command again, or by hand: "
+                      "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt")
+    ui.say(f"{title}: done in {ui.seconds(span)}")
+
+
+def jobs():
+    return str(len(os.sched_getaffinity(0)))
+
+
+def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURCES):
+    """Configures and builds targets of a preset (all of them when targets is empty) unless the stamp says it is done."""
+    stamp = f"{preset}-{'+'.join(targets) or 'all'}"
+    folder = build_dir(preset)
+
+    def state():
+        return f"{fingerprint(sources)} {' '.join(defines)}"
+
+    if _stamp_matches(stamp, state()) and (folder / "build.ninja").exists():
+        return
+    with _only_one():
+        before = state()
+        if _stamp_matches(stamp, before) and (folder / "build.ninja").exists():
+            return
+        ui.step(f"configuring {preset}", ["cmake", "--preset", preset, *defines], f"configure-{preset}.log")
+        command = ["cmake", "--build", "--preset", preset, "-j", jobs()]
+        if targets:
+            command += ["--target", *targets]
+        ui.step(f"building {preset}", command, f"build-{preset}.log")
+        _write_stamp(stamp, before)
+
+
+def install():
+    """Copies the release build into build/ascend when it changed since the last copy."""
+    # The build's own stamp, not a fresh fingerprint: a file saved between the two steps must not count as installed.
+    built = STAMPS / f"release-{INSTALL_TARGET}"
+    value = built.read_text() if built.exists() else "unbuilt"
+    if _stamp_matches("install", value) and (ASCEND / "set_env.sh").exists():
+        return
+    with _only_one():
+        ui.step("installing into build/ascend", ["cmake", "--install", build_dir("release")], "install.log")
+        _write_stamp("install", value)
+
+
+def ready():
+    """Everything `run` and `demo` need. The sh half has seen to the Debian packages already."""
+    started = time.monotonic()
+    venv()
+    build()
+    install()
+    return time.monotonic() - started

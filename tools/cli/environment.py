@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of a program on the virtual NPU: set_env.sh's variables, and ours from the options.
+
+packaging/set_env.sh says the same for shells; tests/cli compares the two.
+"""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+import ui
+from layout import ASCEND, DEFAULT_SOC, VENV, known_socs
+
+MAX_DEVICES = 64
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE = re.compile(r"^(\d+)(?:\.(\d+))?\s*([KMGT]?)(?:i?B)?$", re.IGNORECASE)
+SIZE_FORM = "a number with an optional unit K, M, G or T (powers of 1024; 'B' and 'iB' may follow), e.g. 512M, 16G, 1.5GiB"
+MIN_MEMORY = 2 << 20
+
+
+def parse_soc(text):
+    known = known_socs()
+    for name in (text, f"Ascend{text}"):
+        if name in known:
+            return name
+    raise argparse.ArgumentTypeError(f"unknown SoC '{text}'; known: {', '.join(known)}")
+
+
+def parse_devices(text):
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_DEVICES:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of devices; allowed: 1 to {MAX_DEVICES}")
+    return str(int(text))
+
+
+def parse_memory(text):
+    match = SIZE.match(text.strip())
+    if not match:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size; allowed: {SIZE_FORM}")
+    unit = UNITS[match[3].upper()]
+    size = int(match[1]) * unit
+    if match[2]:
+        size += int(match[2]) * unit // 10 ** len(match[2])
+    if size < MIN_MEMORY:
+        raise argparse.ArgumentTypeError(f"'{text}' is {size} bytes; a device needs at least {MIN_MEMORY} (2M)")
+    return str(size)
+
+
+def parse_seed(text):
+    if not text.isdecimal() or int(text) >= 1 << 64:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a seed; allowed: 0 to {(1 << 64) - 1}")
+    return str(int(text))
+
+
+def parse_trace(text):
+    path = Path(text).absolute()
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"cannot write '{path}': there is no folder '{path.parent}'; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"cannot write '{path}': it is a folder or not writable")
+    return str(path)
+
+
+OPTIONS = (
+    ("--soc", "MILLPOND_SOC", "NAME", parse_soc, f"device profile (default {DEFAULT_SOC}); an unknown name lists the known ones"),
+    ("--devices", "MILLPOND_DEVICES", "N", parse_devices, f"number of virtual devices, 1 to {MAX_DEVICES} (default 1)"),
+    ("--memory", "MILLPOND_MEMORY", "SIZE", parse_memory, "memory per device: " + SIZE_FORM),
+    ("--seed", "MILLPOND_SEED", "N", parse_seed, "seeded scheduler: the same N gives the same order of tasks"),
+    ("--trace", "MILLPOND_TRACE", "FILE", parse_trace, "write a Chrome/Perfetto trace to FILE"),
+)
+
+
+def add_options(parser):
+    for flag, variable, metavar, parse, text in OPTIONS:
+        parser.add_argument(flag, dest=variable, metavar=metavar, type=parse, help=text)
+
+
+def chosen(arguments):
+    """The MILLPOND_ variables that the options set; one already in the environment stays unless an option replaces it."""
+    values = vars(arguments)
+    return {row[1]: values[row[1]] for row in OPTIONS if values.get(row[1]) is not None}
+
+
+def _prepend(old, *folders):
+    rest = [part for part in (old or "").split(":") if part and part not in folders]
+    return ":".join([*folders, *rest])
+
+
+def ascend(base=None, prefix=ASCEND):
+    """What sourcing <prefix>/set_env.sh changes, given the environment base."""
+    base = os.environ if base is None else base
+    top = str(prefix)
+    return {
+        "ASCEND_HOME_PATH": top,
+        "ASCEND_TOOLKIT_HOME": top,
+        "ASCEND_AICPU_PATH": top,
+        "ASCEND_OPP_PATH": f"{top}/opp",
+        "TOOLCHAIN_HOME": f"{top}/toolkit",
+        "PATH": _prepend(base.get("PATH", os.defpath), f"{top}/bin"),
+        "LD_LIBRARY_PATH": _prepend(base.get("LD_LIBRARY_PATH"), f"{top}/lib64"),
+        "PYTHONPATH": _prepend(base.get("PYTHONPATH"), f"{top}/python/site-packages"),
+        "CMAKE_PREFIX_PATH": _prepend(base.get("CMAKE_PREFIX_PATH"), f"{top}/lib64/cmake"),
+        "PKG_CONFIG_PATH": _prepend(base.get("PKG_CONFIG_PATH"), f"{top}/lib64/pkgconfig"),
+    }
+
+
+def for_program(arguments):
+    """The whole environment for `run`. A python in it is the active virtual environment's, else .venv's."""
+    result = dict(os.environ)
+    if not result.get("VIRTUAL_ENV") and not result.get("CONDA_PREFIX") and (VENV / "bin" / "python").exists():
+        result["PATH"] = _prepend(result.get("PATH", os.defpath), str(VENV / "bin"))
+    result.update(ascend(result))
+    result.update(chosen(arguments))
+    return result
+
+
+def check_inherited():
+    """Refuses a bad MILLPOND_ value that came with the environment, as the option would be."""
+    for _, variable, _, parse, _ in OPTIONS:
+        if os.environ.get(variable):
+            try:
+                parse(os.environ[variable])
+            except argparse.ArgumentTypeError as error:
+                raise ui.Stop(f"environment variable {variable}: {error}", code=2) from None
