@@ -43,7 +43,8 @@ inline aclError Guard(const char* api, Body&& body) {
   return result;
 }
 
-// The text aclGetRecentErrMsg hands out next; "" when there is none. Reading clears it.
+// The text aclGetRecentErrMsg hands out next, valid until the thread's next call; null when there is none. Reading
+// clears it. Defined in message.cc.
 const char* TakeRecentMessage();
 aclError LastError(bool clear);
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only table of acl numbers. No `default:`, so that the compiler names a code that has no number yet.
+#include "include/acl/acl_base_rt.h"
+#include "include/acl/error_codes/rt_error_codes.h"
+#include "src/api/acl/guard.h"
+
+namespace millpond::acl {
+
+aclError AclErrorFrom(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return ACL_SUCCESS;
+    case Code::kInvalidArgument:
+      return ACL_ERROR_INVALID_PARAM;
+    case Code::kRuntimeArgument:
+      return ACL_ERROR_RT_PARAM_INVALID;
+    case Code::kUninitialized:
+      return ACL_ERROR_UNINITIALIZE;
+    case Code::kRepeatInitialize:
+      return ACL_ERROR_REPEAT_INITIALIZE;
+    case Code::kRepeatFinalize:
+      return ACL_ERROR_REPEAT_FINALIZE;
+    case Code::kInvalidFile:
+      return ACL_ERROR_INVALID_FILE;
+    case Code::kParseFile:
+      return ACL_ERROR_PARSE_FILE;
+    case Code::kInvalidDevice:
+      return ACL_ERROR_RT_INVALID_DEVICEID;
+    case Code::kNoContext:
+      return ACL_ERROR_RT_CONTEXT_NULL;
+    case Code::kWrongContext:
+      return ACL_ERROR_RT_STREAM_CONTEXT;
+    case Code::kStreamModel:
+      return ACL_ERROR_RT_STREAM_MODEL;
+    case Code::kTimestampMissing:
+      return ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID;
+    case Code::kTimestampReversed:
+      return ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL;
+    case Code::kUnaligned:
+      return ACL_ERROR_RT_ADDR_UNALIGNED;
+    case Code::kStreamSubscribe:
+      return ACL_ERROR_RT_STREAM_SUBSCRIBE;
+    case Code::kThreadSubscribe:
+      return ACL_ERROR_RT_THREAD_SUBSCRIBE;
+    case Code::kStreamNoCallback:
+      return ACL_ERROR_RT_STREAM_NO_CB_REG;
+    case Code::kInvalidMemoryType:
+      return ACL_ERROR_RT_INVALID_MEMORY_TYPE;
+    case Code::kInvalidHandle:
+      return ACL_ERROR_RT_INVALID_HANDLE;
+    case Code::kInvalidMallocType:
+      return ACL_ERROR_RT_INVALID_MALLOC_TYPE;
+    case Code::kWaitTimeout:
+      return ACL_ERROR_RT_WAIT_TIMEOUT;
+    case Code::kTaskTimeout:
+      return ACL_ERROR_RT_TASK_TIMEOUT;
+    case Code::kSysParamNotSet:
+      return ACL_ERROR_RT_SYSPARAMOPT_NOT_SET;
+    case Code::kDeviceAborted:
+      return ACL_ERROR_RT_DEVICE_TASK_ABORT;
+    case Code::kStreamAborted:
+      return ACL_ERROR_RT_STREAM_ABORT;
+    case Code::kCaptureDependency:
+      return ACL_ERROR_RT_CAPTURE_DEPENDENCY;
+    case Code::kCaptureUnjoined:
+      return ACL_ERROR_RT_STREAM_UNJOINED;
+    case Code::kModelCaptured:
+      return ACL_ERROR_RT_MODEL_CAPTURED;
+    case Code::kStreamCaptured:
+      return ACL_ERROR_RT_STREAM_CAPTURED;
+    case Code::kEventCaptured:
+      return ACL_ERROR_RT_EVENT_CAPTURED;
+    case Code::kStreamNotCaptured:
+      return ACL_ERROR_RT_STREAM_NOT_CAPTURED;
+    case Code::kCaptureModeUnsupported:
+      return ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT;
+    case Code::kCaptureImplicit:
+      return ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT;
+    case Code::kCaptureConflict:
+      return ACL_ERROR_STREAM_CAPTURE_CONFLICT;
+    case Code::kTaskGroupStatus:
+      return ACL_ERROR_STREAM_TASK_GROUP_STATUS;
+    case Code::kTaskGroupInterrupted:
+      return ACL_ERROR_STREAM_TASK_GROUP_INTR;
+    case Code::kCaptureUnmatched:
+      return ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED;
+    case Code::kModelRunning:
+      return ACL_ERROR_RT_MODEL_RUNNING;
+    case Code::kCaptureWrongThread:
+      return ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD;
+    case Code::kArrayTooSmall:
+      return ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY;
+    case Code::kModelUpdateFailed:
+      return ACL_ERROR_RT_MODEL_UPDATE_FAILED;
+    case Code::kCaptureInvalidated:
+      return ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED;
+    case Code::kUnsupported:
+      return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
+    case Code::kOutOfMemory:
+      return ACL_ERROR_RT_MEMORY_ALLOCATION;
+    case Code::kHostOutOfMemory:
+      return ACL_ERROR_BAD_ALLOC;
+    case Code::kMemoryFree:
+      return ACL_ERROR_RT_MEMORY_FREE;
+    case Code::kNoPermission:
+      return ACL_ERROR_RT_NO_PERMISSION;
+    case Code::kNoEvent:
+      return ACL_ERROR_RT_NO_EVENT_RESOURCE;
+    case Code::kNoStream:
+      return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+    case Code::kNoNotify:
+      return ACL_ERROR_RT_NO_NOTIFY_RESOURCE;
+    case Code::kNoModel:
+      return ACL_ERROR_RT_NO_MODEL_RESOURCE;
+    case Code::kOverLimit:
+      return ACL_ERROR_RT_OVER_LIMIT;
+    case Code::kInternal:
+      return ACL_ERROR_INTERNAL_ERROR;
+    case Code::kReportTimeout:
+      return ACL_ERROR_RT_REPORT_TIMEOUT;
+    case Code::kStreamSyncTimeout:
+      return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+    case Code::kEventSyncTimeout:
+      return ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
+    case Code::kModelExecute:
+      return ACL_ERROR_RT_MODEL_EXECUTE;
+    case Code::kIpc:
+      return ACL_ERROR_RT_IPC_ERROR;
+    case Code::kTaskFailed:
+      return ACL_ERROR_RT_AICORE_EXCEPTION;
+    case Code::kDeviceMemory:
+      return ACL_ERROR_RT_DEVICE_MEM_ERROR;
+    case Code::kHostRegistered:
+      return ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    case Code::kHostNotRegistered:
+      return ACL_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    case Code::kForked:
+      return ACL_ERROR_RT_DEV_SETUP_ERROR;
+  }
+  return ACL_ERROR_INTERNAL_ERROR;  // a value that is no enumerator
+}
+
+}  // namespace millpond::acl

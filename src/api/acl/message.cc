@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/api/acl/message.h"
+
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "src/api/acl/guard.h"
+
+namespace millpond::acl {
+
+Status NullPointer(const char* parameter) {
+  return InvalidArgument(Format("[EH0008] {api} failed because %s cannot be a NULL pointer.", parameter));
+}
+
+Status InvalidValue(const char* parameter, const std::string& value, const std::string& reason) {
+  return InvalidArgument(Format("[EH0009] {api} failed. Value %s for parameter %s is invalid. Reason: %s.",
+                                value.c_str(), parameter, reason.c_str()));
+}
+
+Status InvalidParameter(const char* parameter, const std::string& reason) {
+  return InvalidArgument(
+      Format("[EH0012] {api} failed. Parameter %s is invalid. Reason: %s.", parameter, reason.c_str()));
+}
+
+Status NotSupported(const char* reason) { return Unsupported(Format("[EE1016] {api} failed. Reason: %s.", reason)); }
+
+namespace {
+
+// Unread messages beyond this many are dropped, oldest first: a client that never reads must not grow.
+constexpr size_t kKept = 16;
+
+struct Entry {
+  std::string code;
+  std::string title;
+  std::string time;
+  std::string text;
+};
+
+struct MessageList {
+  std::deque<Entry> entries;  // newest first
+  std::string handed_out;     // what the last aclGetRecentErrMsg returned: stays valid until the next
+};
+
+const char* CodeFor(Code code) {
+  switch (code) {
+    case Code::kOk:
+    case Code::kInternal:
+    case Code::kForked:
+      return "EE9999";
+    case Code::kInvalidArgument:
+      return "EH0001";
+    case Code::kInvalidFile:
+      return "EH0003";
+    case Code::kParseFile:
+      return "EH0004";
+    case Code::kHostOutOfMemory:
+      return "EH0010";
+    case Code::kRuntimeArgument:
+    case Code::kInvalidDevice:
+    case Code::kUnaligned:
+    case Code::kInvalidMemoryType:
+    case Code::kInvalidHandle:
+    case Code::kInvalidMallocType:
+    case Code::kArrayTooSmall:
+      return "EE1001";
+    case Code::kStreamSyncTimeout:
+      return "EE1002";
+    case Code::kNoContext:
+    case Code::kWrongContext:
+      return "EE1010";
+    case Code::kUnsupported:
+    case Code::kCaptureModeUnsupported:
+      return "EE1016";
+    case Code::kUninitialized:
+    case Code::kRepeatInitialize:
+    case Code::kRepeatFinalize:
+    case Code::kStreamModel:
+    case Code::kTimestampMissing:
+    case Code::kTimestampReversed:
+    case Code::kStreamSubscribe:
+    case Code::kThreadSubscribe:
+    case Code::kStreamNoCallback:
+    case Code::kSysParamNotSet:
+    case Code::kCaptureDependency:
+    case Code::kCaptureUnjoined:
+    case Code::kModelCaptured:
+    case Code::kStreamCaptured:
+    case Code::kEventCaptured:
+    case Code::kStreamNotCaptured:
+    case Code::kCaptureImplicit:
+    case Code::kCaptureConflict:
+    case Code::kTaskGroupStatus:
+    case Code::kTaskGroupInterrupted:
+    case Code::kCaptureUnmatched:
+    case Code::kModelRunning:
+    case Code::kCaptureWrongThread:
+    case Code::kHostRegistered:
+    case Code::kHostNotRegistered:
+      return "EE1018";
+    case Code::kWaitTimeout:
+    case Code::kTaskTimeout:
+    case Code::kDeviceAborted:
+    case Code::kStreamAborted:
+    case Code::kModelUpdateFailed:
+    case Code::kCaptureInvalidated:
+    case Code::kReportTimeout:
+    case Code::kEventSyncTimeout:
+    case Code::kModelExecute:
+    case Code::kIpc:
+    case Code::kTaskFailed:
+    case Code::kDeviceMemory:
+      return "EE1019";
+    case Code::kOutOfMemory:
+    case Code::kMemoryFree:
+    case Code::kNoPermission:
+    case Code::kNoEvent:
+    case Code::kNoStream:
+    case Code::kNoNotify:
+    case Code::kNoModel:
+    case Code::kOverLimit:
+      return "EE1023";
+  }
+  return "EE9999";
+}
+
+const char* TitleFor(std::string_view code) {
+  struct Row {
+    std::string_view code;
+    const char* title;
+  };
+  static constexpr Row kRows[] = {
+      {"EH0001", "Invalid_Argument"},
+      {"EH0003", "File_Operation_Error_Invalid_Path"},
+      {"EH0004", "File_Operation_Error"},
+      {"EH0008", "Invalid_Argument_Null_Pointer"},
+      {"EH0009", "Invalid_Argument"},
+      {"EH0010", "Resource_Error_Insufficient_Host_Memory"},
+      {"EH0012", "Invalid_Argument"},
+      {"EE1001", "Invalid_Argument"},
+      {"EE1002", "Execution_Error_Stream_Synchronize_Timeout"},
+      {"EE1010", "Execution_Error_Invalid_Context"},
+      {"EE1016", "Not_Supported"},
+      {"EE1018", "Invalid_Argument_API_Call_Sequence"},
+      {"EE1019", "Execution_Error"},
+      {"EE1023", "Resource_Error"},
+  };
+  for (const Row& row : kRows) {
+    if (row.code == code) return row.title;
+  }
+  return "Inner_Error";
+}
+
+// The date that torch_npu looks for: YYYY-MM-DD-HH:MM:SS.mmm.uuu.
+std::string Now() {
+  timeval now{};
+  gettimeofday(&now, nullptr);
+  tm parts{};
+  localtime_r(&now.tv_sec, &parts);
+  char seconds[64];
+  strftime(seconds, sizeof(seconds), "%Y-%m-%d-%H:%M:%S", &parts);
+  return Format("%s.%03d.%03d", seconds, static_cast<int>(now.tv_usec / 1000), static_cast<int>(now.tv_usec % 1000));
+}
+
+// "EH0008" when the message starts with "[EH0008] ", else empty.
+std::string_view TagOf(std::string_view message) {
+  if (message.size() < 9 || message[0] != '[' || message[1] != 'E' || message.substr(7, 2) != "] ") return {};
+  return message.substr(1, 6);
+}
+
+bool Inner(std::string_view code) { return code.substr(2) == "9999"; }
+
+std::string Render(const std::deque<Entry>& entries) {
+  const Entry& top = entries.front();
+  const int pid = static_cast<int>(getpid());
+  const char* title = top.title.c_str();
+  std::string text;
+  if (Inner(top.code)) {
+    text = Format("%s: Internal error!\n%s[PID: %d] %s %s(%s):  %s\nTraceBack (most recent call last):\n",
+                  top.code.c_str(), top.code.c_str(), pid, top.time.c_str(), title, top.code.c_str(), top.text.c_str());
+  } else {
+    text = Format("[PID: %d] %s %s(%s): %s\nTraceBack (most recent call last):\n", pid, top.time.c_str(), title,
+                  top.code.c_str(), top.text.c_str());
+  }
+  for (size_t i = 1; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    text += Format("        [PID: %d] %s %s(%s): %s\n", pid, entry.time.c_str(), entry.title.c_str(),
+                   entry.code.c_str(), entry.text.c_str());
+  }
+  return text;
+}
+
+// The thread's list is a plain pointer so that a call from a static destructor, after the thread's own destructors,
+// finds null instead of a dead object. `g_thread_over` is set by then: such late failures keep only their code.
+thread_local MessageList* g_thread_list [[gnu::tls_model("initial-exec")]] = nullptr;
+thread_local bool g_thread_over [[gnu::tls_model("initial-exec")]] = false;
+
+struct ThreadListOwner {
+  ~ThreadListOwner() {
+    delete g_thread_list;
+    g_thread_list = nullptr;
+    g_thread_over = true;
+  }
+  void Touch() {}
+};
+thread_local ThreadListOwner g_thread_list_owner;
+
+std::atomic<bool> g_process_mode{false};
+
+struct ProcessList {
+  std::mutex mutex;
+  std::deque<Entry> entries;
+};
+ProcessList& GetProcessList() {
+  static ProcessList& list = *new ProcessList;  // leaked: used from static destructors too
+  return list;
+}
+
+MessageList* ThreadList() {
+  if (g_thread_list == nullptr && !g_thread_over) {
+    g_thread_list = new MessageList;
+    g_thread_list_owner.Touch();
+  }
+  return g_thread_list;
+}
+
+void Prepend(std::deque<Entry>* entries, Entry entry) {
+  entries->push_front(std::move(entry));
+  if (entries->size() > kKept) entries->pop_back();
+}
+
+}  // namespace
+
+namespace internal {
+
+std::string PlainMessage(const char* api, std::string_view message) {
+  const bool tagged = !TagOf(message).empty();
+  std::string text(tagged ? message.substr(9) : message);
+  if (!tagged) return std::string(api) + " failed. Reason: " + text;
+  if (const size_t at = text.find("{api}"); at != std::string::npos) text.replace(at, 5, api);
+  return text;
+}
+
+void RememberMessage(const char* api, Code code, std::string_view message) {
+  const std::string_view tag = TagOf(message);
+  const std::string number(tag.empty() ? std::string_view(CodeFor(code)) : tag);
+  Entry entry{number, TitleFor(number), Now(), PlainMessage(api, message)};
+  if (g_process_mode.load(std::memory_order_relaxed)) {
+    ProcessList& list = GetProcessList();
+    std::lock_guard lock(list.mutex);
+    Prepend(&list.entries, std::move(entry));
+  } else if (MessageList* list = ThreadList()) {
+    Prepend(&list->entries, std::move(entry));
+  }
+}
+
+}  // namespace internal
+
+void SetProcessMessageMode(bool process) { g_process_mode.store(process, std::memory_order_relaxed); }
+
+const char* TakeRecentMessage() {
+  MessageList* list = ThreadList();
+  if (list == nullptr) return nullptr;
+  std::deque<Entry> entries;
+  if (g_process_mode.load(std::memory_order_relaxed)) {
+    ProcessList& process = GetProcessList();
+    std::lock_guard lock(process.mutex);
+    entries.swap(process.entries);
+  } else {
+    entries.swap(list->entries);
+  }
+  if (entries.empty()) return nullptr;
+  list->handed_out = Render(entries);
+  return list->handed_out.c_str();
+}
+
+}  // namespace millpond::acl
