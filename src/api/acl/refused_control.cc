@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow and tasks that only the hardware scheduler of an NPU carries out.
+
+#include "include/acl/acl_rt.h"
+#include "src/api/acl/refuse.h"
+
+namespace {
+
+constexpr char kNoSwitch[] =
+    "streams cannot be switched by the device here; branch on the host, or order streams with aclrtStreamWaitEvent";
+constexpr char kNoTaskUpdate[] =
+    "tasks cannot be changed after launch; capture a graph and use aclmdlRICaptureTaskUpdateBegin instead";
+constexpr char kNoRandom[] =
+    "the random number engine of the device is not present; make random numbers on the host or with an aclnn operator";
+constexpr char kNoCmo[] =
+    "there is no device cache to manage by descriptor or barrier; aclrtCmoAsync and stream order are enough";
+constexpr char kNoOverflow[] = "a CPU keeps no overflow flag of the NPU; test the results for infinities instead";
+constexpr char kNoSync[] = "there is no hardware synchronisation block; use events or notifies";
+constexpr char kNoGroups[] =
+    "cores are not divided into groups here; use aclrtSetDeviceResLimit or aclrtSetStreamResLimit";
+
+}  // namespace
+
+// Switches and labels.
+MP_REFUSE(aclError, aclrtActiveStream, (aclrtStream, aclrtStream), kNoSwitch)
+MP_REFUSE(aclError, aclrtSwitchStream,
+          (void*, aclrtCondition, void*, aclrtCompareDataType, aclrtStream, aclrtStream, aclrtStream), kNoSwitch)
+MP_REFUSE(aclError, aclrtCreateLabel, (aclrtLabel*), kNoSwitch)
+MP_REFUSE(aclError, aclrtDestroyLabel, (aclrtLabel), kNoSwitch)
+MP_REFUSE(aclError, aclrtSetLabel, (aclrtLabel, aclrtStream), kNoSwitch)
+MP_REFUSE(aclError, aclrtCreateLabelList, (aclrtLabel*, size_t, aclrtLabelList*), kNoSwitch)
+MP_REFUSE(aclError, aclrtDestroyLabelList, (aclrtLabelList), kNoSwitch)
+MP_REFUSE(aclError, aclrtSwitchLabelByIndex, (void*, uint32_t, aclrtLabelList, aclrtStream), kNoSwitch)
+
+// Task update.
+MP_REFUSE(aclError, aclrtTaskUpdateAsync, (aclrtStream, uint32_t, aclrtTaskUpdateInfo*, aclrtStream), kNoTaskUpdate)
+
+// Random numbers.
+MP_REFUSE(aclError, aclrtRandomNumAsync, (const aclrtRandomNumTaskInfo*, aclrtStream, void*), kNoRandom)
+
+// Cache maintenance with descriptors and barriers.
+MP_REFUSE(aclError, aclrtCmoGetDescSize, (size_t*), kNoCmo)
+MP_REFUSE(aclError, aclrtCmoSetDesc, (void*, void*, size_t), kNoCmo)
+MP_REFUSE(aclError, aclrtCmoAsyncWithDesc, (void*, aclrtCmoType, aclrtStream, const void*), kNoCmo)
+MP_REFUSE(aclError, aclrtCmoAsyncWithBarrier, (void*, size_t, aclrtCmoType, uint32_t, aclrtStream), kNoCmo)
+MP_REFUSE(aclError, aclrtCmoWaitBarrier, (aclrtBarrierTaskInfo*, aclrtStream, uint32_t), kNoCmo)
+
+// Overflow flags.
+MP_REFUSE(aclError, aclrtGetOverflowStatus, (void*, size_t, aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtResetOverflowStatus, (aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtGetFloatOverflowStatus, (void*, uint64_t, aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtResetFloatOverflowStatus, (aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtNpuClearFloatOverFlowStatus, (uint32_t, aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtNpuGetFloatOverFlowStatus, (void*, uint64_t, uint32_t, aclrtStream), kNoOverflow)
+MP_REFUSE(aclError, aclrtCtxGetFloatOverflowAddr, (void**), kNoOverflow)
+
+// Hardware synchronisation.
+MP_REFUSE(aclError, aclrtGetHardwareSyncAddr, (void**), kNoSync)
+
+// Groups of cores.
+MP_REFUSE(aclError, aclrtGetGroupCount, (uint32_t*), kNoGroups)
+MP_REFUSE(aclrtGroupInfo*, aclrtCreateGroupInfo, (), kNoGroups)
+MP_REFUSE(aclError, aclrtGetAllGroupInfo, (aclrtGroupInfo*), kNoGroups)
+MP_REFUSE(aclError, aclrtGetGroupInfoDetail, (const aclrtGroupInfo*, int32_t, aclrtGroupAttr, void*, size_t, size_t*),
+          kNoGroups)
+MP_REFUSE(aclError, aclrtSetGroup, (int32_t), kNoGroups)
+MP_REFUSE(aclError, aclrtDestroyGroupInfo, (aclrtGroupInfo*), kNoGroups)
