@@ -17,7 +17,6 @@ class Comparison:
     peer: str
     goal: float | None = None  # least ratio to reach; None: shown for orientation
     peer_metric: str | None = None  # where the peer's figure has another name
-    note: str = ""
 
 
 WITHIN_1_5 = 1 / 1.5
@@ -91,7 +90,7 @@ class Samples:
         self._units = {}
 
     def add(self, subject, metric, unit, value):
-        self._values.setdefault((subject, metric), []).append(value)
+        self._values.setdefault((subject, metric), []).append(float(value))
         self._units[(subject, metric)] = unit
 
     def unit(self, subject, metric):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of how samples become rows; no time is measured here."""
 
+import contextlib
+import io
 import pathlib
 import sys
 import unittest
@@ -47,6 +49,12 @@ class RowTest(unittest.TestCase):
         self.assertEqual(rows.make_trace_row("task", samples)["verdict"], "short")
         samples = samples_of(ours__task=("ns", [11.0]), no_trace__task=("ns", [10.0]))
         self.assertEqual(rows.make_trace_row("task", samples)["verdict"], "ok")
+
+    def test_table_takes_whole_numbers_and_missing_figures(self):
+        whole = rows.make_row("launch", rows.Comparison("task", "pocl"), samples_of(ours__task=("ns", [7])))
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            run.print_table([whole])
+        self.assertRegex(out.getvalue(), r"launch\s+task\s+ns\s+7\s+pocl\s+-\s+-")
 
     def test_google_benchmark_names_become_subject_and_size(self):
         output = ('{"benchmarks": [{"name": "mmap/malloc_free/65536/real_time", "run_type": "iteration", '
