@@ -4,6 +4,7 @@
 #include <new>
 
 #include "src/api/acl/guard.h"
+#include "src/api/acl/message.h"
 
 namespace {
 
@@ -12,7 +13,7 @@ using millpond::Status;
 using millpond::acl::Guard;
 
 Status CheckBuffer(const aclDataBuffer* buffer) {
-  MP_REQUIRE(buffer != nullptr, "dataBuffer cannot be a NULL pointer; pass what aclCreateDataBuffer returned");
+  if (buffer == nullptr) return millpond::acl::NullPointer("dataBuffer");
   MP_REQUIRE(buffer->magic.alive(),
              "dataBuffer %p is not a live data buffer (destroyed twice, or not from aclCreateDataBuffer)",
              static_cast<const void*>(buffer));

@@ -2,8 +2,8 @@
 #include "src/api/acl/refuse.h"
 
 #include "src/api/acl/guard.h"
+#include "src/api/acl/message.h"
 
 aclError millpondRefuse(const char* api, const char* advice) {
-  return millpond::acl::Guard(
-      api, [=] { return millpond::Unsupported(millpond::Format("%s is not supported here: %s", api, advice)); });
+  return millpond::acl::Guard(api, [advice] { return millpond::acl::NotSupported(advice); });
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/api/acl/tensor_desc.h"
 
+#include <memory>
+
 #include "src/api/acl/guard.h"
+#include "src/api/acl/message.h"
 
 namespace millpond::acl {
 
 Status CheckTensorDesc(const aclTensorDesc* desc, const char* parameter) {
-  MP_REQUIRE(desc != nullptr, "%s cannot be a NULL pointer; pass what aclCreateTensorDesc returned", parameter);
+  if (desc == nullptr) return NullPointer(parameter);
   MP_REQUIRE(desc->magic.alive(),
              "%s %p is not a live tensor descriptor (destroyed twice, or not from aclCreateTensorDesc)", parameter,
              static_cast<const void*>(desc));
@@ -72,7 +75,7 @@ Status DimAt(const aclTensorDesc& desc, size_t index, int64_t* dim) {
 aclError SetDims(const char* api, aclTensorDesc* desc, int num_dims, const int64_t* dims,
                  std::vector<int64_t> aclTensorDesc::*member) {
   return WithDesc(api, desc, [=]() -> Status {
-    MP_REQUIRE(dims != nullptr, "dims cannot be a NULL pointer");
+    MP_NOT_NULL(dims);
     MP_RETURN_IF_ERROR(CheckDims(num_dims, dims));
     (desc->*member).assign(dims, dims + num_dims);
     return Ok();
@@ -121,7 +124,7 @@ void aclDestroyTensorDesc(const aclTensorDesc* desc) {
 aclError aclTransTensorDescFormat(const aclTensorDesc* srcDesc, aclFormat dstFormat, aclTensorDesc** dstDesc) {
   return Guard("aclTransTensorDescFormat", [=]() -> Status {
     MP_RETURN_IF_ERROR(CheckTensorDesc(srcDesc, "srcDesc"));
-    MP_REQUIRE(dstDesc != nullptr, "dstDesc cannot be a NULL pointer");
+    MP_NOT_NULL(dstDesc);
     return millpond::Unsupported(
         millpond::Format("aclTransTensorDescFormat to format %d: the documents reserve this function; create a "
                          "descriptor with the target shape by aclCreateTensorDesc instead",
@@ -168,7 +171,7 @@ size_t aclGetTensorDescNumDims(const aclTensorDesc* desc) {
 
 aclError aclGetTensorDescDimRange(const aclTensorDesc* desc, size_t index, size_t dimRangeNum, int64_t* dimRange) {
   return WithDesc("aclGetTensorDescDimRange", desc, [=]() -> Status {
-    MP_REQUIRE(dimRange != nullptr, "dimRange cannot be a NULL pointer");
+    MP_NOT_NULL(dimRange);
     MP_REQUIRE(index < desc->shape_range.size(), "index is %zu; aclSetTensorShapeRange gave %zu ranges", index,
                desc->shape_range.size());
     MP_REQUIRE(dimRangeNum >= ACL_TENSOR_SHAPE_RANGE_NUM, "dimRangeNum is %zu; a range needs room for %d numbers",
@@ -185,7 +188,7 @@ int64_t aclGetTensorDescDim(const aclTensorDesc* desc, size_t index) {
 
 aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t* dimSize) {
   return WithDesc("aclGetTensorDescDimV2", desc, [=]() -> Status {
-    MP_REQUIRE(dimSize != nullptr, "dimSize cannot be a NULL pointer");
+    MP_NOT_NULL(dimSize);
     return DimAt(*desc, index, dimSize);
   });
 }
@@ -258,7 +261,7 @@ void aclSetTensorDescName(aclTensorDesc* desc, const char* name) {
 
 aclError aclSetTensorDynamicInput(aclTensorDesc* desc, const char* dynamicInputName) {
   return WithDesc("aclSetTensorDynamicInput", desc, [=]() -> Status {
-    MP_REQUIRE(dynamicInputName != nullptr, "dynamicInputName cannot be a NULL pointer");
+    MP_NOT_NULL(dynamicInputName);
     desc->dynamic_input = dynamicInputName;
     return Ok();
   });
@@ -267,7 +270,7 @@ aclError aclSetTensorDynamicInput(aclTensorDesc* desc, const char* dynamicInputN
 // The bytes are copied now: the caller may free them at once.
 aclError aclSetTensorConst(aclTensorDesc* desc, void* dataBuffer, size_t length) {
   return WithDesc("aclSetTensorConst", desc, [=]() -> Status {
-    MP_REQUIRE(dataBuffer != nullptr, "dataBuffer cannot be a NULL pointer");
+    MP_NOT_NULL(dataBuffer);
     MP_REQUIRE(length > 0, "length is 0; a constant has at least one byte");
     const char* bytes = static_cast<const char*>(dataBuffer);
     desc->const_data.assign(bytes, bytes + length);
