@@ -101,7 +101,9 @@ def _ctest(suite, pattern):
 def _pytest(pattern):
     ensure.venv()
     junit_path = BUILD / "junit" / "pytest.xml"
-    command = [VENV / "bin" / "python", "-m", "pytest", ROOT / "tests", "-q", "-rs", f"--junitxml={junit_path}"]
+    folders = [ROOT / name for name in ("tests", "bench") if (ROOT / name).is_dir()]
+    command = [VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT, *folders,
+               "-q", "-rs", f"--junitxml={junit_path}"]
     if pattern:
         command += ["-k", pattern]
     variables = environment.for_program(argparse.Namespace())
