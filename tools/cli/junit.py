@@ -39,10 +39,10 @@ def _name(case):
 
 
 def _output(case, bad):
-    parts = [element.text or element.get("message") or "" for element in bad]
-    if not any(part.strip() for part in parts):
-        parts.append(case.findtext("system-out") or "")
-    return "\n".join(part for part in parts if part).strip()
+    # pytest tells the story in the failure's text; ctest leaves it in system-out and puts a bare "Failed" here.
+    told = [element.text for element in bad if element.text and element.text.strip()]
+    parts = told or [element.get("message") or "" for element in bad] + [case.findtext("system-out") or ""]
+    return "\n".join(part.strip() for part in parts if part.strip())
 
 
 def _reason(case, skip):
