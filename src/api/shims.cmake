@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# CANN's other libraries, beside libascendcl: SONAMEs as clients name them, each symbol in the library where CANN has it.
+# They leave their messages through libascendcl, so each needs it.
+
+# mp_shim(NAME sources...): only what a public header declares is exported.
+function(mp_shim name)
+  mp_library(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+mp_shim(c_sec api/c_sec/c_sec.cc)
+
+mp_shim(acl_op_compiler api/op_compiler/refused.cc)
+mp_shim(acl_cblas api/cblas/refused.cc)
+mp_shim(acl_tdt_channel api/tdt/refused_channel.cc)
+mp_shim(acl_tdt_queue api/tdt/refused_queue.cc)
+mp_shim(nnopbase api/aclnn/refused_meta.cc)
+foreach(library acl_op_compiler acl_cblas acl_tdt_channel acl_tdt_queue nnopbase)
+  target_link_libraries(${library} PRIVATE ascendcl)
+endforeach()
+
+# Shells: libraries that clients link or open by name, and whose symbols (if any) libascendcl or libnnopbase has. A
+# symbol looked up in a shell is found in what the shell needs; one that nobody has is not found, and clients test that.
+function(mp_shells needed)
+  foreach(name IN LISTS ARGN)
+    mp_shim(${name} api/shell.cc)
+    target_link_options(${name} PRIVATE -Wl,--no-as-needed)
+    target_link_libraries(${name} PRIVATE ${needed})
+  endforeach()
+endfunction()
+
+# The parts CANN divides the runtime into.
+mp_shells(ascendcl acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform)
+# Operators: dlsym on libopapi's handle must reach libnnopbase.
+mp_shells(nnopbase opapi)
+# Named by torch_npu, vllm-ascend and their like; later work fills some of them.
+mp_shells(ascendcl hccl hcomm ge_runner graph tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
+          ms_tools_ext ascendsk shmem)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the built libraries export, against abi/*.exports and against the headers, as a client's linker sees it."""
+
+import importlib.util
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("surface", Path(__file__).with_name("surface.py"))
+surface = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(surface)
+
+# Linked or opened by name by torch_npu, vllm-ascend and the samples; nothing of their own yet.
+SHELLS = ("acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform opapi hccl hcomm ge_runner graph "
+          "tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti ms_tools_ext ascendsk shmem").split()
+# No public header declares these; binaries bind them all the same when they are loaded.
+LOAD_TIME = ("MsprofGetHashId MsprofRegisterCallback MsprofReportAdditionalInfo MsprofReportApi MsprofReportCompactInfo "
+             "MsprofSysCycleTime rtDevBinaryRegister rtFunctionRegister rtGetC2cCtrlAddr rtKernelLaunch").split()
+BOUNDED = "memcpy_s memset_s strcpy_s strncpy_s sprintf_s vsprintf_s snprintf_s vsnprintf_s".split()
+
+
+@pytest.fixture(scope="module")
+def libraries(ascend):
+    return ascend / "lib64"
+
+
+@pytest.fixture(scope="module")
+def include(ascend):
+    return ascend / "include"
+
+
+def test_the_declaration_pattern_reads_headers(tmp_path):
+    (tmp_path / "acl").mkdir()
+    (tmp_path / "acl" / "a.h").write_text(
+        "#define ACL_FUNC_VISIBILITY x\n// ACL_FUNC_VISIBILITY int no(void);\nACL_FUNC_VISIBILITY const char* one(void);\n"
+        "ACL_FUNC_VISIBILITY int two(int32_t (*callback)(int),\n                            int flag);\n")
+    assert surface.declared(tmp_path) == {"one": "acl/a.h", "two": "acl/a.h"}
+
+
+@pytest.mark.parametrize("library", sorted(surface.recorded()))
+def test_exports_are_the_recorded_ones(library, libraries):
+    built = set(surface.exported(libraries / library))
+    kept = set(surface.recorded()[library])
+    missing, new = sorted(kept - built), sorted(built - kept)
+    assert not missing, f"{library} no longer exports {missing}"
+    assert not new, f"{library} exports {new}, which abi/ does not list; hide them, or run tests/abi/surface.py"
+
+
+def test_every_declared_function_has_exactly_one_home(libraries, include):
+    homes = {}
+    for path in sorted(libraries.glob("*.so")):
+        for name in surface.exported(path):
+            homes.setdefault(name, []).append(path.name)
+    declared = surface.declared(include)
+    assert len(declared) > 700, "the headers were not read"
+    wrong = [f"{name} ({header}): {homes.get(name, [])}" for name, header in declared.items() if len(homes.get(name, [])) != 1]
+    assert not wrong, "declared functions without exactly one library:\n" + "\n".join(wrong)
+
+
+def test_installed_headers_declare_what_the_source_headers_declare(include):
+    assert surface.declared(include) == surface.declared(surface.ROOT / "include")
+
+
+def test_a_program_that_names_every_function_links_and_loads(libraries, include, tmp_path, ascend_env):
+    names = sorted(surface.declared(include))
+    source = tmp_path / "all.c"
+    source.write_text("#include <stdio.h>\n" + "".join(f'#include "{header}"\n' for header in surface.headers(include)) +
+                      "typedef void (*function)(void);\nfunction all[] = {\n" +
+                      "".join(f"  (function){name},\n" for name in names) + "};\n" +
+                      "int main(void) {\n  size_t found = 0, i;\n  for (i = 0; i < sizeof(all) / sizeof(all[0]); ++i) "
+                      "found += all[i] != 0;\n  printf(\"%zu\\n\", found);\n  return 0;\n}\n")
+    flags = [f"-l{Path(name).stem[3:]}" for name in surface.recorded() if name != "libc_sec.so"]
+    program = tmp_path / "all"
+    subprocess.run(["gcc", "-std=c99", f"-I{include}", str(source), "-o", str(program), f"-L{libraries}", *flags,
+                    f"-Wl,-rpath-link,{libraries}"], check=True)
+    environment = {**ascend_env, "LD_BIND_NOW": "1", "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    outcome = subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert int(outcome.stdout) == len(names)
+
+
+def closure(libraries, name, seen=None):
+    seen = seen if seen is not None else set()
+    if name not in seen and (libraries / name).exists():
+        seen.add(name)
+        for needed in surface.dynamic_section(libraries / name)["NEEDED"]:
+            closure(libraries, needed, seen)
+    return seen
+
+
+def test_load_time_symbols_resolve_through_libascendcl(libraries):
+    found = {name for library in closure(libraries, "libascendcl.so") for name in surface.exported(libraries / library)}
+    assert sorted(set(LOAD_TIME + BOUNDED) - found) == []
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_shell_exists_and_pretends_nothing(name, libraries):
+    library = libraries / f"lib{name}.so"
+    assert surface.exported(library) == []
+    assert "libascendcl.so" in closure(libraries, library.name)
+
+
+def test_sonames_are_unversioned_and_equal_the_file_names(libraries):
+    wrong = {path.name: surface.dynamic_section(path)["SONAME"] for path in libraries.glob("*.so")
+             if surface.dynamic_section(path)["SONAME"] != [path.name]}
+    assert wrong == {}
+
+
+def test_no_symbol_is_versioned(libraries):
+    listing = subprocess.run(["nm", "-D", "--defined-only", str(libraries / "libascendcl.so")], capture_output=True, text=True,
+                             check=True)
+    assert not re.search(r"acl\w+@", listing.stdout)
