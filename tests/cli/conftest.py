@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CMAKE = """#!/bin/sh
 echo "cmake $*" >>"$FAKE_LOG"
 case $1 in
-  --preset) mkdir -p "build/$2" && : >"build/$2/build.ninja" ;;
+  --preset) folder=build/$2; [ "${3:-}" = -B ] && folder=$4; mkdir -p "$folder" && : >"$folder/build.ninja" ;;
   --build) if [ -n "${FAKE_BUILD_FAILS:-}" ]; then echo "the compiler says no"; exit 1; fi ;;
   --install) mkdir -p build/ascend/bin build/ascend/lib64 && cp packaging/set_env.sh build/ascend/ && cp packaging/setenv.bash build/ascend/bin/ ;;
 esac

@@ -118,8 +118,11 @@ def test_bench_hands_over_to_its_driver(tree):
     (tree.root / "bench" / "run.py").write_text("import sys; print(sys.argv[1:]); sys.exit(4)\n")
     outcome = tree.call("bench", "launch", "--json", "out.json")
     assert outcome.returncode == 4, outcome.stderr
-    assert outcome.stdout.strip() == repr(["launch", "--json", f"{tree.root}/out.json", "--bin-dir", f"{tree.root}/build/release/bin"])
+    assert outcome.stdout.strip() == repr(
+        ["launch", "--json", f"{tree.root}/out.json", "--bin-dir", f"{tree.root}/build/release/bin",
+         "--no-trace-bin-dir", f"{tree.root}/build/release-notrace/bin"])
     assert any("-DMILLPOND_BENCH=ON" in line for line in tree.calls())
+    assert any("-DMILLPOND_TRACE=OFF" in line for line in tree.calls())
 
 
 def test_pypi_out_of_reach_names_what_is_missing(tree):

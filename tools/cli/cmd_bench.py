@@ -10,18 +10,34 @@ import environment
 from layout import ROOT, VENV, build_dir
 
 
+# The one program that is also measured without trace hooks, in a build of its own.
+NO_TRACE = "release-notrace"
+NO_TRACE_TARGET = "mp_bench_launch_ours"
+
+
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
     parser.add_argument("name", nargs="?", help="one benchmark only, e.g. launch or memory (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
+    parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
+    parser.add_argument("--smoke", action="store_true", help="tiny counts: does everything still run?")
     arguments = parser.parse_args(argv)
     ensure.packages("debian-packages-bench.txt")
     ensure.ready()
-    ensure.build("release", targets=(), defines=("-DMILLPOND_BENCH=ON",), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES, "bench"))
+    sources = (*ensure.SOURCES, *ensure.TEST_SOURCES, "bench")
+    ensure.build("release", targets=(), defines=("-DMILLPOND_BENCH=ON",), sources=sources)
     command = [str(VENV / "bin" / "python"), str(ROOT / "bench" / "run.py")]
     if arguments.name:
         command.append(arguments.name)
     if arguments.json:
         command += ["--json", str(arguments.json.absolute())]
+    if arguments.repetitions:
+        command += ["--repetitions", arguments.repetitions]
+    if arguments.smoke:
+        command.append("--smoke")
     command += ["--bin-dir", str(build_dir("release") / "bin")]
+    if arguments.name in (None, "launch"):
+        ensure.build("release", targets=(NO_TRACE_TARGET,), defines=("-DMILLPOND_BENCH=ON", "-DMILLPOND_TRACE=OFF"),
+                     sources=sources, name=NO_TRACE)
+        command += ["--no-trace-bin-dir", str(build_dir(NO_TRACE) / "bin")]
     return subprocess.run(command, env=environment.for_program(argparse.Namespace())).returncode

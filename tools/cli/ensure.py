@@ -116,25 +116,32 @@ def jobs():
     return str(len(os.sched_getaffinity(0)))
 
 
-def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURCES):
-    """Configures and builds targets of a preset (all of them when targets is empty) unless the stamp says it is done."""
-    stamp = f"{preset}-{'+'.join(targets) or 'all'}"
-    folder = build_dir(preset)
+def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURCES, name=None):
+    """Configures and builds targets of a preset (all of them when targets is empty) unless the stamp says it is done.
+
+    name: a build folder of its own, for a variant of the preset.
+    """
+    folder = build_dir(name or preset)
+    stamp = f"{folder.name}-{'+'.join(targets) or 'all'}"
+
+    def done(state):
+        return _stamp_matches(stamp, state) and (folder / "build.ninja").exists()
 
     def state():
         return f"{fingerprint(sources)} {' '.join(defines)}"
 
-    if _stamp_matches(stamp, state()) and (folder / "build.ninja").exists():
+    if done(state()):
         return
     with _only_one():
         before = state()
-        if _stamp_matches(stamp, before) and (folder / "build.ninja").exists():
+        if done(before):
             return
-        ui.step(f"configuring {preset}", ["cmake", "--preset", preset, *defines], f"configure-{preset}.log")
-        command = ["cmake", "--build", "--preset", preset, "-j", jobs()]
+        place = ["-B", folder] if name else []
+        ui.step(f"configuring {folder.name}", ["cmake", "--preset", preset, *place, *defines], f"configure-{folder.name}.log")
+        command = ["cmake", "--build", folder, "-j", jobs()]
         if targets:
             command += ["--target", *targets]
-        ui.step(f"building {preset}", command, f"build-{preset}.log")
+        ui.step(f"building {folder.name}", command, f"build-{folder.name}.log")
         _write_stamp(stamp, before)
 
 
