@@ -77,7 +77,7 @@ def test_missing_packages_without_rights_are_named_with_the_line_to_run(tree):
     tree.program("sudo", NO_SUDO)
     outcome = tree.call("demo")
     assert outcome.returncode == 1
-    assert "2 Debian packages are missing: cmake libgtest-dev" in outcome.stderr
+    assert "missing Debian packages (2): cmake libgtest-dev" in outcome.stderr
     assert "apt-get install -y --no-install-recommends cmake libgtest-dev\n" in outcome.stderr
     assert tree.calls() == []
 
@@ -110,7 +110,7 @@ def test_bench_packages_are_asked_for_by_bench_alone(tree):
     tree.program("sudo", NO_SUDO)
     assert tree.call("run", "--", "true").returncode == 0
     outcome = tree.call("bench")
-    assert outcome.returncode == 1 and "1 Debian packages are missing: libtbb-dev" in outcome.stderr
+    assert outcome.returncode == 1 and "missing Debian packages (1): libtbb-dev" in outcome.stderr
 
 
 def test_bench_hands_over_to_its_driver(tree):

@@ -45,7 +45,7 @@ by_hand() {
   printf '    apt-get update && apt-get install -y --no-install-recommends %s\n' "$missing" >&2
 }
 
-say "$count Debian packages are missing: $missing"
+say "missing Debian packages ($count): $missing"
 if [ "$(id -u)" = 0 ]; then
   as_root=
 elif command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
@@ -64,7 +64,7 @@ apt() {
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1 </dev/null
 }
 : >"$log"
-say "installing $count packages (log: $log)"
+say "installing them with apt-get (log: $log)"
 # A failed update is not the end: the index on the machine may do.
 apt update || say "apt-get update failed; trying with the package index that is here"
 # shellcheck disable=SC2086
@@ -74,4 +74,4 @@ if ! apt install -y --no-install-recommends $missing; then
   by_hand
   exit 1
 fi
-say "installed $count packages in $(($(date +%s) - started)) s"
+say "installed in $(($(date +%s) - started)) s"
