@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiler settings and the few functions every folder uses.
 include(GNUInstallDirs)
 include(GoogleTest)
