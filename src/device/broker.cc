@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exporter's side.
+#include "src/device/broker.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "src/base/assert.h"
+#include "src/device/broker_wire.h"
+
+namespace millpond {
+
+using wire::KindName;
+using wire::Reply;
+using wire::Request;
+using wire::Verdict;
+
+namespace {
+
+constexpr size_t kMaxClients = 1024;
+
+void FillRandom(void* out, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t got = getrandom(static_cast<char*>(out) + done, bytes - done, 0);
+    if (got > 0) done += static_cast<size_t>(got);
+    MP_ASSERT(got > 0 || errno == EINTR);
+  }
+}
+
+}  // namespace
+
+Broker& Broker::Get() {
+  static Broker* const broker = new Broker;  // leaked: its thread serves until the process ends
+  return *broker;
+}
+
+Broker::~Broker() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  const ssize_t written = write(stop_.get(), &one, sizeof(one));
+  MP_ASSERT(written == static_cast<ssize_t>(sizeof(one)));
+  thread_.join();
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+Status Broker::ListenLocked() {
+  int error = 0;
+  // Abstract names first; a few numbers each, because another process may have drawn the same.
+  for (const bool abstract : {true, false}) {
+    if (abstract && !abstract_) continue;
+    for (int attempt = 0; attempt < 16; ++attempt) {
+      uint32_t number = 0;
+      FillRandom(&number, sizeof(number));
+      if (number == 0) continue;
+      UniqueFd socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      sockaddr_un address;
+      const socklen_t length = wire::MakeAddress(number, abstract, &address);
+      errno = ENAMETOOLONG;
+      if (!socket_fd || length == 0 || bind(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) {
+        error = errno;
+        if (error == EADDRINUSE) continue;
+        break;
+      }
+      if (!abstract) {
+        path_ = wire::SocketPath(number);
+        chmod(path_.c_str(), 0600);
+      }
+      if (listen(socket_fd.get(), 128) != 0) {
+        error = errno;
+        break;
+      }
+      number_ = number;
+      listener_ = std::move(socket_fd);
+      return Ok();
+    }
+  }
+  return {Code::kIpc,
+          Format("cannot listen for importing processes: %s; Unix sockets are needed, with abstract names or "
+                 "in $XDG_RUNTIME_DIR",
+                 strerror(error))};
+}
+
+Status Broker::StartLocked() {
+  if (listener_) return Ok();
+  UniqueFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  MP_CHECK(stop, kIpc, "no descriptor for the sharing thread: %s; raise `ulimit -n`", strerror(errno));
+  stop_ = std::move(stop);
+  MP_RETURN_IF_ERROR(ListenLocked());
+  // The client's signal handlers must not run on a thread of ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status;
+  try {
+    thread_ = std::thread([this] { Serve(); });
+  } catch (const std::system_error& error) {
+    listener_ = UniqueFd();
+    status = {Code::kIpc, Format("no thread to serve importing processes: %s", error.what())};
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!status.ok()) return status;
+  pthread_setname_np(thread_.native_handle(), "mp-broker");
+  return Ok();
+}
+
+Status Broker::Publish(const ShareOffer& offer, bool short_name, ShareName* out_name) {
+  std::lock_guard lock(mutex_);
+  MP_RETURN_IF_ERROR(StartLocked());
+  ShareName name;
+  name.kind = offer.kind;
+  name.broker = number_;
+  name.pid = getpid();
+  do {
+    FillRandom(&name.high, sizeof(name.high));
+    FillRandom(&name.low, sizeof(name.low));
+    if (short_name) {
+      name.high = 0;
+      name.low &= UINT32_MAX;
+    }
+  } while (name.low == 0 || entries_.contains({name.high, name.low}));
+  entries_.emplace(EntryKey{name.high, name.low}, Entry{offer, {}});
+  *out_name = name;
+  return Ok();
+}
+
+bool Broker::Owns(const ShareName& name) {
+  std::lock_guard lock(mutex_);
+  return number_ != 0 && name.broker == number_;
+}
+
+Broker::Entry* Broker::FindLocked(const ShareName& name) {
+  if (number_ == 0 || name.broker != number_) return nullptr;
+  const auto found = entries_.find({name.high, name.low});
+  return found != entries_.end() && found->second.offer.kind == name.kind ? &found->second : nullptr;
+}
+
+Status Broker::Allow(const ShareName& name, std::span<const int32_t> pids) {
+  std::lock_guard lock(mutex_);
+  Entry* entry = FindLocked(name);
+  MP_CHECK(entry != nullptr, kRuntimeArgument,
+           "this process exports no such %s; only the exporting process can say who may import", KindName(name.kind));
+  entry->pids.insert(pids.begin(), pids.end());
+  return Ok();
+}
+
+Status Broker::Withdraw(const ShareName& name) {
+  std::shared_ptr<void> lease;  // dropped after the lock: it may free memory
+  std::lock_guard lock(mutex_);
+  Entry* entry = FindLocked(name);
+  MP_CHECK(entry != nullptr, kRuntimeArgument, "this process exports no such %s, or has withdrawn it already",
+           KindName(name.kind));
+  lease = std::move(entry->offer.lease);
+  entries_.erase({name.high, name.low});
+  return Ok();
+}
+
+void Broker::Serve() {
+  std::vector<pollfd> watched;
+  for (;;) {
+    watched.clear();
+    watched.push_back({stop_.get(), POLLIN, 0});
+    watched.push_back({listener_.get(), static_cast<short>(clients_.size() < kMaxClients ? POLLIN : 0), 0});
+    for (const Client& client : clients_) watched.push_back({client.socket.get(), POLLIN, 0});
+    if (poll(watched.data(), watched.size(), -1) < 0) continue;
+    if (watched[0].revents != 0) return;
+    // Backwards, so that dropping one does not move those still to be looked at.
+    for (size_t i = clients_.size(); i-- > 0;) {
+      if (watched[i + 2].revents != 0 && !Answer(&clients_[i])) {
+        clients_.erase(clients_.begin() + static_cast<ptrdiff_t>(i));
+      }
+    }
+    if (watched[1].revents == 0) continue;
+    UniqueFd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (accepted) {
+      clients_.push_back({std::move(accepted), nullptr});
+    } else {
+      // Out of descriptors, most likely: the caller stays in the queue, and this thread must not spin meanwhile.
+      poll(nullptr, 0, 10);
+    }
+  }
+}
+
+// One message of a client. False when the connection is no longer needed.
+bool Broker::Answer(Client* client) {
+  Request request;
+  const ssize_t got = recv(client->socket.get(), &request, sizeof(request), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got != static_cast<ssize_t>(sizeof(request)) || request.magic != wire::kMagic || client->lease != nullptr)
+    return false;
+  ucred peer{};
+  socklen_t peer_bytes = sizeof(peer);
+  if (getsockopt(client->socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) return false;
+
+  Reply reply;
+  reply.pid = getpid();
+  std::lock_guard lock(mutex_);  // until the reply is out, so that Withdraw may close the file when it returns
+  Entry* entry = FindLocked({static_cast<ShareKind>(request.kind), number_, 0, request.high, request.low});
+  if (entry == nullptr || (entry->offer.valid && !entry->offer.valid())) {
+    reply.verdict = Verdict::kUnknown;
+  } else if (peer.uid != geteuid() && peer.uid != 0) {
+    reply.verdict = Verdict::kUserRefused;
+  } else if (!entry->offer.any_pid && !entry->pids.contains(peer.pid)) {
+    reply.verdict = Verdict::kPidRefused;
+  } else {
+    const ShareOffer& offer = entry->offer;
+    reply.verdict = Verdict::kGranted;
+    reply.file = offer.file;
+    reply.offset = offer.offset;
+    reply.bytes = offer.bytes;
+    reply.leased = offer.lease != nullptr;
+    memcpy(reply.payload, offer.payload, sizeof(reply.payload));
+  }
+  iovec part{&reply, sizeof(reply)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (reply.verdict == Verdict::kGranted) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &reply.file, sizeof(int));
+  }
+  ssize_t sent = sendmsg(client->socket.get(), &message, MSG_NOSIGNAL);
+  if (sent < 0 && message.msg_control != nullptr) {
+    // Passing descriptors is forbidden here; the importer may still open it under /proc.
+    message.msg_control = nullptr;
+    message.msg_controllen = 0;
+    sent = sendmsg(client->socket.get(), &message, MSG_NOSIGNAL);
+  }
+  if (sent < 0 || reply.leased == 0) return false;
+  client->lease = entry->offer.lease;
+  return true;
+}
+
+}  // namespace millpond
