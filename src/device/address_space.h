@@ -25,7 +25,8 @@ inline constexpr int32_t kMaxDevices = 64;
 // Written once by ReserveAddressSpace, before any device address exists.
 struct AddressLayout {
   int32_t device_count = 0;
-  size_t heap_span = 0;         // bytes of D per device
+  size_t heap_span = 0;         // bytes of D per device, a power of two
+  int heap_shift = 0;           // its logarithm
   uintptr_t virtual_begin = 0;  // first address of the virtual part (a D address)
   size_t virtual_bytes = 0;
   bool shared = false;  // MILLPOND_DEVICE_MEMORY=shared
@@ -47,6 +48,9 @@ void ReleaseVirtual(void* address, size_t bytes);
 Status MapAlias(void* address, size_t bytes, int file, uint64_t offset);
 Status UnmapAlias(void* address, size_t bytes);
 
+// At most this much address space for pinned host memory, by what the process runs under.
+size_t LargestHostArena();
+
 // How LookUp asks about addresses of the virtual part. Fills kind (kMapped or kReserved), device, base, bytes and, for
 // a mapping, block; false when nothing is reserved there. Called on every copy, from any thread and, with luck
 // only, from the fault handler: must not allocate.
@@ -57,6 +61,11 @@ class MappedRanges {
 };
 // Set once by the VMM, before its first reservation; never unset.
 void SetMappedRanges(MappedRanges* ranges);
+
+namespace internal {
+MappedRanges* GetMappedRanges();
+int32_t DeviceOfReservation(uintptr_t address);  // -1 when nothing is reserved there
+}  // namespace internal
 
 }  // namespace millpond
 

@@ -18,6 +18,7 @@
 namespace millpond {
 
 class Device;
+enum class PageClass : uint8_t;  // heap.h
 
 namespace internal {
 // [begin, begin + size) is D. delta is 0 in shared mode. Written once, before any device address exists.
@@ -79,12 +80,15 @@ class DeviceMemory {
   // pre: bytes > 0. `usable` bytes are charged against the quota (207001 beyond it) and come 512-byte aligned,
   // contents unspecified. `tag` is kept for messages (static or interned).
   virtual Status Allocate(size_t bytes, const char* tag, void** out_address) = 0;
+  // The same, the quota counting whole pages of that class.
+  virtual Status AllocatePages(size_t bytes, PageClass pages, const char* tag, void** out_address) = 0;
   // Immediate. Refuses foreign, interior, double and null pointers by name.
   virtual Status Free(void* address) = 0;
 
   // The quota: profile memory, MILLPOND_MEMORY, or the device's share of what the host or its cgroup has.
   virtual uint64_t total_bytes() const = 0;
   virtual uint64_t free_bytes() const = 0;
+  virtual uint64_t peak_bytes() const = 0;  // the most that was ever charged at once
   // For physical (VMM) memory: charge without a heap block.
   virtual Status Charge(size_t bytes) = 0;
   virtual void Uncharge(size_t bytes) = 0;
@@ -99,7 +103,10 @@ class DeviceMemory {
   // Frees every heap block (device reset). Returns how many there were.
   virtual size_t FreeAll() = 0;
 };
+// pre: ReserveAddressSpace has succeeded. When the host refuses the file or its mapping, every allocation says so.
 std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes);
+// Free for an address of any device's heap or of managed memory: what aclrtFree does.
+Status FreeDeviceAddress(void* address);
 
 // Reserves D and A for `device_count` devices; called once by Runtime. Honours MILLPOND_DEVICE_MEMORY.
 Status ReserveAddressSpace(int32_t device_count, uint64_t memory_per_device);
@@ -112,8 +119,12 @@ Status DeviceQuota(const std::string& memory_option, uint64_t profile_bytes, int
 // Pinned, registered and managed host memory.
 Status AllocatePinned(size_t bytes, void** out_address);
 Status FreePinned(void* address);
-Status RegisterHost(void* address, size_t bytes);
+// pre: bytes > 0. `mapped`: devices may use the address too; it is the same one. Overlap with another registration is
+// refused.
+Status RegisterHost(void* address, size_t bytes, bool mapped = true);
 Status UnregisterHost(void* address);
+// The address at which devices reach registered host memory.
+Status RegisteredDeviceAddress(const void* address, void** out_address);
 Status AllocateManaged(size_t bytes, void** out_address);
 Status FreeManaged(void* address);
 
@@ -122,8 +133,21 @@ Status FreeManaged(void* address);
 void CopyBytes(void* dst, const void* src, size_t bytes);
 void FillBytes(void* dst, int value, size_t bytes);
 
-// Installs the SIGSEGV/SIGBUS reporter (fault.cc) in front of whatever handler is there.
+// Installs the SIGSEGV/SIGBUS reporter (fault.cc) in front of whatever handler is there. Once per process.
 void InstallFaultHandler();
+
+namespace internal {
+extern std::atomic<uint32_t> g_faults_pending;
+bool TakeFaultSlow(Status* out_status);
+}  // namespace internal
+
+// True, once, after code that ran on this thread (or on a helper thread of it) touched device memory that is not
+// mapped. The access went to a scratch page, so the code could finish; what it computed is void. For whoever runs a
+// task's body or a copy to ask afterwards.
+inline bool TakeFaultInTask(Status* out_status) {
+  if (__builtin_expect(internal::g_faults_pending.load(std::memory_order_relaxed) == 0, true)) return false;
+  return internal::TakeFaultSlow(out_status);
+}
 
 }  // namespace millpond
 
