@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "src/base/futex.h"
 #include "src/base/handle_table.h"
 #include "src/base/status.h"
 #include "src/device/profile.h"
@@ -28,10 +29,12 @@ class Context {
  public:
   void Open(void* handle, Device* device, bool primary);
 
-  void* handle() const { return handle_; }
+  void* handle() const { return handle_.load(std::memory_order_acquire); }
   Device* device() const { return device_; }
   bool primary() const { return primary_; }
   Stream* default_stream() const { return default_stream_; }
+  // False once destroyed: a thread whose current context that was has none.
+  bool live(const void* handle) const { return handle_.load(std::memory_order_acquire) == handle; }
 
   // aclrtCtxSetSysParamOpt's values; process-wide ones live in the shim layer's settings.
   Status SetSysParam(int32_t option, int64_t value);
@@ -39,7 +42,7 @@ class Context {
 
  private:
   friend class Device;
-  void* handle_ = nullptr;
+  std::atomic<void*> handle_{nullptr};
   Device* device_ = nullptr;
   bool primary_ = false;
   Stream* default_stream_ = nullptr;
@@ -54,6 +57,8 @@ class Device {
  public:
   Device(Runtime* runtime, int32_t id, int32_t physical_id, const Profile* profile);
   ~Device();
+
+  Status OpenMemory(uint64_t quota_bytes);
 
   int32_t id() const { return id_; }                    // the client's id
   int32_t physical_id() const { return physical_id_; }  // before ASCEND_RT_VISIBLE_DEVICES
@@ -75,27 +80,37 @@ class Device {
   uint32_t streams_available() const;
 
   // Waits for every stream of the device; the first failure of any of them is returned.
-  Status Synchronize(int32_t timeout_ms);
+  Status Synchronize(Deadline deadline);
   // Drops what is queued on every stream.
   Status AbortAll();
   std::vector<Stream*> StreamsOf(const Context* context) const;  // null: all
+
+  // Told of each stream before it is destroyed and after it is made (aclrtRegStreamStateCallback, allocator registry).
+  using StreamObserver = std::function<void(Stream*, bool created)>;
+  static void AddStreamObserver(StreamObserver observer);
+  // Told around the making and unmaking of a device's primary context. Values of aclrtDeviceState.
+  enum class Stage { kSetPre, kSetPost, kResetPre, kResetPost };
+  using DeviceObserver = std::function<void(Device*, Stage)>;
+  static void AddDeviceObserver(DeviceObserver observer);
 
   std::atomic<uint32_t> live_events{0};
   std::atomic<uint32_t> live_notifies{0};
   std::atomic<int32_t> saturation_mode{1};  // INFNAN, as the A2 family starts
 
  private:
-  Status CloseContext(Context* context, bool force);
+  Status OpenContext(bool primary, Context** out_context);
+  Status CloseContext(Context* context);
+  Status CloseStream(Stream* stream, bool force);
 
   Runtime* runtime_;
   const int32_t id_;
   const int32_t physical_id_;
   const Profile* profile_;
   std::unique_ptr<DeviceMemory> memory_;
-  mutable std::mutex mutex_;  // guards what follows
+  std::mutex lifecycle_mutex_;  // contexts come and go one at a time; held while streams drain
   uint32_t primary_count_ = 0;
-  bool force_reset_ = false;
   std::atomic<Context*> primary_{nullptr};
+  mutable std::mutex mutex_;  // guards what follows; never held while waiting
   std::vector<Stream*> streams_;
 };
 

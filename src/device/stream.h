@@ -26,6 +26,7 @@ namespace millpond {
 
 class Context;
 class Device;
+class Event;
 class Stream;
 
 // Where a capturing stream's tasks go instead of its queue (src/device/capture.h).
@@ -33,6 +34,10 @@ class CaptureTarget {
  public:
   virtual ~CaptureTarget() = default;
   virtual Status Add(Stream* stream, OwnedTask task) = 0;
+  // `stream` is being captured by this target. A record makes the event mean a point of the graph.
+  virtual Status RecordEvent(Stream* stream, Event* event, bool external) = 0;
+  // `stream` is being captured here, or is not being captured and joins because `event` was recorded here.
+  virtual Status WaitEvent(Stream* stream, Event* event, bool external) = 0;
 };
 
 class Stream {
@@ -61,8 +66,8 @@ class Stream {
     if (__builtin_expect(NeedsSlowLaunch(), false)) {
       return LaunchSlow(OwnedTask::Make<kKind>(name, accesses, std::move(body)));
     }
-    TaskSlot* slot = BeginPush();
-    FillSlot<kKind>(slot, name, std::move(body));
+    PreparedBody<kKind, Body> prepared(std::move(body));
+    prepared.FillSlot(BeginPush(), name);
     EndPush();
     return Ok();
   }
@@ -90,6 +95,9 @@ class Stream {
   // The stream `waiter` is unblocked once completed() >= target. False when that is already so.
   bool AddStreamWaiter(Stream* waiter, uint64_t target);
   void RemoveStreamWaiter(Stream* waiter);
+  // The same for a sleeping thread: `*word` (0 before) becomes 1 and is woken. For schedulers.
+  bool AddThreadWaiter(std::atomic<uint32_t>* word, uint64_t target);
+  void RemoveThreadWaiter(std::atomic<uint32_t>* word);
 
   // Drops every task not yet started, waits for the one that runs, leaves `reason` for the next synchronisation.
   Status Abort(Status reason);
@@ -111,14 +119,10 @@ class Stream {
   // --- For schedulers only ---
   enum class RunEnd : uint8_t { kEmpty, kParked, kReached, kBudget };
   // pre: the caller holds the token (state running). Runs tasks until `until` is reached or `budget` tasks have run.
+  // Gives the token up before it returns (requeued on kBudget and kReached when work is left).
   RunEnd Run(uint64_t until, uint32_t budget);
   bool TryTakeToken();  // queued -> running
-  // Runs just the head task. pre: token held and the queue is not empty.
-  TaskEnd RunHead();
-  bool runnable_head() const;  // token holder's view: something to run
-  void ReleaseToken();         // running -> idle, or queued again when work is left
   std::atomic<bool> in_run_queue{false};
-  uint64_t seeded_tag = 0;
 
  private:
   enum State : uint32_t { kIdle, kQueued, kRunning, kNotified, kParked };
@@ -135,7 +139,9 @@ class Stream {
     std::atomic<uint32_t>* thread;  // ... else this word becomes 1 and is woken
   };
 
-  bool NeedsSlowLaunch() const;
+  // Reasons for the slow launch, beside an attached sink.
+  enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4 };
+  bool NeedsSlowLaunch() const { return trace::Active() != nullptr || slow_.load(std::memory_order_relaxed) != 0; }
   Status LaunchSlow(OwnedTask task);
   void SetCapture(CaptureTarget* target);
   TaskSlot* BeginPush();
@@ -146,10 +152,12 @@ class Stream {
   void Publish(uint64_t completed);
   void WakeWaiters(uint64_t completed);
   bool AddWaiter(Waiter waiter);
-  void RemoveWaiter(const std::atomic<uint32_t>* thread);
   void Fail(TaskSlot& slot, Status status);
   TaskEnd Execute(TaskSlot& slot);
-  Status WaitHelping(uint64_t target);
+  bool Park();
+  bool GoIdle();
+  void Requeue();
+  bool Linger(uint32_t ran) const;
 
   // Identity, set by Open.
   void* handle_ = nullptr;
@@ -163,6 +171,7 @@ class Stream {
   std::atomic<bool> stopped_{false};   // a failure happened in stop mode
   std::atomic<bool> aborting_{false};  // tasks are discarded instead of run
   std::atomic<CaptureTarget*> capture_{nullptr};
+  std::atomic<uint32_t> slow_{0};
 
   // Producers.
   alignas(64) SpinLock push_lock_;
@@ -196,6 +205,16 @@ Status ResolveStream(const void* handle, Stream** out_stream);
 
 // Set in threads that are running a task's body: such a thread must not wait for streams.
 bool InTask();
+
+// The number of the last task the calling thread launched (aclrtGetThreadLastTaskId), and its stream's count at
+// which it is complete.
+uint32_t LastTaskNumber();
+uint64_t LastTaskCount();
+
+// The sink's number of the last task the calling thread launched, so that events can name it in their edges.
+uint64_t LastTraceTask();
+// Return addresses of the caller, innermost first.
+size_t CaptureStack(void** frames, size_t limit);
 
 }  // namespace millpond
 

@@ -52,6 +52,8 @@ struct TaskOps {
   void (*destroy)(TaskSlot& slot);
   // Copies the body into an empty slot, for capture; null when the body cannot be copied.
   void (*copy)(const TaskSlot& from, TaskSlot* to);
+  // Moves the body into an empty slot and ends it in the old one.
+  void (*relocate)(TaskSlot& from, TaskSlot* to);
 };
 
 // What only sinks and captures need; null in a slot unless somebody asked.
@@ -122,12 +124,22 @@ void CopyBody(const TaskSlot& from, TaskSlot* to) {
   EmplaceBody<Body>(to, Body(BodyOf<Body>(const_cast<TaskSlot&>(from))));
 }
 
+template <class Body>
+void RelocateBody(TaskSlot& from, TaskSlot* to) {
+  if constexpr (kFitsInline<Body>) {
+    ::new (static_cast<void*>(to->payload)) Body(std::move(BodyOf<Body>(from)));
+    BodyOf<Body>(from).~Body();
+  } else {
+    ::new (static_cast<void*>(to->payload)) Body*(&BodyOf<Body>(from));
+  }
+}
+
 template <TaskKind kKind, class Body>
 constexpr TaskOps MakeOps() {
   if constexpr (std::is_copy_constructible_v<Body>) {
-    return {kKind, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>};
+    return {kKind, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>, &RelocateBody<Body>};
   } else {
-    return {kKind, &RunBody<Body>, &DestroyBody<Body>, nullptr};
+    return {kKind, &RunBody<Body>, &DestroyBody<Body>, nullptr, &RelocateBody<Body>};
   }
 }
 
@@ -136,15 +148,36 @@ inline constexpr TaskOps kOps = MakeOps<kKind, Body>();
 
 }  // namespace internal
 
-// Fills an empty slot. The slot's owner calls slot.ops->destroy exactly once.
+// A body ready to be put into a slot: large ones are boxed here, so that filling a slot (under the queue's lock)
+// cannot throw.
 template <TaskKind kKind, class Body>
-void FillSlot(TaskSlot* slot, const char* name, Body body) {
-  slot->ops = &internal::kOps<kKind, Body>;
-  slot->name = name;
-  slot->extra = nullptr;
-  slot->phase = 0;
-  internal::EmplaceBody<Body>(slot, std::move(body));
-}
+class PreparedBody {
+ public:
+  explicit PreparedBody(Body body)
+      : body_([&] {
+          if constexpr (internal::kFitsInline<Body>) {
+            return std::move(body);
+          } else {
+            return std::make_unique<Body>(std::move(body));
+          }
+        }()) {}
+
+  // The slot's owner calls slot.ops->destroy exactly once.
+  void FillSlot(TaskSlot* slot, const char* name) noexcept {
+    slot->ops = &internal::kOps<kKind, Body>;
+    slot->name = name;
+    slot->extra = nullptr;
+    slot->phase = 0;
+    if constexpr (internal::kFitsInline<Body>) {
+      ::new (static_cast<void*>(slot->payload)) Body(std::move(body_));
+    } else {
+      ::new (static_cast<void*>(slot->payload)) Body*(body_.release());
+    }
+  }
+
+ private:
+  std::conditional_t<internal::kFitsInline<Body>, Body, std::unique_ptr<Body>> body_;
+};
 
 // A task outside a queue: what capture keeps and replays.
 class OwnedTask {
@@ -167,11 +200,16 @@ class OwnedTask {
     auto slot = std::make_unique<TaskSlot>();
     auto extra = std::make_unique<TaskExtra>();
     extra->accesses.assign(accesses.begin(), accesses.end());
-    FillSlot<kKind>(slot.get(), name, std::move(body));
+    PreparedBody<kKind, Body>(std::move(body)).FillSlot(slot.get(), name);
     slot->extra = extra.release();
     task.slot_ = slot.release();
     return task;
   }
+  // A second task with a copy of the body; empty when the body cannot be copied.
+  OwnedTask Copy() const;
+  // Moves the task into an empty queue slot.
+  void MoveInto(TaskSlot* slot) && noexcept;
+
   explicit operator bool() const { return slot_ != nullptr; }
   TaskSlot& slot() { return *slot_; }
   const TaskSlot& slot() const { return *slot_; }

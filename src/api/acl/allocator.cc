@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The aclrtAllocator family (facts 1.1, 1.2): descriptors and the registry's acl door. None of these needs aclInit, a
+// context or a live stream.
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "include/acl/acl_rt_allocator.h"
+#include "src/api/acl/guard.h"
+#include "src/api/acl/message.h"
+#include "src/device/allocator_registry.h"
+#include "src/device/runtime.h"
+
+namespace millpond::acl {
+
+namespace {
+
+// What an aclrtAllocatorDesc points to. A reference test casts the handle to these five pointers in this order.
+struct AllocatorDesc {
+  aclrtAllocator object = nullptr;
+  aclrtAllocatorAllocFunc alloc = nullptr;
+  aclrtAllocatorFreeFunc free = nullptr;
+  aclrtAllocatorAllocAdviseFunc advise = nullptr;
+  aclrtAllocatorGetAddrFromBlockFunc address_of = nullptr;
+};
+static_assert(offsetof(AllocatorDesc, object) == 0 && offsetof(AllocatorDesc, alloc) == sizeof(void*) &&
+              offsetof(AllocatorDesc, free) == 2 * sizeof(void*) &&
+              offsetof(AllocatorDesc, advise) == 3 * sizeof(void*) &&
+              offsetof(AllocatorDesc, address_of) == 4 * sizeof(void*));
+
+// A registration: a copy of the descriptor's fields, and the descriptor's value as an opaque tag that stays valid to
+// hand out after the descriptor is gone.
+class AclAllocator : public ExternalAllocator {
+ public:
+  AclAllocator(aclrtAllocatorDesc tag, const AllocatorDesc& desc) : tag_(tag), desc_(desc) {}
+
+  void* Allocate(size_t bytes) override { return desc_.alloc(desc_.object, bytes); }
+  void* AllocateAdvise(size_t bytes, void* address) override {
+    return desc_.advise == nullptr ? Allocate(bytes) : desc_.advise(desc_.object, bytes, address);
+  }
+  void Free(void* block) override { desc_.free(desc_.object, block); }
+  void* AddressOf(void* block) override { return desc_.address_of(block); }
+  const void* identity() const override { return desc_.object; }
+
+  aclrtAllocatorDesc tag() const { return tag_; }
+  const AllocatorDesc& desc() const { return desc_; }
+
+ private:
+  const aclrtAllocatorDesc tag_;
+  const AllocatorDesc desc_;
+};
+
+Status RequireComplete(const AllocatorDesc& desc) {
+  if (desc.object == nullptr) return NullPointer("allocatorDesc->obj");
+  if (desc.alloc == nullptr) return NullPointer("allocatorDesc->allocFunc");
+  if (desc.free == nullptr) return NullPointer("allocatorDesc->freeFunc");
+  if (desc.address_of == nullptr) return NullPointer("allocatorDesc->getAddrFromBlockFunc");
+  return Ok();
+}
+
+Status RequireSupport() {
+  Runtime* runtime = nullptr;
+  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
+  if (!runtime->profile().allocator_register) {
+    return Unsupported(Format("the device profile %s does not take external allocators (allocator_register = 0)",
+                              runtime->profile().name.c_str()));
+  }
+  return Ok();
+}
+
+template <class Value>
+aclError SetField(const char* api, aclrtAllocatorDesc allocatorDesc, Value AllocatorDesc::*field, Value value,
+                  const char* parameter) {
+  return Guard(api, [&]() -> Status {
+    MP_NOT_NULL(allocatorDesc);
+    if (value == nullptr) return NullPointer(parameter);
+    static_cast<AllocatorDesc*>(allocatorDesc)->*field = value;
+    return Ok();
+  });
+}
+
+template <class T>
+void Put(T* out, T value) {
+  if (out != nullptr) *out = value;
+}
+
+}  // namespace
+
+}  // namespace millpond::acl
+
+using namespace millpond;       // NOLINT: entry points only below
+using namespace millpond::acl;  // NOLINT
+
+aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
+  auto* desc = new (std::nothrow) AllocatorDesc;
+  if (desc == nullptr) {
+    acl::internal::Report(
+        __func__,
+        Status(Code::kHostOutOfMemory, Format("no host memory for a descriptor of %zu bytes", sizeof(AllocatorDesc))));
+  }
+  return desc;
+}
+
+aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
+  return Guard(__func__, [&]() -> Status {
+    MP_NOT_NULL(allocatorDesc);
+    delete static_cast<AllocatorDesc*>(allocatorDesc);
+    return Ok();
+  });
+}
+
+aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
+  return SetField(__func__, allocatorDesc, &AllocatorDesc::object, allocator, "allocator");
+}
+aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocFunc func) {
+  return SetField(__func__, allocatorDesc, &AllocatorDesc::alloc, func, "func");
+}
+aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorFreeFunc func) {
+  return SetField(__func__, allocatorDesc, &AllocatorDesc::free, func, "func");
+}
+aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocAdviseFunc func) {
+  return SetField(__func__, allocatorDesc, &AllocatorDesc::advise, func, "func");
+}
+aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                     aclrtAllocatorGetAddrFromBlockFunc func) {
+  return SetField(__func__, allocatorDesc, &AllocatorDesc::address_of, func, "func");
+}
+
+aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
+  return Guard(__func__, [&]() -> Status {
+    MP_NOT_NULL(stream);
+    MP_NOT_NULL(allocatorDesc);
+    const AllocatorDesc& desc = *static_cast<AllocatorDesc*>(allocatorDesc);
+    MP_RETURN_IF_ERROR(RequireComplete(desc));
+    MP_RETURN_IF_ERROR(RequireSupport());
+    AllocatorRegistry::Get().Register(AllocatorDoor::kAcl, stream,
+                                      GuardedAllocator::Make(std::make_unique<AclAllocator>(allocatorDesc, desc)));
+    return Ok();
+  });
+}
+
+aclError aclrtAllocatorUnregister(aclrtStream stream) {
+  return Guard(__func__, [&]() -> Status {
+    MP_NOT_NULL(stream);
+    AllocatorRegistry::Get().Unregister(AllocatorDoor::kAcl, stream);
+    return Ok();
+  });
+}
+
+aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* allocatorDesc, aclrtAllocator* allocator,
+                                   aclrtAllocatorAllocFunc* allocFunc, aclrtAllocatorFreeFunc* freeFunc,
+                                   aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
+                                   aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
+  return Guard(__func__, [&]() -> Status {
+    MP_NOT_NULL(allocatorDesc);
+    MP_NOT_NULL(stream);
+    const AllocatorLease lease = AllocatorRegistry::Get().Acquire(AllocatorDoor::kAcl, stream);
+    if (lease == nullptr) return InvalidParameter("stream", "The stream is not registered with any allocator");
+    // This file is the only one that registers at the acl door.
+    const auto& registered = static_cast<const AclAllocator&>(lease->external());
+    *allocatorDesc = registered.tag();
+    Put(allocator, registered.desc().object);
+    Put(allocFunc, registered.desc().alloc);
+    Put(freeFunc, registered.desc().free);
+    Put(allocAdviseFunc, registered.desc().advise);
+    Put(getAddrFromBlockFunc, registered.desc().address_of);
+    return Ok();
+  });
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/device/event.h"
+
+#include <mutex>
+#include <utility>
+
+#include "src/device/device.h"
+#include "src/device/poller.h"
+#include "src/device/scheduler.h"
+
+namespace millpond {
+
+namespace {
+
+std::atomic<uint32_t> g_wait_timeout_s{0};
+
+// Keeps a destroyed event's object in place while a queued task names it.
+class EventHold {
+ public:
+  explicit EventHold(Event* event) : event_(event) { event_->Hold(); }
+  EventHold(EventHold&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  EventHold& operator=(EventHold&&) = delete;
+  ~EventHold() {
+    if (event_ != nullptr) event_->Release();
+  }
+  Event* operator->() const { return event_; }
+
+ private:
+  Event* event_;
+};
+
+// The deadline half of every blocking wait: armed at the first run, checked at each later one.
+struct WaitLimit {
+  uint32_t timeout_s = 0;
+  Clock::time_point deadline{};
+
+  void Arm(Stream& stream) {
+    if (timeout_s == 0) return;
+    deadline = Clock::now() + std::chrono::seconds(timeout_s);
+    Poller::Get().At(&stream, deadline);
+  }
+  bool Expired() const { return timeout_s != 0 && Clock::now() >= deadline; }
+  Status Error(const char* what) const {
+    return Status(Code::kWaitTimeout, Format("%s did not happen within %u s", what, timeout_s));
+  }
+};
+
+struct PendingWait {  // counts for aclrtQueryEventWaitStatus
+  explicit PendingWait(std::atomic<uint32_t>* count) : count_(count) {
+    count_->fetch_add(1, std::memory_order_acq_rel);
+  }
+  PendingWait(PendingWait&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  PendingWait& operator=(PendingWait&&) = delete;
+  ~PendingWait() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_acq_rel);
+  }
+  std::atomic<uint32_t>* count_;
+};
+
+void EmitEdge(trace::EventEdge::Kind kind, const void* event, uint64_t generation, const Stream& stream) {
+  trace::Sink* sink = trace::Active();
+  if (sink == nullptr) return;
+  sink->OnEdge({.kind = kind,
+                .event = reinterpret_cast<uint64_t>(event),
+                .generation = generation,
+                .device = stream.device()->id(),
+                .stream = stream.id(),
+                .task = LastTraceTask(),
+                .time_ns = trace::NowNs()});
+}
+
+}  // namespace
+
+EventTable& Events() {
+  static auto& table = *new EventTable;
+  return table;
+}
+
+void SetDefaultWaitTimeout(uint32_t seconds) { g_wait_timeout_s.store(seconds, std::memory_order_relaxed); }
+uint32_t DefaultWaitTimeout() { return g_wait_timeout_s.load(std::memory_order_relaxed); }
+
+Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** out_handle) {
+  MP_REQUIRE((flags & kEventExternal) == 0 || (flags & kEventIpc) == 0,
+             "flag 0x%x has ACL_EVENT_EXTERNAL and ACL_EVENT_IPC; choose one", flags);
+  // The hardware's event table bounds only events made with SYNC or EXTERNAL by the flag call (doc 07).
+  const bool limited = making == EventMaking::kFlagged && (flags & (kEventSync | kEventExternal)) != 0;
+  const uint32_t limit = device->profile().max_events;
+  if (device->live_events.fetch_add(1, std::memory_order_relaxed) >= limit && limited) {
+    device->live_events.fetch_sub(1, std::memory_order_relaxed);
+    return Status(Code::kNoEvent,
+                  Format("device %d has its %u events in use; destroy some first", device->id(), limit));
+  }
+  Event* event = Events().Create(out_handle);
+  if (event == nullptr) {
+    device->live_events.fetch_sub(1, std::memory_order_relaxed);
+    return Status(Code::kNoEvent, "the process has too many live events; destroy some first");
+  }
+  event->Open(*out_handle, device, making, flags);
+  return Ok();
+}
+
+Status DestroyEvent(void* handle) {
+  Event* event = nullptr;
+  MP_RETURN_IF_ERROR(FindEvent(handle, &event));
+  event->Hold();
+  if (!Events().Retire(handle)) {
+    event->Release();
+    return Status(Code::kInvalidHandle, Format("event %p was destroyed by another thread", handle));
+  }
+  event->device_->live_events.fetch_sub(1, std::memory_order_relaxed);
+  event->Release();  // ours, taken a moment ago
+  event->Release();  // the handle's
+  return Ok();
+}
+
+Status FindEvent(const void* handle, Event** out_event) {
+  *out_event = Events().Find(handle);
+  MP_REQUIRE(handle != nullptr, "event is null");
+  MP_CHECK(*out_event != nullptr, kInvalidHandle,
+           "event %p is not a live event: it was never created, or was destroyed", handle);
+  return Ok();
+}
+
+void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flags) {
+  handle_ = handle;
+  device_ = device;
+  making_ = making;
+  flags_ = flags;
+  timestamp_ns_ = 0;
+  timestamp_generation_ = 0;
+  pending_waits_ = 0;
+  holds_ = 1;
+  captured_by_ = nullptr;
+  shared_ = nullptr;
+  std::lock_guard lock(lock_);
+  latest_ = {};
+  level_ = false;
+  level_waiters_.clear();
+}
+
+void Event::Release() {
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) Events().Recycle(handle_);
+}
+
+uint32_t Event::id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle_)); }
+
+Event::Point Event::LatestPoint() const {
+  std::lock_guard lock(lock_);
+  return latest_;
+}
+
+bool Event::recorded() const {
+  if (shared_ != nullptr) return shared_->recorded.load(std::memory_order_acquire) != 0;
+  return LatestPoint().stream != nullptr;
+}
+
+void Event::MarkRecorded(uint64_t generation) {
+  if (has_timeline()) {
+    timestamp_ns_.store(trace::NowNs(), std::memory_order_relaxed);
+    timestamp_generation_.store(generation, std::memory_order_release);
+  }
+  if (is_level()) RaiseLevel();
+  if (shared_ != nullptr) {
+    shared_->timestamp_ns.store(trace::NowNs(), std::memory_order_relaxed);
+    shared_->completed.store(generation, std::memory_order_release);
+  }
+}
+
+void Event::RaiseLevel() {
+  std::vector<Stream*> waiters;
+  {
+    std::lock_guard lock(lock_);
+    level_ = true;
+    waiters.swap(level_waiters_);
+  }
+  for (Stream* waiter : waiters) waiter->Unblock();
+}
+
+Status Event::Record(Stream* stream) {
+  if (CaptureTarget* capture = stream->capture()) return capture->RecordEvent(stream, this, false);
+  SetCaptured(nullptr);
+  if (shared_ != nullptr) return RecordShared(stream);
+  const uint64_t generation = NextGeneration();
+  MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kEventRecord>("EventRecord", {},
+                                                            [hold = EventHold(this), generation]() mutable -> Status {
+                                                              hold->MarkRecorded(generation);
+                                                              return Ok();
+                                                            }));
+  {
+    std::lock_guard lock(lock_);
+    if (generation > latest_.generation) latest_ = {stream, LastTaskCount(), generation};
+  }
+  EmitEdge(trace::EventEdge::Kind::kRecord, handle_, generation, *stream);
+  return Ok();
+}
+
+Status Event::RecordShared(Stream* stream) {
+  const uint64_t number = shared_->recorded.fetch_add(1, std::memory_order_acq_rel) + 1;
+  return stream->Launch<TaskKind::kEventRecord>("EventRecord", {},
+                                                [hold = EventHold(this), number]() mutable -> Status {
+                                                  hold->MarkRecorded(number);
+                                                  return Ok();
+                                                });
+}
+
+Status Event::Wait(Stream* stream, uint32_t timeout_s) {
+  MP_CHECK(can_sync(), kRuntimeArgument,
+           "event %p was made without ACL_EVENT_SYNC (flags 0x%x), so no stream can wait for it; add ACL_EVENT_SYNC",
+           handle_, flags_);
+  CaptureTarget* capture = stream->capture();
+  if (capture == nullptr) capture = captured_by();
+  if (capture != nullptr) return capture->WaitEvent(stream, this, false);
+  if (shared_ != nullptr) return WaitShared(stream, timeout_s);
+  if (is_level()) return WaitLevel(stream, timeout_s);
+  const Point point = LatestPoint();
+  if (point.stream == nullptr) return Ok();  // nothing was recorded: nothing to wait for (acl.md 3.2)
+  MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kEventWait>(
+      "EventWait", {},
+      [point, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+          TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
+        if (point.stream->completed() >= point.target) return TaskEnd::kDone;
+        if (slot.phase++ == 0) {
+          limit.Arm(self);
+        } else {
+          point.stream->RemoveStreamWaiter(&self);  // a spurious wake must not leave two entries
+          if (limit.Expired()) {
+            *out_status = limit.Error("the event's record");
+            return TaskEnd::kDone;
+          }
+        }
+        return point.stream->AddStreamWaiter(&self, point.target) ? TaskEnd::kBlocked : TaskEnd::kDone;
+      }));
+  EmitEdge(trace::EventEdge::Kind::kWait, handle_, point.generation, *stream);
+  return Ok();
+}
+
+Status Event::WaitLevel(Stream* stream, uint32_t timeout_s) {
+  MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kEventWait>(
+      "EventWait", {},
+      [this, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+          TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
+        {
+          std::lock_guard lock(lock_);
+          std::erase(level_waiters_, &self);
+          if (level_) return TaskEnd::kDone;
+          level_waiters_.push_back(&self);
+        }
+        if (slot.phase++ == 0) {
+          limit.Arm(self);
+        } else if (limit.Expired()) {
+          std::lock_guard lock(lock_);
+          std::erase(level_waiters_, &self);
+          *out_status = limit.Error("the event's record");
+          return TaskEnd::kDone;
+        }
+        return TaskEnd::kBlocked;
+      }));
+  EmitEdge(trace::EventEdge::Kind::kWait, handle_, LatestPoint().generation, *stream);
+  return Ok();
+}
+
+Status Event::WaitShared(Stream* stream, uint32_t timeout_s) {
+  const uint64_t number = shared_->recorded.load(std::memory_order_acquire);
+  if (number == 0) return Ok();
+  return stream->Launch<TaskKind::kEventWait>(
+      "EventWait", {},
+      [number, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+          TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
+        if (hold->shared()->completed.load(std::memory_order_acquire) >= number) return TaskEnd::kDone;
+        if (slot.phase++ == 0) {
+          limit.Arm(self);
+        } else if (limit.Expired()) {
+          *out_status = limit.Error("the shared event's record");
+          return TaskEnd::kDone;
+        }
+        Poller::Get().Soon(&self);
+        return TaskEnd::kBlocked;
+      });
+}
+
+Status Event::Reset(Stream* stream) {
+  MP_CHECK(is_level(), kRuntimeArgument,
+           "event %p cannot be reset: only events made by aclrtCreateEventWithFlag with ACL_EVENT_SYNC can", handle_);
+  return stream->Launch<TaskKind::kEventReset>("EventReset", {}, [hold = EventHold(this), this]() mutable -> Status {
+    std::lock_guard lock(lock_);
+    level_ = false;
+    return Ok();
+  });
+}
+
+bool Event::Complete() {
+  if (shared_ != nullptr) {
+    return shared_->completed.load(std::memory_order_acquire) >= shared_->recorded.load(std::memory_order_acquire);
+  }
+  const Point point = LatestPoint();
+  if (point.stream == nullptr) return making_ == EventMaking::kEx;
+  return point.stream->Poll(point.target);
+}
+
+Status Event::Synchronize(Deadline deadline) {
+  if (shared_ != nullptr) {
+    const uint64_t number = shared_->recorded.load(std::memory_order_acquire);
+    while (shared_->completed.load(std::memory_order_acquire) < number) {
+      MP_CHECK(!deadline || Clock::now() < *deadline, kEventSyncTimeout,
+               "shared event %p is not complete in the time given", handle_);
+      timespec pause{.tv_sec = 0, .tv_nsec = 20'000};
+      nanosleep(&pause, nullptr);
+    }
+    return Ok();
+  }
+  const Point point = LatestPoint();
+  if (point.stream == nullptr) return Ok();
+  return point.stream->WaitFor(point.target, deadline, Code::kEventSyncTimeout);
+}
+
+Status Event::Timestamp(uint64_t* out_ns) {
+  MP_CHECK(has_timeline(), kTimestampMissing, "event %p keeps no time: make it with ACL_EVENT_TIME_LINE", handle_);
+  if (shared_ != nullptr) {
+    MP_CHECK(recorded() && Complete(), kTimestampMissing, "event %p has not been reached yet; synchronise first",
+             handle_);
+    *out_ns = shared_->timestamp_ns.load(std::memory_order_acquire);
+    return Ok();
+  }
+  const Point point = LatestPoint();
+  MP_CHECK(point.stream != nullptr, kTimestampMissing, "event %p was never recorded", handle_);
+  MP_CHECK(timestamp_generation_.load(std::memory_order_acquire) >= point.generation, kTimestampMissing,
+           "event %p has been recorded but its stream has not got there; synchronise first", handle_);
+  *out_ns = timestamp_ns_.load(std::memory_order_relaxed);
+  return Ok();
+}
+
+}  // namespace millpond

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events. A record is a point of a stream, (stream, count), so waiting for it is waiting for the stream's counter.
+// Three makings, three manners (docs/compat.md):
+//   kPlain    aclrtCreateEvent: timestamps and ordering, cannot be reset
+//   kFlagged  aclrtCreateEventWithFlag: with SYNC it is a level that a record raises and a reset lowers, looked at
+//             when the waiting task runs
+//   kEx       aclrtCreateEventExWithFlag: re-recordable; a wait keeps the record that was latest when it was enqueued
+#ifndef MILLPOND_SRC_DEVICE_EVENT_H_
+#define MILLPOND_SRC_DEVICE_EVENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/futex.h"
+#include "src/base/handle_table.h"
+#include "src/base/spinlock.h"
+#include "src/base/status.h"
+#include "src/device/stream.h"
+
+namespace millpond {
+
+enum class EventMaking : uint8_t { kPlain, kFlagged, kEx };
+
+// The bits of ACL_EVENT_*, fixed by the ABI.
+enum EventFlag : uint32_t {
+  kEventSync = 0x1,
+  kEventProgress = 0x2,
+  kEventTimeline = 0x8,
+  kEventDeviceUseOnly = 0x10,
+  kEventExternal = 0x20,
+  kEventIpc = 0x40,
+};
+
+// The state of an event shared between processes, in memory both map. A record is complete when completed >= its
+// number; a wait keeps the number that was latest when it was enqueued.
+struct SharedEventState {
+  std::atomic<uint64_t> recorded{0};
+  std::atomic<uint64_t> completed{0};
+  std::atomic<uint64_t> timestamp_ns{0};
+};
+
+class Event {
+ public:
+  void Open(void* handle, Device* device, EventMaking making, uint32_t flags);
+
+  void* handle() const { return handle_; }
+  Device* device() const { return device_; }
+  EventMaking making() const { return making_; }
+  uint32_t flags() const { return flags_; }
+  uint32_t id() const;
+  bool is_level() const { return making_ == EventMaking::kFlagged && (flags_ & kEventSync) != 0; }
+  bool can_sync() const {
+    return making_ == EventMaking::kPlain || (flags_ & (kEventSync | kEventExternal | kEventIpc)) != 0;
+  }
+  bool has_timeline() const { return making_ == EventMaking::kPlain || (flags_ & kEventTimeline) != 0; }
+
+  Status Record(Stream* stream);
+  // `timeout_s` 0: for ever. A wait that times out fails its task with 107019, seen at the next synchronisation.
+  Status Wait(Stream* stream, uint32_t timeout_s);
+  Status Reset(Stream* stream);
+
+  bool recorded() const;
+  bool Complete();  // all tasks of the latest record have run (an unrecorded kEx event is complete)
+  bool WaitsComplete() const { return pending_waits_.load(std::memory_order_acquire) == 0; }
+  Status Synchronize(Deadline deadline);
+  // 107006 unless the event keeps time and its latest record is complete.
+  Status Timestamp(uint64_t* out_ns);
+
+  // What a capture sees.
+  CaptureTarget* captured_by() const { return captured_by_.load(std::memory_order_acquire); }
+  void SetCaptured(CaptureTarget* target) { captured_by_.store(target, std::memory_order_release); }
+
+  // Shared memory takes the place of the local point. Kept until the event is destroyed; `on_close` then runs.
+  void Share(SharedEventState* state) { shared_ = state; }
+  SharedEventState* shared() const { return shared_; }
+
+  // Runs the effect of a record or wait inside a captured graph's replay, on the token holder's thread.
+  void MarkRecorded(uint64_t generation);
+  uint64_t NextGeneration() { return generation_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  // The table recycles a destroyed event when the last task that names it has run.
+  void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void Release();
+
+ private:
+  friend Status DestroyEvent(void* handle);
+
+  struct Point {
+    Stream* stream = nullptr;  // null: never recorded
+    uint64_t target = 0;
+    uint64_t generation = 0;
+  };
+  Point LatestPoint() const;
+  void RaiseLevel();
+  Status RecordShared(Stream* stream);
+  Status WaitShared(Stream* stream, uint32_t timeout_s);
+  Status WaitLevel(Stream* stream, uint32_t timeout_s);
+
+  void* handle_ = nullptr;
+  Device* device_ = nullptr;
+  EventMaking making_ = EventMaking::kPlain;
+  uint32_t flags_ = 0;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> timestamp_ns_{0};
+  std::atomic<uint64_t> timestamp_generation_{0};
+  std::atomic<uint32_t> pending_waits_{0};
+  std::atomic<int32_t> holds_{0};
+  std::atomic<CaptureTarget*> captured_by_{nullptr};
+  SharedEventState* shared_ = nullptr;
+
+  mutable SpinLock lock_;  // guards what follows
+  Point latest_;
+  bool level_ = false;
+  std::vector<Stream*> level_waiters_;
+};
+
+using EventTable = HandleTable<Event, HandleKind::kEvent>;
+EventTable& Events();
+
+Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** out_handle);
+Status DestroyEvent(void* handle);
+Status FindEvent(const void* handle, Event** out_event);
+
+// aclrtSetOpWaitTimeout: seconds that later event waits allow, 0 for ever.
+void SetDefaultWaitTimeout(uint32_t seconds);
+uint32_t DefaultWaitTimeout();
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_EVENT_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread that looks again: at streams whose task waits for a value in memory that anybody may write, and at
+// deadlines of waits. It only calls Stream::Unblock; the task itself checks.
+#ifndef MILLPOND_SRC_DEVICE_POLLER_H_
+#define MILLPOND_SRC_DEVICE_POLLER_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "src/base/futex.h"
+
+namespace millpond {
+
+class Stream;
+
+class Poller {
+ public:
+  static Poller& Get();
+  // Unblocks the stream within about a millisecond, sooner at first. Ask again each time the task blocks.
+  void Soon(Stream* stream);
+  // Unblocks it at or after the deadline.
+  void At(Stream* stream, Clock::time_point deadline);
+  // Something was written that a waiting stream may be looking for.
+  void Kick();
+
+ private:
+  struct Entry {
+    Stream* stream;
+    Clock::time_point due;
+    bool polling;
+  };
+  void Add(Entry entry);
+  void Loop();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Entry> entries_;
+  Clock::duration pause_ = std::chrono::microseconds(20);
+  bool running_ = false;
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_POLLER_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who runs streams, and when. Two policies: Workers (fast) and Seeded (adversarial and repeatable). The choice is made
+// once, by MILLPOND_SEED.
+#ifndef MILLPOND_SRC_DEVICE_SCHEDULER_H_
+#define MILLPOND_SRC_DEVICE_SCHEDULER_H_
+
+#include <cstdint>
+
+#include "src/base/futex.h"
+#include "src/base/status.h"
+
+namespace millpond {
+
+class Stream;
+
+class Scheduler {
+ public:
+  static Scheduler& Get();
+  virtual ~Scheduler() = default;
+
+  // A stream has become queued (it has work and nobody runs it).
+  virtual void Ready(Stream* stream) = 0;
+  // A task was appended. Only called when `observes_enqueue()`.
+  virtual void Enqueued(Stream*) {}
+  // Waits for stream->completed() >= target; false when the deadline passed first.
+  virtual bool Wait(Stream* stream, uint64_t target, Deadline deadline) = 0;
+  // The client polled: make progress if that depends on us.
+  virtual void Polled(Stream*) {}
+
+  virtual bool observes_enqueue() const { return false; }
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_SCHEDULER_H_

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/device/stream.h"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+
+#include "src/device/device.h"
+#include "src/device/exception.h"
+#include "src/device/fault.h"
+#include "src/device/host_executor.h"
+#include "src/device/runtime.h"
+#include "src/device/scheduler.h"
+
+namespace millpond {
+
+namespace {
+
+thread_local bool t_in_task = false;
+thread_local uint64_t t_last_task = 0;
+thread_local uint64_t t_last_trace_task = 0;
+std::atomic<uint64_t> g_next_trace_task{1};
+
+}  // namespace
+
+bool InTask() { return t_in_task; }
+uint32_t LastTaskNumber() { return static_cast<uint32_t>(t_last_task); }
+uint64_t LastTaskCount() { return t_last_task; }
+uint64_t LastTraceTask() { return t_last_trace_task; }
+
+size_t CaptureStack(void** frames, size_t limit) {
+  const int depth = backtrace(frames, static_cast<int>(limit));
+  return depth > 0 ? static_cast<size_t>(depth) : 0;
+}
+
+StreamTable& Streams() {
+  static auto& table = *new StreamTable;
+  return table;
+}
+
+void Stream::Open(void* handle, Device* device, Context* context, int32_t id, uint32_t priority, uint32_t flags,
+                  bool is_default) {
+  handle_ = handle;
+  device_ = device;
+  context_ = context;
+  id_ = id;
+  priority_ = priority;
+  flags_ = flags;
+  is_default_ = is_default;
+  stop_on_failure_ = false;
+  stopped_ = false;
+  aborting_ = false;
+  capture_ = nullptr;
+  slow_ = Scheduler::Get().observes_enqueue() ? kSlowSeeded : 0;
+  TakeError().Ignore();  // what the slot's former stream left behind is nobody's
+  std::fill(std::begin(attributes), std::end(attributes), 0);
+  std::fill(std::begin(resource_limit_set), std::end(resource_limit_set), false);
+  if (tail_chunk_ == nullptr) tail_chunk_ = head_chunk_ = new Chunk;
+}
+
+// --- Appending -------------------------------------------------------------------------------------------------
+
+TaskSlot* Stream::BeginPush() {
+  if (enqueued_.load(std::memory_order_relaxed) - completed_.load(std::memory_order_relaxed) >= kMaxDepth) Throttle();
+  push_lock_.lock();
+  if (tail_index_ == kChunkTasks) {
+    Chunk* chunk = spare_chunk_.exchange(nullptr, std::memory_order_acquire);
+    if (chunk == nullptr) chunk = new (std::nothrow) Chunk;
+    if (chunk == nullptr) {
+      push_lock_.unlock();
+      throw std::bad_alloc();
+    }
+    chunk->next = nullptr;
+    tail_chunk_->next = chunk;
+    tail_chunk_ = chunk;
+    tail_index_ = 0;
+  }
+  return &tail_chunk_->slots[tail_index_];
+}
+
+void Stream::EndPush() {
+  ++tail_count_;
+  tail_chunk_->slots[tail_index_].number = static_cast<uint32_t>(tail_count_);
+  t_last_task = tail_count_;
+  ++tail_index_;
+  // Sequentially consistent against GoIdle: either we see the stream idle, or its last runner sees our task.
+  enqueued_.exchange(tail_count_, std::memory_order_seq_cst);
+  push_lock_.unlock();
+  if (state_.load(std::memory_order_seq_cst) == kIdle) MakeReady();
+}
+
+void Stream::MakeReady() {
+  uint32_t expected = kIdle;
+  if (state_.compare_exchange_strong(expected, kQueued, std::memory_order_seq_cst)) Scheduler::Get().Ready(this);
+}
+
+void Stream::Throttle() {
+  while (enqueued() - completed() >= kMaxDepth) {
+    const uint32_t state = state_.load(std::memory_order_relaxed);
+    if (state == kParked || state == kNotified) return;
+    if (!InTask() && (slow_.load(std::memory_order_relaxed) & kSlowSeeded) == 0 && TryTakeToken()) {
+      Run(completed() + kMaxDepth / 2, UINT32_MAX);
+    } else if (InTask() || slow_.load(std::memory_order_relaxed) != 0) {
+      return;
+    } else {
+      CpuRelax();
+    }
+  }
+}
+
+Status Stream::LaunchSlow(OwnedTask task) {
+  MP_CHECK(
+      !stopped_.load(std::memory_order_relaxed), kTaskFailed,
+      "stream %d stopped after a task failed (its failure mode is stop); synchronise it to see which, then destroy it",
+      id_);
+  if (CaptureTarget* target = capture()) return target->Add(this, std::move(task));
+  return LaunchOwned(std::move(task));
+}
+
+Status Stream::LaunchOwned(OwnedTask task) {
+  trace::Sink* sink = trace::Active();
+  TaskExtra* extra = task.slot().extra;
+  if (sink != nullptr && extra != nullptr) {
+    extra->task = g_next_trace_task.fetch_add(1, std::memory_order_relaxed);
+    void* frames[16];
+    const size_t depth = sink->wants_stacks() ? CaptureStack(frames, std::size(frames)) : 0;
+    sink->OnEnqueued({.task = extra->task,
+                      .device = device_->id(),
+                      .stream = id_,
+                      .name = task.slot().name,
+                      .thread = trace::ThreadNumber(),
+                      .time_ns = trace::NowNs(),
+                      .accesses = extra->accesses,
+                      .stack = {frames, depth}});
+    t_last_trace_task = extra->task;
+  }
+  std::move(task).MoveInto(BeginPush());
+  EndPush();
+  if (slow_.load(std::memory_order_relaxed) & kSlowSeeded) Scheduler::Get().Enqueued(this);
+  return Ok();
+}
+
+void Stream::SetCapture(CaptureTarget* target) {
+  capture_.store(target, std::memory_order_release);
+  if (target != nullptr) {
+    slow_.fetch_or(kSlowCapture, std::memory_order_acq_rel);
+  } else {
+    slow_.fetch_and(~static_cast<uint32_t>(kSlowCapture), std::memory_order_acq_rel);
+  }
+}
+
+// --- Running ---------------------------------------------------------------------------------------------------
+
+bool Stream::TryTakeToken() {
+  uint32_t expected = kQueued;
+  return state_.load(std::memory_order_relaxed) == kQueued &&
+         state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
+}
+
+Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
+  for (uint32_t ran = 0;;) {
+    while (head_count_ < enqueued_.load(std::memory_order_acquire)) {
+      if (head_count_ >= until || ran == budget) {
+        Requeue();
+        return head_count_ >= until ? RunEnd::kReached : RunEnd::kBudget;
+      }
+      if (head_index_ == kChunkTasks) AdvanceHead();
+      TaskSlot& slot = head_chunk_->slots[head_index_];
+      if (Execute(slot) == TaskEnd::kBlocked) {
+        if (Park()) return RunEnd::kParked;
+        continue;
+      }
+      slot.ops->destroy(slot);
+      delete slot.extra;
+      ++head_index_;
+      ++ran;
+      Publish(++head_count_);
+    }
+    if (head_count_ < until && Linger(ran)) continue;
+    const uint64_t reached = head_count_;
+    if (GoIdle()) return reached >= until ? RunEnd::kReached : RunEnd::kEmpty;
+  }
+}
+
+void Stream::AdvanceHead() {
+  Chunk* next = head_chunk_->next;
+  MP_ASSERT(next != nullptr);
+  Chunk* old = spare_chunk_.exchange(head_chunk_, std::memory_order_release);
+  delete old;
+  head_chunk_ = next;
+  head_index_ = 0;
+}
+
+// A stream that just ran a batch is likely to get more: keeping the token for a moment saves both sides the
+// hand-over through the run queue. After a task or two it is not, and a synchronising thread can run the next one
+// itself sooner than we could.
+bool Stream::Linger(uint32_t ran) const {
+  if (ran < 8) return false;
+  for (int i = 0; i < 128; ++i) {
+    if (head_count_ < enqueued_.load(std::memory_order_relaxed)) return true;
+    CpuRelax();
+  }
+  return false;
+}
+
+bool Stream::Park() {
+  uint32_t expected = kRunning;
+  if (state_.compare_exchange_strong(expected, kParked, std::memory_order_seq_cst)) return true;
+  state_.store(kRunning, std::memory_order_relaxed);  // notified meanwhile: run the head again
+  return false;
+}
+
+bool Stream::GoIdle() {
+  const uint64_t mine = head_count_;
+  state_.exchange(kIdle, std::memory_order_seq_cst);
+  if (enqueued_.load(std::memory_order_seq_cst) == mine) return true;
+  uint32_t expected = kIdle;
+  return !state_.compare_exchange_strong(expected, kRunning, std::memory_order_seq_cst);
+}
+
+void Stream::Requeue() {
+  state_.store(kQueued, std::memory_order_seq_cst);
+  Scheduler::Get().Ready(this);
+}
+
+void Stream::Unblock() {
+  for (;;) {
+    uint32_t state = state_.load(std::memory_order_seq_cst);
+    if (state == kParked) {
+      if (state_.compare_exchange_weak(state, kQueued, std::memory_order_seq_cst)) {
+        Scheduler::Get().Ready(this);
+        return;
+      }
+    } else if (state == kRunning) {
+      if (state_.compare_exchange_weak(state, kNotified, std::memory_order_seq_cst)) return;
+    } else {
+      return;
+    }
+  }
+}
+
+TaskEnd Stream::Execute(TaskSlot& slot) {
+  if (__builtin_expect(aborting_.load(std::memory_order_relaxed) || stopped_.load(std::memory_order_relaxed), false)) {
+    return TaskEnd::kDone;
+  }
+  const uint64_t start = __builtin_expect(slot.extra != nullptr, false) ? trace::NowNs() : 0;
+  Status status;
+  TaskEnd end = TaskEnd::kDone;
+  t_in_task = true;
+  try {
+    end = slot.ops->run(slot, *this, &status);
+  } catch (const std::exception& error) {
+    status = Status(Code::kTaskFailed, Format("threw %s", error.what()));
+  } catch (...) {
+    status = Status(Code::kTaskFailed, "threw something that is not a std::exception");
+  }
+  t_in_task = false;
+  if (__builtin_expect(FaultsInTasks() != 0, false)) TakeFaultInTask(&status);
+  if (end == TaskEnd::kBlocked) return end;
+  if (slot.extra != nullptr && slot.extra->task != 0) {
+    if (trace::Sink* sink = trace::Active()) {
+      sink->OnRan({.task = slot.extra->task,
+                   .device = device_->id(),
+                   .stream = id_,
+                   .name = slot.name,
+                   .thread = trace::ThreadNumber(),
+                   .start_ns = start,
+                   .end_ns = trace::NowNs(),
+                   .ok = status.ok()});
+    }
+  }
+  if (__builtin_expect(!status.ok(), false)) Fail(slot, std::move(status));
+  return end;
+}
+
+void Stream::Fail(TaskSlot& slot, Status status) {
+  const TaskException failure{.task = slot.number,
+                              .stream = static_cast<uint32_t>(id_),
+                              .thread = static_cast<uint32_t>(gettid()),
+                              .device = static_cast<uint32_t>(device_->id()),
+                              .code = status.code()};
+  {
+    std::lock_guard lock(error_lock_);
+    if (error_.ok()) {
+      error_ = std::move(status).Prefixed(
+          Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id_, device_->id()));
+    }
+  }
+  if (stop_on_failure()) {
+    stopped_ = true;
+    slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
+  }
+  // The client's exception callbacks must not run on a thread of the client that happens to help.
+  HostExecutor::Get().RunAndWait([failure] { NotifyException(failure); });
+}
+
+// --- Waiting ---------------------------------------------------------------------------------------------------
+
+void Stream::Publish(uint64_t completed) {
+  // Sequentially consistent against AddWaiter: either we see the waiter's target, or it sees our count.
+  completed_.exchange(completed, std::memory_order_seq_cst);
+  if (__builtin_expect(next_wake_.load(std::memory_order_seq_cst) <= completed, false)) WakeWaiters(completed);
+}
+
+void Stream::WakeWaiters(uint64_t completed) {
+  std::vector<Waiter> due;
+  {
+    std::lock_guard lock(waiters_lock_);
+    uint64_t next = kNever;
+    std::erase_if(waiters_, [&](const Waiter& waiter) {
+      if (waiter.target <= completed) {
+        due.push_back(waiter);
+        return true;
+      }
+      next = std::min(next, waiter.target);
+      return false;
+    });
+    next_wake_.store(next, std::memory_order_seq_cst);
+  }
+  for (const Waiter& waiter : due) {
+    if (waiter.stream != nullptr) {
+      waiter.stream->Unblock();
+    } else {
+      waiter.thread->store(1, std::memory_order_release);
+      FutexWake(waiter.thread, 1);
+    }
+  }
+}
+
+bool Stream::AddWaiter(Waiter waiter) {
+  std::lock_guard lock(waiters_lock_);
+  if (next_wake_.load(std::memory_order_relaxed) > waiter.target) {
+    next_wake_.exchange(waiter.target, std::memory_order_seq_cst);
+  }
+  if (completed_.load(std::memory_order_seq_cst) >= waiter.target) return false;
+  waiters_.push_back(waiter);
+  return true;
+}
+
+bool Stream::AddStreamWaiter(Stream* waiter, uint64_t target) {
+  return AddWaiter({.target = target, .stream = waiter, .thread = nullptr});
+}
+
+void Stream::RemoveStreamWaiter(Stream* waiter) {
+  std::lock_guard lock(waiters_lock_);
+  std::erase_if(waiters_, [&](const Waiter& entry) { return entry.stream == waiter; });
+}
+
+bool Stream::AddThreadWaiter(std::atomic<uint32_t>* word, uint64_t target) {
+  return AddWaiter({.target = target, .stream = nullptr, .thread = word});
+}
+
+void Stream::RemoveThreadWaiter(std::atomic<uint32_t>* word) {
+  bool found = false;
+  {
+    std::lock_guard lock(waiters_lock_);
+    found = std::erase_if(waiters_, [&](const Waiter& entry) { return entry.thread == word; }) != 0;
+  }
+  // Not there: a runner has taken it and is about to write the word, which must not vanish before.
+  while (!found && word->load(std::memory_order_acquire) == 0) CpuRelax();
+}
+
+Status Stream::WaitFor(uint64_t target, Deadline deadline, Code timeout_code) {
+  if (completed() >= target) return Ok();
+  MP_CHECK(!InTask(), kInternal, "a task may not wait for a stream");
+  if (Scheduler::Get().Wait(this, target, deadline)) return Ok();
+  return Status(timeout_code, Format("stream %d has not finished in the time given: %llu of %llu tasks are left", id_,
+                                     static_cast<unsigned long long>(target - std::min(target, completed())),
+                                     static_cast<unsigned long long>(target)));
+}
+
+Status Stream::Synchronize(Deadline deadline, Code timeout_code) {
+  MP_RETURN_IF_ERROR(WaitFor(enqueued(), deadline, timeout_code));
+  return TakeError();
+}
+
+Status Stream::TakeError() {
+  std::lock_guard lock(error_lock_);
+  return std::exchange(error_, Status());
+}
+
+bool Stream::Poll(uint64_t target) {
+  if (completed() >= target) return true;
+  Scheduler::Get().Polled(this);
+  return completed() >= target;
+}
+
+Status Stream::Abort(Status reason) {
+  MP_CHECK(!InTask(), kInternal, "a task may not abort a stream");
+  const uint64_t target = enqueued();
+  if (completed() >= target) return Ok();
+  aborting_.store(true, std::memory_order_seq_cst);
+  Unblock();
+  const bool finished = Scheduler::Get().Wait(this, target, std::nullopt);
+  aborting_.store(false, std::memory_order_seq_cst);
+  MP_ASSERT(finished);
+  std::lock_guard lock(error_lock_);
+  if (error_.ok()) error_ = std::move(reason);
+  return Ok();
+}
+
+Status ResolveStream(const void* handle, Stream** out_stream) {
+  Context* context = nullptr;
+  MP_RETURN_IF_ERROR(RequireContext(&context));
+  if (handle == nullptr) {
+    *out_stream = context->default_stream();
+    return Ok();
+  }
+  Stream* stream = Streams().Find(handle);
+  MP_CHECK(stream != nullptr, kInvalidHandle, "stream %p is not a live stream: it was never created, or was destroyed",
+           handle);
+  MP_CHECK(stream->context() == context, kWrongContext,
+           "stream %d belongs to another context (device %d) than the calling thread's current one (device %d); "
+           "make the stream's context current first (aclrtSetCurrentContext or aclrtSetDevice)",
+           stream->id(), stream->device()->id(), context->device()->id());
+  *out_stream = stream;
+  return Ok();
+}
+
+}  // namespace millpond

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// aclrtValueWrite and aclrtValueWait: 64-bit words in device memory as signals between streams, or with the host.
+#ifndef MILLPOND_SRC_DEVICE_VALUE_TASK_H_
+#define MILLPOND_SRC_DEVICE_VALUE_TASK_H_
+
+#include <cstdint>
+
+#include "src/base/status.h"
+
+namespace millpond {
+
+class Stream;
+
+// Values of ACL_STREAM_WAIT_VALUE_*, fixed by the ABI.
+enum class ValueWait : uint32_t { kGreaterOrEqual = 0, kEqual = 1, kAnd = 2, kNor = 3 };
+
+Status LaunchValueWrite(Stream* stream, void* address, uint64_t value);
+Status LaunchValueWait(Stream* stream, void* address, uint64_t value, ValueWait mode);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_VALUE_TASK_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/device/workers.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "src/device/stream.h"
+
+namespace millpond {
+
+void RunQueue::Push(Stream* stream, uint32_t priority) {
+  std::lock_guard lock(lock_);
+  Ring& ring = levels_[std::min(priority, kLevels - 1)];
+  if (ring.count == ring.items.size()) {
+    std::rotate(ring.items.begin(), ring.items.begin() + static_cast<ptrdiff_t>(ring.head), ring.items.end());
+    ring.head = 0;
+    ring.items.resize(ring.items.size() * 2);
+  }
+  ring.items[(ring.head + ring.count) % ring.items.size()] = stream;
+  ++ring.count;
+  size_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+Stream* RunQueue::Pop() {
+  if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
+  std::lock_guard lock(lock_);
+  for (Ring& ring : levels_) {
+    if (ring.count == 0) continue;
+    Stream* stream = ring.items[ring.head];
+    ring.head = (ring.head + 1) % ring.items.size();
+    --ring.count;
+    size_.fetch_sub(1, std::memory_order_seq_cst);
+    return stream;
+  }
+  return nullptr;
+}
+
+Workers::Workers(int threads, int spin_us) : threads_(threads), spin_(std::chrono::microseconds(spin_us)) {}
+
+void Workers::Start() {
+  static std::once_flag once;
+  std::call_once(once, [this] {
+    for (int i = 0; i < threads_; ++i) {
+      std::thread([this] {
+        pthread_setname_np(pthread_self(), "mp-worker");
+        Loop();
+      }).detach();
+    }
+    started_.store(true, std::memory_order_release);
+  });
+}
+
+void Workers::Ready(Stream* stream) {
+  if (stream->in_run_queue.exchange(true, std::memory_order_seq_cst)) return;  // its entry has not been popped yet
+  queue_.Push(stream, stream->priority());
+  if (__builtin_expect(!started_.load(std::memory_order_acquire), false)) Start();
+  // Sequentially consistent against Sleep: either a spinner or a sleeper about to re-check sees the entry, or we see
+  // that nobody looks.
+  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) != 0) WakeOne();
+}
+
+void Workers::WakeOne() {
+  signal_.fetch_add(1, std::memory_order_seq_cst);
+  FutexWake(&signal_, 1);
+}
+
+void Workers::Loop() {
+  for (;;) {
+    Stream* stream = queue_.Pop();
+    if (stream == nullptr) {
+      if (!SpinForWork()) Sleep();
+      continue;
+    }
+    stream->in_run_queue.exchange(false, std::memory_order_seq_cst);
+    if (!stream->TryTakeToken()) continue;  // a synchronising thread was faster
+    // More is waiting than this thread can do at once: pass the word on before starting.
+    if (queue_.size() != 0 && spinning_.load(std::memory_order_seq_cst) == 0 &&
+        sleeping_.load(std::memory_order_seq_cst) != 0) {
+      WakeOne();
+    }
+    stream->Run(Stream::kNever, kBudget);
+  }
+}
+
+bool Workers::SpinForWork() {
+  uint32_t nobody = 0;
+  if (!spinning_.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) return false;
+  const auto until = Clock::now() + spin_;
+  bool found = false;
+  do {
+    for (int i = 0; i < 64 && !found; ++i) {
+      found = queue_.size() != 0;
+      if (!found) CpuRelax();
+    }
+  } while (!found && Clock::now() < until);
+  spinning_.store(0, std::memory_order_seq_cst);
+  return found || queue_.size() != 0;
+}
+
+void Workers::Sleep() {
+  const uint32_t seen = signal_.load(std::memory_order_seq_cst);
+  sleeping_.fetch_add(1, std::memory_order_seq_cst);
+  // The spinner, if there is one, will take what is there or pass it on; with none, look once more before sleeping.
+  if (queue_.size() == 0 || spinning_.load(std::memory_order_seq_cst) != 0) FutexWait(&signal_, seen);
+  sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {
+  const auto spin_until = Clock::now() + spin_;
+  for (;;) {
+    // Helping is for untimed waits: a timed one could not stop in the middle of a task.
+    if (!deadline && stream->TryTakeToken()) stream->Run(target, UINT32_MAX);
+    for (int i = 0; i < 64; ++i) {
+      if (stream->completed() >= target) return true;
+      CpuRelax();
+    }
+    if (Clock::now() < spin_until && (!deadline || Clock::now() < *deadline)) continue;
+
+    std::atomic<uint32_t> word{0};
+    if (!stream->AddThreadWaiter(&word, target)) return true;
+    bool in_time = true;
+    while (word.load(std::memory_order_acquire) == 0 && in_time) in_time = FutexWait(&word, 0, deadline);
+    if (word.load(std::memory_order_acquire) != 0) return true;
+    stream->RemoveThreadWaiter(&word);
+    return stream->completed() >= target;
+  }
+}
+
+}  // namespace millpond

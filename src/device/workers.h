@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast policy: a handful of worker threads over one run queue with a level per priority. Waking a sleeping
+// thread costs 40 to 80 microseconds, so an idle worker spins briefly before it sleeps, only one spins at a time, and
+// a thread that synchronises runs the stream itself instead of waiting for a worker.
+#ifndef MILLPOND_SRC_DEVICE_WORKERS_H_
+#define MILLPOND_SRC_DEVICE_WORKERS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/spinlock.h"
+#include "src/device/scheduler.h"
+
+namespace millpond {
+
+// A FIFO of streams per priority level. `size` may be read without the lock.
+class RunQueue {
+ public:
+  static constexpr uint32_t kLevels = 8;  // priority 0 is the most urgent
+
+  void Push(Stream* stream, uint32_t priority);
+  Stream* Pop();
+  uint32_t size() const { return size_.load(std::memory_order_seq_cst); }
+
+ private:
+  struct Ring {
+    std::vector<Stream*> items = std::vector<Stream*>(64);
+    size_t head = 0, count = 0;
+  };
+  SpinLock lock_;
+  std::array<Ring, kLevels> levels_;
+  std::atomic<uint32_t> size_{0};
+};
+
+class Workers : public Scheduler {
+ public:
+  Workers(int threads, int spin_us);
+  void Ready(Stream* stream) override;
+  bool Wait(Stream* stream, uint64_t target, Deadline deadline) override;
+
+ private:
+  // Tasks a worker runs of one stream before others get their turn.
+  static constexpr uint32_t kBudget = 256;
+
+  void Start();
+  void Loop();
+  bool SpinForWork();
+  void Sleep();
+  void WakeOne();
+
+  const int threads_;
+  const Clock::duration spin_;
+  RunQueue queue_;
+  std::atomic<bool> started_{false};
+  alignas(64) std::atomic<uint32_t> spinning_{0};
+  std::atomic<uint32_t> sleeping_{0};
+  std::atomic<uint32_t> signal_{0};
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_WORKERS_H_
