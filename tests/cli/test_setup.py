@@ -155,6 +155,14 @@ def test_doctor_changes_nothing_and_fails_without_the_libraries(tree):
     assert tree.calls() == [] and not (tree.root / "build").exists()
 
 
+def test_doctor_judges_settings(tree):
+    (tree.root / "src" / "base").mkdir()
+    (tree.root / "src" / "base" / "options.def").write_text('MP_OPTION(soc, "MILLPOND_SOC", "x", "a sentence")\n')
+    said = tree.call("doctor", MILLPOND_SOC="Ascend910B4", MILLPOND_SOCK="1").stdout
+    assert "ok    MILLPOND_SOC=Ascend910B4" in said and "warn  MILLPOND_SOCK=1" in said
+    assert "FAIL  environment variable MILLPOND_SOC: unknown SoC 'nope'" in tree.call("doctor", MILLPOND_SOC="nope").stdout
+
+
 def test_doctor_on_the_real_tree_loads_the_libraries(root, ascend):
     import subprocess
     outcome = subprocess.run([str(root / "millpond"), "doctor"], capture_output=True, text=True, timeout=120, check=False)

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import ensure
 import environment
 from layout import ASCEND, HERE, PACKAGING, ROOT, STAMPS, VENV
+from ui import Stop
 
 GIB = 1 << 30
 # Run in a child: loading the libraries must not be able to take the doctor down.
@@ -47,7 +49,8 @@ def doctor(argv):
                                               "Changes nothing. Exit status 1 if anything failed.")
     parser.parse_args(argv)
     report = Report()
-    for title, check in (("machine", machine), ("kernel settings", kernel), ("installed", installed), ("libraries", libraries)):
+    for title, check in (("machine", machine), ("kernel settings", kernel), ("settings", settings),
+                         ("installed", installed), ("libraries", libraries)):
         print(title)
         check(report)
     print(f"{report.failed} failed, {report.warned} warnings")
@@ -114,6 +117,27 @@ def kernel(report):
     report.judge(reserve == resource.RLIM_INFINITY, "address space: " + ("unlimited" if reserve == resource.RLIM_INFINITY
                                                                          else f"{reserve / GIB:.1f} GiB (ulimit -v)"),
                  "a device reserves twice its memory in addresses; ulimit -v unlimited")
+
+
+def known_settings():
+    """{variable: sentence} from the runtime's own table."""
+    table = (ROOT / "src" / "base" / "options.def")
+    rows = re.findall(r'^MP_OPTION\(\w+,\s*"(\w+)",\s*"[^"]*",\s*"([^"]*)"', table.read_text() if table.exists() else "", re.M)
+    return dict(rows)
+
+
+def settings(report):
+    known = known_settings()
+    given = {name: value for name, value in sorted(os.environ.items())
+             if name.startswith("MILLPOND_") and name != "MILLPOND_LOG_DIR"}
+    for name, value in given.items():
+        report.judge(name in known, f"{name}={value}", "no setting of that name; docs/options.md has them all")
+    try:
+        environment.check_inherited()
+    except Stop as stop:
+        report.fail(str(stop), "correct or unset it")
+    if not given:
+        report.ok("no MILLPOND_ variable is set: all defaults")
 
 
 def package_names(list_name):
