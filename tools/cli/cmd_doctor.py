@@ -128,8 +128,7 @@ def known_settings():
 
 def settings(report):
     known = known_settings()
-    given = {name: value for name, value in sorted(os.environ.items())
-             if name.startswith("MILLPOND_") and name != "MILLPOND_LOG_DIR"}
+    given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("MILLPOND_")}
     for name, value in given.items():
         report.judge(name in known, f"{name}={value}", "no setting of that name; docs/options.md has them all")
     try:

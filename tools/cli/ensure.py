@@ -16,7 +16,7 @@ import sys
 import time
 
 import ui
-from layout import ASCEND, BUILD, HERE, PACKAGING, ROOT, STAMPS, VENV, build_dir
+from layout import ASCEND, BUILD, HERE, LOG, PACKAGING, ROOT, STAMPS, VENV, build_dir
 
 # What a build reads. Tests count only when they are built too.
 SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tools", "examples", "packaging", "profiles",
@@ -26,7 +26,7 @@ INSTALL_TARGET = "install_set"  # packaging/CMakeLists.txt: everything that is i
 
 
 def packages(list_name="debian-packages.txt"):
-    status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name)]).returncode
+    status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name), str(LOG)]).returncode
     if status != 0:
         raise ui.Stop("stopped: packages are missing (see above)")
 

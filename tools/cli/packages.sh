@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh LIST: makes sure that every Debian package named in the file LIST is installed.
+# packages.sh LIST LOG_FOLDER: makes sure that every Debian package named in the file LIST is installed.
 # Plain sh, because it runs before there is a Python. Everything it says goes to standard error:
 # the standard output of ./millpond belongs to the command (`env` is eval'ed).
 # Without the rights or the network it names what is missing, how to install it, and exits 1.
 set -eu
 
 list=$1
+log=$2/apt.log
 say() { printf 'millpond: %s\n' "$*" >&2; }
 
 wanted=$(sed -e 's/#.*//' "$list" | tr -s '[:space:]' ' ' | sed -e 's/^ //' -e 's/ $//')
@@ -56,7 +57,6 @@ else
   exit 1
 fi
 
-log=${MILLPOND_LOG_DIR:-.}/apt.log
 mkdir -p "$(dirname "$log")"
 started=$(date +%s)
 apt() {
