@@ -7,7 +7,9 @@
 
 #include "src/base/format.h"
 #include "src/base/log.h"
+#include "src/device/device.h"
 #include "src/device/memory.h"
+#include "src/device/stream.h"
 
 namespace millpond {
 
@@ -144,7 +146,13 @@ Status GuardedAllocator::CallFree(void* block) {
 }
 
 AllocatorRegistry& AllocatorRegistry::Get() {
-  static AllocatorRegistry& registry = *new AllocatorRegistry;  // leaked: used from static destructors too
+  static AllocatorRegistry& registry = *[] {
+    auto* made = new AllocatorRegistry;  // leaked: used from static destructors too
+    Device::AddStreamObserver([made](Stream* stream, bool created) {
+      if (!created) made->Drop(stream->handle());
+    });
+    return made;
+  }();
   return registry;
 }
 

@@ -109,7 +109,8 @@ class AllocatorRegistry {
   void Register(AllocatorDoor door, const void* stream, std::shared_ptr<GuardedAllocator> allocator);
   void Unregister(AllocatorDoor door, const void* stream);  // unknown streams are fine
   AllocatorLease Acquire(AllocatorDoor door, const void* stream) const;
-  // A stream is being destroyed: its handle must not pass an allocator on to whoever gets the handle next.
+  // A stream is being destroyed: its handle must not pass an allocator on to whoever gets the handle next. The registry
+  // hears of destroyed streams by itself.
   void Drop(const void* stream);
 
  private:

@@ -91,7 +91,7 @@ void Put(T* out, T value) {
 using namespace millpond;       // NOLINT: entry points only below
 using namespace millpond::acl;  // NOLINT
 
-aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
+extern "C" aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
   auto* desc = new (std::nothrow) AllocatorDesc;
   if (desc == nullptr) {
     acl::internal::Report(
@@ -101,7 +101,7 @@ aclrtAllocatorDesc aclrtAllocatorCreateDesc() {
   return desc;
 }
 
-aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
+extern "C" aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(allocatorDesc);
     delete static_cast<AllocatorDesc*>(allocatorDesc);
@@ -109,24 +109,25 @@ aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc) {
   });
 }
 
-aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
+extern "C" aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocator allocator) {
   return SetField(__func__, allocatorDesc, &AllocatorDesc::object, allocator, "allocator");
 }
-aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocFunc func) {
+extern "C" aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocFunc func) {
   return SetField(__func__, allocatorDesc, &AllocatorDesc::alloc, func, "func");
 }
-aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorFreeFunc func) {
+extern "C" aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorFreeFunc func) {
   return SetField(__func__, allocatorDesc, &AllocatorDesc::free, func, "func");
 }
-aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocAdviseFunc func) {
+extern "C" aclError aclrtAllocatorSetAllocAdviseFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                           aclrtAllocatorAllocAdviseFunc func) {
   return SetField(__func__, allocatorDesc, &AllocatorDesc::advise, func, "func");
 }
-aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
-                                                     aclrtAllocatorGetAddrFromBlockFunc func) {
+extern "C" aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(aclrtAllocatorDesc allocatorDesc,
+                                                                aclrtAllocatorGetAddrFromBlockFunc func) {
   return SetField(__func__, allocatorDesc, &AllocatorDesc::address_of, func, "func");
 }
 
-aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
+extern "C" aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocatorDesc) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(stream);
     MP_NOT_NULL(allocatorDesc);
@@ -139,7 +140,7 @@ aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocator
   });
 }
 
-aclError aclrtAllocatorUnregister(aclrtStream stream) {
+extern "C" aclError aclrtAllocatorUnregister(aclrtStream stream) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(stream);
     AllocatorRegistry::Get().Unregister(AllocatorDoor::kAcl, stream);
@@ -147,10 +148,11 @@ aclError aclrtAllocatorUnregister(aclrtStream stream) {
   });
 }
 
-aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* allocatorDesc, aclrtAllocator* allocator,
-                                   aclrtAllocatorAllocFunc* allocFunc, aclrtAllocatorFreeFunc* freeFunc,
-                                   aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
-                                   aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
+extern "C" aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* allocatorDesc,
+                                              aclrtAllocator* allocator, aclrtAllocatorAllocFunc* allocFunc,
+                                              aclrtAllocatorFreeFunc* freeFunc,
+                                              aclrtAllocatorAllocAdviseFunc* allocAdviseFunc,
+                                              aclrtAllocatorGetAddrFromBlockFunc* getAddrFromBlockFunc) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(allocatorDesc);
     MP_NOT_NULL(stream);

@@ -88,13 +88,13 @@ aclError LastErrorAt(const char* api, aclrtLastErrLevel level, bool clear) {
 using namespace millpond;       // NOLINT: entry points only below
 using namespace millpond::acl;  // NOLINT
 
-const char* aclGetRecentErrMsg() { return TakeRecentMessage(); }
+extern "C" const char* aclGetRecentErrMsg() { return TakeRecentMessage(); }
 
 // No Guard: asking for the last error must not itself become one.
-aclError aclrtGetLastError(aclrtLastErrLevel level) { return LastErrorAt(__func__, level, true); }
-aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return LastErrorAt(__func__, level, false); }
+extern "C" aclError aclrtGetLastError(aclrtLastErrLevel level) { return LastErrorAt(__func__, level, true); }
+extern "C" aclError aclrtPeekAtLastError(aclrtLastErrLevel level) { return LastErrorAt(__func__, level, false); }
 
-aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+extern "C" aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
   return Guard(__func__, [&] {
     ExceptionCallbacks& callbacks = GetCallbacks();
     std::lock_guard lock(callbacks.mutex);
@@ -104,7 +104,7 @@ aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
   });
 }
 
-aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
+extern "C" aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(callback);
     ExceptionCallbacks& callbacks = GetCallbacks();
@@ -116,7 +116,7 @@ aclError aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback)
   });
 }
 
-aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
+extern "C" aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(callback);
     ExceptionCallbacks& callbacks = GetCallbacks();
@@ -129,16 +129,18 @@ aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callbac
   });
 }
 
-uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) { return Read(info, &rtExceptionInfo::task); }
-uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+extern "C" uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+  return Read(info, &rtExceptionInfo::task);
+}
+extern "C" uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
   return Read(info, &rtExceptionInfo::stream);
 }
-uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+extern "C" uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info) {
   return Read(info, &rtExceptionInfo::thread);
 }
-uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
+extern "C" uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
   return Read(info, &rtExceptionInfo::device);
 }
-uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
+extern "C" uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
   return Read(info, &rtExceptionInfo::code);
 }

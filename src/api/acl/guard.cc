@@ -5,6 +5,7 @@
 #include <new>
 
 #include "src/api/acl/message.h"
+#include "src/base/log.h"
 #include "src/device/runtime.h"
 
 namespace millpond::acl {
@@ -26,7 +27,12 @@ aclError Report(const char* api, Status status) {
   if (IsRuntimeError(code)) g_last_error = code;
   // The message may fail to be kept (no memory); the code must still come back.
   try {
-    RememberMessage(api, status.code(), status.message());
+    const bool information = status.code() == Code::kRepeatInitialize;  // documented: callers may ignore it
+    if (!information) RememberMessage(api, status.code(), status.message());
+    const log::Level level = information ? log::Level::kInfo : log::Level::kError;
+    if (log::Enabled(level, log::kAscendCl)) {
+      log::Write(level, log::kAscendCl, Format("[%d] %s", code, PlainMessage(api, status.message()).c_str()));
+    }
   } catch (...) {
   }
   return code;

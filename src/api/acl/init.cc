@@ -133,7 +133,7 @@ Status Remove(std::vector<Callback<Function>>* callbacks, aclRegisterCallbackTyp
 using namespace millpond;       // NOLINT: entry points only below
 using namespace millpond::acl;  // NOLINT
 
-aclError aclInit(const char* configPath) {
+extern "C" aclError aclInit(const char* configPath) {
   CallbackFailure failure;
   const aclError result = Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
@@ -150,7 +150,7 @@ aclError aclInit(const char* configPath) {
   return failure.Or(result);
 }
 
-aclError aclFinalize() {
+extern "C" aclError aclFinalize() {
   CallbackFailure failure;
   const aclError result = Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
@@ -161,7 +161,7 @@ aclError aclFinalize() {
   return failure.Or(result);
 }
 
-aclError aclFinalizeReference(uint64_t* refCount) {
+extern "C" aclError aclFinalizeReference(uint64_t* refCount) {
   CallbackFailure failure;
   const aclError result = Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
@@ -179,7 +179,7 @@ aclError aclFinalizeReference(uint64_t* refCount) {
   return failure.Or(result);
 }
 
-aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void* userData) {
+extern "C" aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void* userData) {
   return Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
     std::lock_guard lock(lifecycle.mutex);
@@ -194,7 +194,7 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
   });
 }
 
-aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
+extern "C" aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
   return Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
     std::lock_guard lock(lifecycle.mutex);
@@ -202,7 +202,8 @@ aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallback
   });
 }
 
-aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc, void* userData) {
+extern "C" aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc,
+                                                void* userData) {
   return Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
     std::lock_guard lock(lifecycle.mutex);
@@ -210,7 +211,7 @@ aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, aclFinalizeCa
   });
 }
 
-aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc) {
+extern "C" aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc) {
   return Guard(__func__, [&]() -> Status {
     Lifecycle& lifecycle = GetLifecycle();
     std::lock_guard lock(lifecycle.mutex);

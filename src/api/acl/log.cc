@@ -7,7 +7,8 @@
 #include "include/acl/acl_base_rt.h"
 
 // Documented: one line holds at most 1024 bytes; what is longer is cut and marked.
-void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line, const char* fmt, ...) {
+extern "C" void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line, const char* fmt,
+                          ...) {
   namespace log = millpond::log;
   if (fmt == nullptr || logLevel < ACL_DEBUG || logLevel > ACL_ERROR) return;
   const auto level = static_cast<log::Level>(logLevel);
