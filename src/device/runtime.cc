@@ -13,10 +13,13 @@
 
 namespace millpond {
 
+namespace internal {
+std::atomic<bool> g_forked{false};
+}
+
 namespace {
 
 std::atomic<Runtime*> g_runtime{nullptr};
-std::atomic<bool> g_forked{false};
 
 // A context destroyed elsewhere leaves this pointer at a recycled object: the handle tells.
 struct ThreadContext {
@@ -67,8 +70,6 @@ Status CheckOptions(const Options& options, int32_t* out_devices) {
 
 }  // namespace
 
-bool InForkedChild() { return g_forked.load(std::memory_order_relaxed); }
-
 Runtime* Runtime::Existing() { return InForkedChild() ? nullptr : g_runtime.load(std::memory_order_acquire); }
 
 Status Runtime::Get(Runtime** out_runtime) {
@@ -97,7 +98,7 @@ Status Runtime::Create(Runtime** out_runtime) {
     failure = status.Clone();
     return status;
   }
-  pthread_atfork(nullptr, nullptr, [] { g_forked.store(true, std::memory_order_relaxed); });
+  pthread_atfork(nullptr, nullptr, [] { internal::g_forked.store(true, std::memory_order_relaxed); });
   *out_runtime = runtime.get();
   g_runtime.store(runtime.release(), std::memory_order_release);
   return Ok();

@@ -54,8 +54,11 @@ Status RequireDevice(Device** out_device);
 // aclInit's default device: a thread that has chosen no context then uses that device's primary one. -1: none.
 void SetDefaultDevice(int32_t id);
 
+namespace internal {
+extern std::atomic<bool> g_forked;
+}
 // True after fork() in a child whose parent had a Runtime. Such a child may only be refused.
-bool InForkedChild();
+inline bool InForkedChild() { return internal::g_forked.load(std::memory_order_relaxed); }
 
 }  // namespace millpond
 

@@ -10,8 +10,8 @@
 
 #include "src/device/device.h"
 #include "src/device/exception.h"
-#include "src/device/fault.h"
 #include "src/device/host_executor.h"
+#include "src/device/memory.h"
 #include "src/device/runtime.h"
 #include "src/device/scheduler.h"
 
@@ -54,7 +54,7 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
   stopped_ = false;
   aborting_ = false;
   capture_ = nullptr;
-  slow_ = Scheduler::Get().observes_enqueue() ? kSlowSeeded : 0;
+  slow_ = Scheduler::Get().observes_enqueue() ? uint32_t{kSlowSeeded} : 0;
   TakeError().Ignore();  // what the slot's former stream left behind is nobody's
   std::fill(std::begin(attributes), std::end(attributes), 0);
   std::fill(std::begin(resource_limit_set), std::end(resource_limit_set), false);
@@ -64,7 +64,10 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
 // --- Appending -------------------------------------------------------------------------------------------------
 
 TaskSlot* Stream::BeginPush() {
-  if (enqueued_.load(std::memory_order_relaxed) - completed_.load(std::memory_order_relaxed) >= kMaxDepth) Throttle();
+  if (__builtin_expect(enqueued_.load(std::memory_order_relaxed) >= throttle_at_.load(std::memory_order_relaxed),
+                       false)) {
+    Throttle();
+  }
   push_lock_.lock();
   if (tail_index_ == kChunkTasks) {
     Chunk* chunk = spare_chunk_.exchange(nullptr, std::memory_order_acquire);
@@ -78,6 +81,8 @@ TaskSlot* Stream::BeginPush() {
     tail_chunk_ = chunk;
     tail_index_ = 0;
   }
+  // The runner had these lines last: ask for the next one now, while this launch still has things to do.
+  __builtin_prefetch(&tail_chunk_->slots[tail_index_] + 1, 1);
   return &tail_chunk_->slots[tail_index_];
 }
 
@@ -98,13 +103,17 @@ void Stream::MakeReady() {
 }
 
 void Stream::Throttle() {
-  while (enqueued() - completed() >= kMaxDepth) {
+  const auto too_deep = [this] {
+    const uint64_t completed = completed_.load(std::memory_order_acquire);
+    throttle_at_.store(completed + kMaxDepth, std::memory_order_relaxed);
+    return enqueued_.load(std::memory_order_relaxed) - completed >= kMaxDepth;
+  };
+  while (too_deep()) {
     const uint32_t state = state_.load(std::memory_order_relaxed);
-    if (state == kParked || state == kNotified) return;
-    if (!InTask() && (slow_.load(std::memory_order_relaxed) & kSlowSeeded) == 0 && TryTakeToken()) {
+    if (state == kParked || state == kNotified || InTask()) return;
+    if ((slow_.load(std::memory_order_relaxed) & kSlowSeeded) != 0) return;  // runs inside the client's calls anyway
+    if (TryTakeToken()) {
       Run(completed() + kMaxDepth / 2, UINT32_MAX);
-    } else if (InTask() || slow_.load(std::memory_order_relaxed) != 0) {
-      return;
     } else {
       CpuRelax();
     }
@@ -162,7 +171,7 @@ bool Stream::TryTakeToken() {
 
 Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
   for (uint32_t ran = 0;;) {
-    while (head_count_ < enqueued_.load(std::memory_order_acquire)) {
+    while (MoreWork()) {
       if (head_count_ >= until || ran == budget) {
         Requeue();
         return head_count_ >= until ? RunEnd::kReached : RunEnd::kBudget;
@@ -197,13 +206,19 @@ void Stream::AdvanceHead() {
 // A stream that just ran a batch is likely to get more: keeping the token for a moment saves both sides the
 // hand-over through the run queue. After a task or two it is not, and a synchronising thread can run the next one
 // itself sooner than we could.
-bool Stream::Linger(uint32_t ran) const {
+bool Stream::Linger(uint32_t ran) {
   if (ran < 8) return false;
-  for (int i = 0; i < 128; ++i) {
-    if (head_count_ < enqueued_.load(std::memory_order_relaxed)) return true;
-    CpuRelax();
+  for (int i = 0; i < 32; ++i) {
+    for (int pause = 0; pause < 4; ++pause) CpuRelax();
+    if (MoreWork()) return true;
   }
   return false;
+}
+
+bool Stream::MoreWork() {
+  if (head_count_ < known_enqueued_) return true;
+  known_enqueued_ = enqueued_.load(std::memory_order_acquire);
+  return head_count_ < known_enqueued_;
 }
 
 bool Stream::Park() {
@@ -258,7 +273,7 @@ TaskEnd Stream::Execute(TaskSlot& slot) {
     status = Status(Code::kTaskFailed, "threw something that is not a std::exception");
   }
   t_in_task = false;
-  if (__builtin_expect(FaultsInTasks() != 0, false)) TakeFaultInTask(&status);
+  TakeFaultInTask(&status);
   if (end == TaskEnd::kBlocked) return end;
   if (slot.extra != nullptr && slot.extra->task != 0) {
     if (trace::Sink* sink = trace::Active()) {
@@ -306,26 +321,35 @@ void Stream::Publish(uint64_t completed) {
 }
 
 void Stream::WakeWaiters(uint64_t completed) {
-  std::vector<Waiter> due;
-  {
-    std::lock_guard lock(waiters_lock_);
-    uint64_t next = kNever;
-    std::erase_if(waiters_, [&](const Waiter& waiter) {
-      if (waiter.target <= completed) {
-        due.push_back(waiter);
-        return true;
+  // In rounds of a few, so that nothing is allocated on a path between two streams.
+  constexpr size_t kRound = 8;
+  for (bool more = true; more;) {
+    Waiter due[kRound];
+    size_t count = 0;
+    {
+      std::lock_guard lock(waiters_lock_);
+      uint64_t next = kNever;
+      more = false;
+      std::erase_if(waiters_, [&](const Waiter& waiter) {
+        if (waiter.target > completed) {
+          next = std::min(next, waiter.target);
+        } else if (count < kRound) {
+          due[count++] = waiter;
+          return true;
+        } else {
+          more = true;
+        }
+        return false;
+      });
+      next_wake_.store(more ? completed : next, std::memory_order_seq_cst);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (due[i].stream != nullptr) {
+        due[i].stream->Unblock();
+      } else {
+        due[i].thread->store(1, std::memory_order_release);
+        FutexWake(due[i].thread, 1);
       }
-      next = std::min(next, waiter.target);
-      return false;
-    });
-    next_wake_.store(next, std::memory_order_seq_cst);
-  }
-  for (const Waiter& waiter : due) {
-    if (waiter.stream != nullptr) {
-      waiter.stream->Unblock();
-    } else {
-      waiter.thread->store(1, std::memory_order_release);
-      FutexWake(waiter.thread, 1);
     }
   }
 }

@@ -157,7 +157,8 @@ class Stream {
   bool Park();
   bool GoIdle();
   void Requeue();
-  bool Linger(uint32_t ran) const;
+  bool MoreWork();
+  bool Linger(uint32_t ran);
 
   // Identity, set by Open.
   void* handle_ = nullptr;
@@ -178,12 +179,16 @@ class Stream {
   Chunk* tail_chunk_ = nullptr;
   uint32_t tail_index_ = 0;
   uint64_t tail_count_ = 0;
+  // Reading completed_ at each launch would fetch a line the runner writes at each task: look only when this is
+  // reached.
+  std::atomic<uint64_t> throttle_at_{kMaxDepth};
   std::atomic<uint64_t> enqueued_{0};
 
   // The token holder.
   alignas(64) Chunk* head_chunk_ = nullptr;
   uint32_t head_index_ = 0;
   uint64_t head_count_ = 0;
+  uint64_t known_enqueued_ = 0;  // enqueued_ as last read: tasks below it are there
   std::atomic<uint64_t> completed_{0};
   std::atomic<Chunk*> spare_chunk_{nullptr};
 

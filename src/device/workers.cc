@@ -96,6 +96,9 @@ bool Workers::SpinForWork() {
       if (!found) CpuRelax();
     }
   } while (!found && Clock::now() < until);
+  // A thread that launches and then synchronises runs the task itself sooner than we could, and if we leave the entry
+  // alone for a moment its next launch finds it still there and touches no line of ours.
+  for (int i = 0; found && i < kGracePauses; ++i) CpuRelax();
   spinning_.store(0, std::memory_order_seq_cst);
   return found || queue_.size() != 0;
 }

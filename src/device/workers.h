@@ -43,6 +43,8 @@ class Workers : public Scheduler {
  private:
   // Tasks a worker runs of one stream before others get their turn.
   static constexpr uint32_t kBudget = 256;
+  // How long a spinner lets a new entry lie: about half a microsecond.
+  static constexpr int kGracePauses = 16;
 
   void Start();
   void Loop();

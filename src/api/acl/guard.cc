@@ -62,8 +62,6 @@ void EmitApi(const char* api, uint64_t start_ns, aclError result) {
   sink->OnApi({api, trace::ThreadNumber(), start_ns, trace::NowNs(), result});
 }
 
-bool Refused() { return InForkedChild(); }
-
 aclError ReportForked(const char* api) {
   return Report(api, Status(Code::kForked,
                             "this process was forked from one that had already used the device, and a device cannot "

@@ -6,6 +6,7 @@
 
 #include "include/acl/acl_base_rt.h"
 #include "src/base/status.h"
+#include "src/device/runtime.h"
 #include "src/trace/sink.h"
 
 namespace millpond::acl {
@@ -18,7 +19,6 @@ namespace internal {
 aclError Report(const char* api, Status status);
 aclError ReportCurrentException(const char* api);
 void EmitApi(const char* api, uint64_t start_ns, aclError result);
-bool Refused();  // forked child: every entry point answers an error
 aclError ReportForked(const char* api);
 }  // namespace internal
 
@@ -35,7 +35,7 @@ inline aclError Run(const char* api, Body&& body) {
 
 template <class Body>
 inline aclError Guard(const char* api, Body&& body) {
-  if (__builtin_expect(internal::Refused(), false)) return internal::ReportForked(api);
+  if (__builtin_expect(InForkedChild(), false)) return internal::ReportForked(api);
   if (__builtin_expect(trace::Active() == nullptr, true)) return Run(api, body);
   const uint64_t start = trace::NowNs();
   const aclError result = Run(api, body);
