@@ -6,6 +6,9 @@
 #include <csignal>
 #include <cstdint>
 
+#include "src/base/status.h"
+#include "src/device/memory.h"
+
 namespace millpond::internal {
 
 struct FaultFacts {
@@ -28,5 +31,20 @@ class OwnsFaults {
 };
 
 }  // namespace millpond::internal
+
+namespace millpond {
+
+// Runs `work` (copies and fills) on the calling thread, outside any task; fails when it touched device memory that had
+// been unmapped under it.
+template <class Work>
+Status RunOnCaller(Work&& work) {
+  const internal::OwnsFaults owns;
+  work();
+  Status status;
+  TakeFaultInTask(&status);
+  return status;
+}
+
+}  // namespace millpond
 
 #endif  // MILLPOND_SRC_DEVICE_FAULT_H_

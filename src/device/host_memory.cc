@@ -136,13 +136,7 @@ std::map<uintptr_t, Registered>::iterator FindRange(Registry& registry, uintptr_
 
 // --- Advice on managed memory ---
 
-struct ManagedPage {
-  bool read_mostly = false;
-  bool accessed_by_host = false;
-  int32_t preferred = kLocationNone;
-  int32_t last_prefetch = kLocationNone;
-  uint64_t accessed_by_devices = 0;
-};
+using ManagedPage = ManagedFacts;
 struct ManagedAdviceTable {
   std::mutex mutex;
   std::map<uintptr_t, std::vector<ManagedPage>> blocks;
@@ -270,6 +264,7 @@ Status RegisteredDeviceAddress(const void* address, void** out_address) {
 Status AdviseManaged(const void* address, size_t bytes, ManagedAdvice advice, int32_t location) {
   return VisitManaged(address, bytes, [&](ManagedPage& page) {
     const uint64_t device = location >= 0 ? uint64_t{1} << location : 0;
+    const uint64_t node = location <= kLocationNode0 ? uint64_t{1} << (kLocationNode0 - location) : 0;
     switch (advice) {
       case ManagedAdvice::kSetReadMostly:
       case ManagedAdvice::kUnsetReadMostly:
@@ -283,10 +278,12 @@ Status AdviseManaged(const void* address, size_t bytes, ManagedAdvice advice, in
         break;
       case ManagedAdvice::kSetAccessedBy:
         page.accessed_by_devices |= device;
+        page.accessed_by_nodes |= node;
         page.accessed_by_host |= location == kLocationHost;
         break;
       case ManagedAdvice::kUnsetAccessedBy:
         page.accessed_by_devices &= ~device;
+        page.accessed_by_nodes &= ~node;
         page.accessed_by_host &= location != kLocationHost;
         break;
     }
@@ -302,7 +299,7 @@ Status QueryManaged(const void* address, size_t bytes, ManagedFacts* out_facts) 
   ManagedFacts& all = *out_facts;
   return VisitManaged(address, bytes, [&](const ManagedPage& page) {
     if (first) {
-      all = {page.read_mostly, page.preferred, page.last_prefetch, page.accessed_by_devices, page.accessed_by_host};
+      all = page;
       first = false;
       return;
     }
@@ -310,6 +307,7 @@ Status QueryManaged(const void* address, size_t bytes, ManagedFacts* out_facts) 
     if (all.preferred != page.preferred) all.preferred = kLocationNone;
     if (all.last_prefetch != page.last_prefetch) all.last_prefetch = kLocationNone;
     all.accessed_by_devices &= page.accessed_by_devices;
+    all.accessed_by_nodes &= page.accessed_by_nodes;
     all.accessed_by_host &= page.accessed_by_host;
   });
 }

@@ -18,9 +18,11 @@ void LookUpHost(const void* address, PointerInfo* out_info);
 Status ExplainBadHostFree(void* address, PointerKind kind);
 }  // namespace internal
 
-// Where managed memory is advised to be: a device's id, or one of these.
+// Where managed memory is advised to be: a device's id, or one of these. NUMA node n is kLocationNode0 - n.
 inline constexpr int32_t kLocationHost = -1;
 inline constexpr int32_t kLocationNone = -2;
+inline constexpr int32_t kLocationNode0 = -16;
+inline constexpr int32_t kMaxNumaNodes = 64;
 
 enum class ManagedAdvice : uint8_t {
   kSetReadMostly,
@@ -40,6 +42,7 @@ struct ManagedFacts {
   int32_t preferred = kLocationNone;
   int32_t last_prefetch = kLocationNone;
   uint64_t accessed_by_devices = 0;  // bit per device
+  uint64_t accessed_by_nodes = 0;    // bit per NUMA node
   bool accessed_by_host = false;
 };
 Status QueryManaged(const void* address, size_t bytes, ManagedFacts* out_facts);

@@ -132,6 +132,17 @@ Status FreeManaged(void* address);
 // only where that is faster.
 void CopyBytes(void* dst, const void* src, size_t bytes);
 void FillBytes(void* dst, int value, size_t bytes);
+// `count` 32-bit words of `value`. pre: dst is 4-byte aligned.
+void FillWords(void* dst, uint32_t value, size_t count);
+// A rectangle of `height` rows of `width` bytes.
+void CopyRows(void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width, size_t height);
+
+enum class ReduceKind : uint8_t { kSum, kMax, kMin };
+enum class ReduceType : uint8_t { kInt8, kInt16, kInt32, kUint32, kFloat16, kBfloat16, kFloat32 };
+size_t ReduceTypeBytes(ReduceType type);
+// dst[i] = dst[i] (+, max, min) src[i]. pre: bytes is a multiple of the type's size. Integers wrap; halves are computed
+// in float and rounded to nearest even; a NaN on either side gives NaN.
+void ReduceBytes(void* dst, const void* src, size_t bytes, ReduceKind kind, ReduceType type);
 
 // Installs the SIGSEGV/SIGBUS reporter (fault.cc) in front of whatever handler is there. Once per process.
 void InstallFaultHandler();
@@ -141,11 +152,14 @@ extern std::atomic<uint32_t> g_faults_pending;
 bool TakeFaultSlow(Status* out_status);
 }  // namespace internal
 
+// How many faults wait to be taken; 0 except after a wild access.
+inline uint32_t FaultsInTasks() { return internal::g_faults_pending.load(std::memory_order_relaxed); }
+
 // True, once, after code that ran on this thread (or on a helper thread of it) touched device memory that is not
 // mapped. The access went to a scratch page, so the code could finish; what it computed is void. For whoever runs a
 // task's body or a copy to ask afterwards.
 inline bool TakeFaultInTask(Status* out_status) {
-  if (__builtin_expect(internal::g_faults_pending.load(std::memory_order_relaxed) == 0, true)) return false;
+  if (__builtin_expect(FaultsInTasks() == 0, true)) return false;
   return internal::TakeFaultSlow(out_status);
 }
 
