@@ -9,6 +9,7 @@
 #include "include/acl/acl_rt.h"
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
+#include "src/api/acl/refuse.h"
 #include "src/base/log.h"
 #include "src/device/exception.h"
 
@@ -144,3 +145,11 @@ extern "C" uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* 
 extern "C" uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
   return Read(info, &rtExceptionInfo::code);
 }
+
+namespace {
+constexpr char kNoKernel[] =
+    "tasks here run no kernel of the NPU's own, so a failed one has neither handle nor arguments";
+}  // namespace
+
+MP_REFUSE(aclError, aclrtGetArgsFromExceptionInfo, (const aclrtExceptionInfo*, void**, uint32_t*), kNoKernel)
+MP_REFUSE(aclError, aclrtGetFuncHandleFromExceptionInfo, (const aclrtExceptionInfo*, aclrtFuncHandle*), kNoKernel)

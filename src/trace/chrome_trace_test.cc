@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Issue 3, Trace: "a Chrome/Perfetto JSON with stream lanes, flow arrows for events and a memory counter".
+#include "src/trace/chrome_trace.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace millpond::trace {
+namespace {
+
+using nlohmann::json;
+
+class ChromeTraceTest : public testing::Test {
+ protected:
+  ChromeTraceTest() : path_(testing::TempDir() + "trace_" + std::to_string(getpid()) + ".json") {}
+  ~ChromeTraceTest() override { std::filesystem::remove(path_); }
+
+  std::unique_ptr<ChromeTrace> Open() {
+    std::string error;
+    auto file = std::make_unique<TraceFile>(path_, &error);
+    EXPECT_EQ(error, "");
+    return std::make_unique<ChromeTrace>(std::move(file));
+  }
+  json Events() const {
+    std::ifstream file(path_);
+    const json root = json::parse(file, nullptr, false);
+    EXPECT_FALSE(root.is_discarded());
+    return root.is_discarded() ? json::array() : root["traceEvents"];
+  }
+  std::vector<json> Where(const std::string& key, const json& value) const {
+    std::vector<json> found;
+    for (const json& event : Events()) {
+      if (event.contains(key) && event[key] == value) found.push_back(event);
+    }
+    return found;
+  }
+  static TaskRan Ran(uint64_t task, int32_t stream, const char* name, uint64_t start, uint64_t end) {
+    return {.task = task,
+            .device = 0,
+            .stream = stream,
+            .name = name,
+            .thread = 1,
+            .start_ns = start,
+            .end_ns = end,
+            .ok = true};
+  }
+  static EventEdge Edge(EventEdge::Kind kind, uint64_t event, uint64_t generation, uint64_t task, int32_t stream) {
+    return {.kind = kind,
+            .event = event,
+            .generation = generation,
+            .device = 0,
+            .stream = stream,
+            .task = task,
+            .time_ns = 1};
+  }
+
+  std::string path_;
+};
+
+TEST_F(ChromeTraceTest, AnEmptyTraceIsValid) {
+  Open()->Flush();
+  EXPECT_TRUE(Events().is_array());
+}
+
+TEST_F(ChromeTraceTest, TasksAreSlicesInTheLaneOfTheirStream) {
+  auto trace = Open();
+  const uint64_t now = NowNs();
+  char memory[64];
+  const Access accesses[] = {{memory, 16, Mode::kRead}, {memory + 16, 32, Mode::kWrite}, {memory, 4, Mode::kReadWrite}};
+  trace->OnStream({.created = true, .device = 2, .stream = 7, .priority = 3, .time_ns = now});
+  trace->OnEnqueued({.task = 1,
+                     .device = 2,
+                     .stream = 7,
+                     .name = "copy",
+                     .thread = 1,
+                     .time_ns = now,
+                     .accesses = accesses,
+                     .stack = {}});
+  trace->OnRan({.task = 1,
+                .device = 2,
+                .stream = 7,
+                .name = "a \"quoted\"\n name",
+                .thread = 4,
+                .start_ns = now + 1000,
+                .end_ns = now + 5000,
+                .ok = false});
+  trace->Flush();
+
+  const auto names = Where("name", "thread_name");
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(names[0]["args"]["name"], "stream 7");
+  const auto tasks = Where("cat", "task");
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0]["ph"], "X");
+  EXPECT_EQ(tasks[0]["pid"], 2);
+  EXPECT_EQ(tasks[0]["tid"], 7);
+  EXPECT_EQ(tasks[0]["name"], "a \"quoted\"\n name");
+  EXPECT_DOUBLE_EQ(tasks[0]["dur"], 4.0);
+  EXPECT_EQ(tasks[0]["args"]["ok"], false);
+  EXPECT_EQ(tasks[0]["args"]["reads"].size(), 2u);
+  EXPECT_EQ(tasks[0]["args"]["writes"].size(), 2u);
+  char expected[64];
+  snprintf(expected, sizeof(expected), "0x%llx+32",
+           static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(memory + 16)));
+  EXPECT_EQ(tasks[0]["args"]["writes"][0], expected);
+}
+
+TEST_F(ChromeTraceTest, ApiCallsAreSlicesOfTheirThread) {
+  auto trace = Open();
+  const uint64_t now = NowNs();
+  trace->OnApi({"aclrtMalloc", 3, now, now + 2000, 207001});
+  trace->Flush();
+  const auto calls = Where("cat", "api");
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]["name"], "aclrtMalloc");
+  EXPECT_EQ(calls[0]["tid"], 3);
+  EXPECT_EQ(calls[0]["args"]["result"], 207001);
+}
+
+TEST_F(ChromeTraceTest, MemoryIsACounterPerDevice) {
+  auto trace = Open();
+  char block;
+  trace->OnMemory({.allocated = true,
+                   .kind = MemoryKind::kDevice,
+                   .device = 1,
+                   .address = &block,
+                   .bytes = 512,
+                   .thread = 1,
+                   .time_ns = NowNs(),
+                   .device_live_bytes = 512});
+  trace->OnMemory({.allocated = false,
+                   .kind = MemoryKind::kDevice,
+                   .device = 1,
+                   .address = &block,
+                   .bytes = 512,
+                   .thread = 1,
+                   .time_ns = NowNs(),
+                   .device_live_bytes = 0});
+  trace->OnMemory({.allocated = true,
+                   .kind = MemoryKind::kPinned,
+                   .device = -1,
+                   .address = &block,
+                   .bytes = 4096,
+                   .thread = 1,
+                   .time_ns = NowNs(),
+                   .device_live_bytes = 0});
+  trace->Flush();
+  const auto counters = Where("ph", "C");
+  ASSERT_EQ(counters.size(), 2u);
+  EXPECT_EQ(counters[0]["pid"], 1);
+  EXPECT_EQ(counters[0]["args"]["bytes"], 512);
+  EXPECT_EQ(counters[1]["args"]["bytes"], 0);
+  EXPECT_EQ(Where("name", "allocate pinned").size(), 1u);
+}
+
+// An arrow has one beginning, inside the record's slice, and one end, inside the wait's, with the same id. The ends may
+// become known in any order.
+TEST_F(ChromeTraceTest, ArrowsGoFromRecordToEachWait) {
+  auto trace = Open();
+  const uint64_t now = NowNs();
+  // Waited for before it ran, by task 11; and after, by task 12.
+  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 1, 10, 1));
+  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 11, 2));
+  trace->OnRan(Ran(10, 1, "record", now, now + 1000));
+  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 12, 3));
+  trace->OnRan(Ran(12, 3, "wait", now + 2000, now + 3000));
+  trace->OnRan(Ran(11, 2, "wait", now + 2000, now + 3000));
+  // Another generation, and one never recorded here: no arrow to draw.
+  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 2, 13, 2));
+  trace->OnRan(Ran(13, 2, "wait", now + 4000, now + 5000));
+  trace->Flush();
+
+  std::map<uint64_t, json> begins, ends;
+  for (const json& event : Where("ph", "s")) begins[event["id"]] = event;
+  for (const json& event : Where("ph", "f")) ends[event["id"]] = event;
+  ASSERT_EQ(begins.size(), 2u);
+  ASSERT_EQ(ends.size(), 2u);
+  std::set<int> waiting_streams;
+  for (const auto& [id, begin] : begins) {
+    ASSERT_TRUE(ends.contains(id));
+    EXPECT_EQ(begin["tid"], 1);
+    EXPECT_EQ(ends[id]["bp"], "e");
+    EXPECT_LT(begin["ts"], ends[id]["ts"]);
+    waiting_streams.insert(ends[id]["tid"].get<int>());
+  }
+  EXPECT_EQ(waiting_streams, (std::set<int>{2, 3}));
+}
+
+// An event re-recorded while a wait for its earlier record is queued keeps its two arrows apart.
+TEST_F(ChromeTraceTest, GenerationsDoNotMix) {
+  auto trace = Open();
+  const uint64_t now = NowNs();
+  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 1, 1, 1));
+  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 2, 5));
+  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 2, 3, 2));
+  trace->OnRan(Ran(1, 1, "record", now, now + 10));
+  trace->OnRan(Ran(3, 2, "record", now, now + 10));
+  trace->OnRan(Ran(2, 5, "wait", now + 20, now + 30));
+  trace->Flush();
+  const auto begins = Where("ph", "s");
+  ASSERT_EQ(begins.size(), 1u);
+  EXPECT_EQ(begins[0]["tid"], 1);
+}
+
+TEST_F(ChromeTraceTest, StaysValidUnderManyThreadsAndKeepsEverySlice) {
+  constexpr int kThreads = 4, kEach = 5000;
+  auto trace = Open();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        const uint64_t task = static_cast<uint64_t>(t) * kEach + static_cast<uint64_t>(i) + 1;
+        const uint64_t now = NowNs();
+        trace->OnEnqueued({.task = task,
+                           .device = 0,
+                           .stream = t,
+                           .name = "x",
+                           .thread = 1,
+                           .time_ns = now,
+                           .accesses = {},
+                           .stack = {}});
+        trace->OnRan(Ran(task, t, "x", now, now + 1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  trace->Flush();
+  EXPECT_EQ(Where("cat", "task").size(), static_cast<size_t>(kThreads) * kEach);
+}
+
+// A run that dies leaves what was written out, and that parses: the closing brackets are always in place.
+TEST_F(ChromeTraceTest, ACrashLeavesValidJson) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto trace = Open();
+    for (uint64_t i = 1; i <= 20000; ++i) trace->OnRan(Ran(i, 1, "task before the crash", NowNs(), NowNs()));
+    _exit(9);  // no destructor, no flush
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+  const size_t kept = Where("cat", "task").size();
+  EXPECT_GT(kept, 10000u);
+}
+
+// A forked child has a copy of the buffer; it must not write it into its parent's file.
+TEST_F(ChromeTraceTest, AForkedChildLeavesTheFileAlone) {
+  auto trace = Open();
+  trace->OnApi({"aclInit", 1, NowNs(), NowNs(), 0});
+  const pid_t child = fork();
+  if (child == 0) {
+    trace->OnApi({"aclFinalize", 1, NowNs(), NowNs(), 0});
+    trace->Flush();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(Where("cat", "api").size(), 0u);
+  trace->Flush();
+  const auto calls = Where("cat", "api");
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]["name"], "aclInit");
+}
+
+TEST_F(ChromeTraceTest, SaysWhyAFileCannotBeOpened) {
+  std::string error;
+  TraceFile file("/no/such/folder/trace.json", &error);
+  EXPECT_NE(error.find("/no/such/folder/trace.json"), std::string::npos) << error;
+  EXPECT_FALSE(file.ok());
+  file.Append("{}");
+  file.Flush();
+}
+
+// A full disk is reported once and ends the trace, not the program.
+TEST_F(ChromeTraceTest, AWriteErrorIsReportedOnce) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full on this system";
+  testing::internal::CaptureStderr();
+  std::string error;
+  {
+    TraceFile file("/dev/full", &error);
+    for (int i = 0; i < 3; ++i) {
+      file.Append("{\"ph\":\"i\"}");
+      file.Flush();
+    }
+    EXPECT_FALSE(file.ok());
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const size_t first = said.find("the trace ends here");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("the trace ends here", first + 1), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace millpond::trace
