@@ -25,6 +25,8 @@ enum class HandleKind : uint8_t {
   kCountNotify,
   kPhysical,
   kGraph,
+  kGraphLane,
+  kGraphTask,
   kTaskGroup,
   kCondition,
 };
@@ -44,10 +46,11 @@ class HandleTable {
       index = free_.front();
       free_.pop_front();
     } else if (next_ < kChunkSize * kMaxChunks) {
-      index = next_++;
-      if (index % kChunkSize == 0) {
+      index = next_;
+      if (index % kChunkSize == 0) {  // before the count goes up: it may throw
         chunks_[index / kChunkSize].store(new Slot[kChunkSize], std::memory_order_release);
       }
+      ++next_;
     } else {
       return nullptr;
     }

@@ -37,6 +37,8 @@ const char* CodeName(Code code) {
       return "no current context";
     case Code::kWrongContext:
       return "wrong context";
+    case Code::kModelContext:
+      return "model of another context";
     case Code::kStreamModel:
       return "stream bound to another model";
     case Code::kTimestampMissing:
@@ -81,6 +83,8 @@ const char* CodeName(Code code) {
       return "stream is not being captured";
     case Code::kCaptureModeUnsupported:
       return "not allowed in this capture mode";
+    case Code::kCaptureBlocksAsync:
+      return "asynchronous call that must block, in this capture mode";
     case Code::kCaptureImplicit:
       return "default stream cannot be captured";
     case Code::kCaptureConflict:
@@ -99,6 +103,12 @@ const char* CodeName(Code code) {
       return "array too small";
     case Code::kModelUpdateFailed:
       return "model update failed";
+    case Code::kSubgraphCapturing:
+      return "a conditional body is still being captured";
+    case Code::kUpdateUnsupported:
+      return "this task cannot be updated";
+    case Code::kTaskTypeUnsupported:
+      return "this kind of task is not supported here";
     case Code::kCaptureInvalidated:
       return "capture invalidated";
     case Code::kUnsupported:
@@ -131,6 +141,8 @@ const char* CodeName(Code code) {
       return "event synchronisation timed out";
     case Code::kModelExecute:
       return "model execution failed";
+    case Code::kModelAborted:
+      return "model aborted";
     case Code::kIpc:
       return "inter-process error";
     case Code::kTaskFailed:

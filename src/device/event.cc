@@ -39,13 +39,20 @@ struct WaitLimit {
     deadline = Clock::now() + std::chrono::seconds(timeout_s);
     Poller::Get().At(&stream, deadline);
   }
-  bool Expired() const { return timeout_s != 0 && Clock::now() >= deadline; }
+  // Called when a wait blocks again: asks for the wake at the deadline anew, since the former one may be used up.
+  bool Expired(Stream& stream) const {
+    if (timeout_s == 0) return false;
+    if (Clock::now() >= deadline) return true;
+    Poller::Get().At(&stream, deadline);
+    return false;
+  }
   Status Error(const char* what) const {
     return Status(Code::kWaitTimeout, Format("%s did not happen within %u s", what, timeout_s));
   }
 };
 
-struct PendingWait {  // counts for aclrtQueryEventWaitStatus
+// Counts for aclrtQueryEventWaitStatus. Captured after the EventHold, so that it ends before the event may go.
+struct PendingWait {
   explicit PendingWait(std::atomic<uint32_t>* count) : count_(count) {
     count_->fetch_add(1, std::memory_order_acq_rel);
   }
@@ -79,20 +86,45 @@ EventTable& Events() {
 void SetDefaultWaitTimeout(uint32_t seconds) { g_wait_timeout_s.store(seconds, std::memory_order_relaxed); }
 uint32_t DefaultWaitTimeout() { return g_wait_timeout_s.load(std::memory_order_relaxed); }
 
+namespace {
+
+// The hardware's event table bounds only events made with SYNC or EXTERNAL by the flag call (doc 07).
+bool TakesHardwareEvent(EventMaking making, uint32_t flags) {
+  return making == EventMaking::kFlagged && (flags & (kEventSync | kEventExternal)) != 0;
+}
+
+Status CheckFlags(EventMaking making, uint32_t flags) {
+  if (making == EventMaking::kPlain) return Ok();
+  constexpr uint32_t kAlone[] = {kEventDeviceUseOnly, kEventExternal, kEventIpc};
+  constexpr uint32_t kKnown =
+      kEventSync | kEventProgress | kEventDdSync | kEventTimeline | kEventDeviceUseOnly | kEventExternal | kEventIpc;
+  MP_CHECK(flags != 0 && (flags & ~kKnown) == 0, kRuntimeArgument,
+           "flag is 0x%x; it must be made of ACL_EVENT_* bits, at least one", flags);
+  for (const uint32_t alone : kAlone) {
+    MP_CHECK((flags & alone) == 0 || flags == alone, kRuntimeArgument,
+             "flag 0x%x joins ACL_EVENT_EXTERNAL (0x20), ACL_EVENT_IPC (0x40) or ACL_EVENT_DEVICE_USE_ONLY (0x10) with "
+             "another; each of them stands alone",
+             flags);
+  }
+  MP_CHECK(making == EventMaking::kEx || (flags & kEventIpc) == 0, kRuntimeArgument,
+           "ACL_EVENT_IPC is for aclrtCreateEventExWithFlag");
+  return Ok();
+}
+
+}  // namespace
+
 Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** out_handle) {
-  MP_REQUIRE((flags & kEventExternal) == 0 || (flags & kEventIpc) == 0,
-             "flag 0x%x has ACL_EVENT_EXTERNAL and ACL_EVENT_IPC; choose one", flags);
-  // The hardware's event table bounds only events made with SYNC or EXTERNAL by the flag call (doc 07).
-  const bool limited = making == EventMaking::kFlagged && (flags & (kEventSync | kEventExternal)) != 0;
+  MP_RETURN_IF_ERROR(CheckFlags(making, flags));
   const uint32_t limit = device->profile().max_events;
-  if (device->live_events.fetch_add(1, std::memory_order_relaxed) >= limit && limited) {
-    device->live_events.fetch_sub(1, std::memory_order_relaxed);
+  const uint32_t taken = TakesHardwareEvent(making, flags) ? 1 : 0;
+  if (device->live_events.fetch_add(taken, std::memory_order_relaxed) >= limit && taken != 0) {
+    device->live_events.fetch_sub(taken, std::memory_order_relaxed);
     return Status(Code::kNoEvent,
                   Format("device %d has its %u events in use; destroy some first", device->id(), limit));
   }
   Event* event = Events().Create(out_handle);
   if (event == nullptr) {
-    device->live_events.fetch_sub(1, std::memory_order_relaxed);
+    device->live_events.fetch_sub(taken, std::memory_order_relaxed);
     return Status(Code::kNoEvent, "the process has too many live events; destroy some first");
   }
   event->Open(*out_handle, device, making, flags);
@@ -107,7 +139,9 @@ Status DestroyEvent(void* handle) {
     event->Release();
     return Status(Code::kInvalidHandle, Format("event %p was destroyed by another thread", handle));
   }
-  event->device_->live_events.fetch_sub(1, std::memory_order_relaxed);
+  if (TakesHardwareEvent(event->making_, event->flags_)) {
+    event->device_->live_events.fetch_sub(1, std::memory_order_relaxed);
+  }
   event->Release();  // ours, taken a moment ago
   event->Release();  // the handle's
   return Ok();
@@ -149,6 +183,23 @@ Event::Point Event::LatestPoint() const {
   return latest_;
 }
 
+void Event::PointTo(const Point& point) {
+  std::lock_guard lock(lock_);
+  if (point.generation > latest_.generation) latest_ = point;
+}
+
+bool Event::LevelUpOrWait(Stream* waiter) {
+  std::lock_guard lock(lock_);
+  std::erase(level_waiters_, waiter);
+  if (!level_) level_waiters_.push_back(waiter);
+  return level_;
+}
+
+void Event::LowerLevel() {
+  std::lock_guard lock(lock_);
+  level_ = false;
+}
+
 bool Event::recorded() const {
   if (shared_ != nullptr) return shared_->recorded.load(std::memory_order_acquire) != 0;
   return LatestPoint().stream != nullptr;
@@ -186,10 +237,7 @@ Status Event::Record(Stream* stream) {
                                                               hold->MarkRecorded(generation);
                                                               return Ok();
                                                             }));
-  {
-    std::lock_guard lock(lock_);
-    if (generation > latest_.generation) latest_ = {stream, LastTaskCount(), generation};
-  }
+  PointTo({stream, LastTaskCount(), generation});
   EmitEdge(trace::EventEdge::Kind::kRecord, handle_, generation, *stream);
   return Ok();
 }
@@ -216,14 +264,14 @@ Status Event::Wait(Stream* stream, uint32_t timeout_s) {
   if (point.stream == nullptr) return Ok();  // nothing was recorded: nothing to wait for (acl.md 3.2)
   MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kEventWait>(
       "EventWait", {},
-      [point, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+      [point, limit = WaitLimit{timeout_s}, hold = EventHold(this), pending = PendingWait(&pending_waits_)](
           TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
         if (point.stream->completed() >= point.target) return TaskEnd::kDone;
         if (slot.phase++ == 0) {
           limit.Arm(self);
         } else {
           point.stream->RemoveStreamWaiter(&self);  // a spurious wake must not leave two entries
-          if (limit.Expired()) {
+          if (limit.Expired(self)) {
             *out_status = limit.Error("the event's record");
             return TaskEnd::kDone;
           }
@@ -237,17 +285,12 @@ Status Event::Wait(Stream* stream, uint32_t timeout_s) {
 Status Event::WaitLevel(Stream* stream, uint32_t timeout_s) {
   MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kEventWait>(
       "EventWait", {},
-      [this, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+      [this, limit = WaitLimit{timeout_s}, hold = EventHold(this), pending = PendingWait(&pending_waits_)](
           TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
-        {
-          std::lock_guard lock(lock_);
-          std::erase(level_waiters_, &self);
-          if (level_) return TaskEnd::kDone;
-          level_waiters_.push_back(&self);
-        }
+        if (LevelUpOrWait(&self)) return TaskEnd::kDone;
         if (slot.phase++ == 0) {
           limit.Arm(self);
-        } else if (limit.Expired()) {
+        } else if (limit.Expired(self)) {
           std::lock_guard lock(lock_);
           std::erase(level_waiters_, &self);
           *out_status = limit.Error("the event's record");
@@ -264,12 +307,12 @@ Status Event::WaitShared(Stream* stream, uint32_t timeout_s) {
   if (number == 0) return Ok();
   return stream->Launch<TaskKind::kEventWait>(
       "EventWait", {},
-      [number, limit = WaitLimit{timeout_s}, pending = PendingWait(&pending_waits_), hold = EventHold(this)](
+      [number, limit = WaitLimit{timeout_s}, hold = EventHold(this), pending = PendingWait(&pending_waits_)](
           TaskSlot& slot, Stream& self, Status* out_status) mutable -> TaskEnd {
         if (hold->shared()->completed.load(std::memory_order_acquire) >= number) return TaskEnd::kDone;
         if (slot.phase++ == 0) {
           limit.Arm(self);
-        } else if (limit.Expired()) {
+        } else if (limit.Expired(self)) {
           *out_status = limit.Error("the shared event's record");
           return TaskEnd::kDone;
         }
@@ -279,11 +322,13 @@ Status Event::WaitShared(Stream* stream, uint32_t timeout_s) {
 }
 
 Status Event::Reset(Stream* stream) {
-  MP_CHECK(is_level(), kRuntimeArgument,
-           "event %p cannot be reset: only events made by aclrtCreateEventWithFlag with ACL_EVENT_SYNC can", handle_);
-  return stream->Launch<TaskKind::kEventReset>("EventReset", {}, [hold = EventHold(this), this]() mutable -> Status {
-    std::lock_guard lock(lock_);
-    level_ = false;
+  MP_CHECK(is_level(), kUnsupported,
+           "event %p cannot be reset: only events made by aclrtCreateEventWithFlag with ACL_EVENT_SYNC or "
+           "ACL_EVENT_EXTERNAL can",
+           handle_);
+  if (CaptureTarget* capture = stream->capture()) return capture->ResetEvent(stream, this);
+  return stream->Launch<TaskKind::kEventReset>("EventReset", {}, [hold = EventHold(this)]() mutable -> Status {
+    hold->LowerLevel();
     return Ok();
   });
 }
@@ -310,7 +355,15 @@ Status Event::Synchronize(Deadline deadline) {
   }
   const Point point = LatestPoint();
   if (point.stream == nullptr) return Ok();
-  return point.stream->WaitFor(point.target, deadline, Code::kEventSyncTimeout);
+  MP_RETURN_IF_ERROR(point.stream->WaitFor(point.target, deadline, Code::kEventSyncTimeout));
+  MP_CHECK(!point.stream->WasAborted(point.target), kStreamAborted, "the stream of event %p was aborted", handle_);
+  return Ok();
+}
+
+bool Event::WaitsComplete() {
+  if (pending_waits_.load(std::memory_order_acquire) == 0) return true;
+  Scheduler::Get().Polled(nullptr);  // the waits are on streams we do not know
+  return pending_waits_.load(std::memory_order_acquire) == 0;
 }
 
 Status Event::Timestamp(uint64_t* out_ns) {

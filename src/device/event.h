@@ -26,6 +26,7 @@ enum class EventMaking : uint8_t { kPlain, kFlagged, kEx };
 enum EventFlag : uint32_t {
   kEventSync = 0x1,
   kEventProgress = 0x2,
+  kEventDdSync = 0x4,  // not in the documents, but in torch_npu's default 0x0E, whose events streams wait for
   kEventTimeline = 0x8,
   kEventDeviceUseOnly = 0x10,
   kEventExternal = 0x20,
@@ -49,9 +50,9 @@ class Event {
   EventMaking making() const { return making_; }
   uint32_t flags() const { return flags_; }
   uint32_t id() const;
-  bool is_level() const { return making_ == EventMaking::kFlagged && (flags_ & kEventSync) != 0; }
+  bool is_level() const { return making_ == EventMaking::kFlagged && (flags_ & (kEventSync | kEventExternal)) != 0; }
   bool can_sync() const {
-    return making_ == EventMaking::kPlain || (flags_ & (kEventSync | kEventExternal | kEventIpc)) != 0;
+    return making_ == EventMaking::kPlain || (flags_ & (kEventSync | kEventDdSync | kEventExternal | kEventIpc)) != 0;
   }
   bool has_timeline() const { return making_ == EventMaking::kPlain || (flags_ & kEventTimeline) != 0; }
 
@@ -61,8 +62,8 @@ class Event {
   Status Reset(Stream* stream);
 
   bool recorded() const;
-  bool Complete();  // all tasks of the latest record have run (an unrecorded kEx event is complete)
-  bool WaitsComplete() const { return pending_waits_.load(std::memory_order_acquire) == 0; }
+  bool Complete();       // all tasks of the latest record have run (an unrecorded kEx event is complete)
+  bool WaitsComplete();  // all waits for it have ended; polling, so it makes progress
   Status Synchronize(Deadline deadline);
   // 107006 unless the event keeps time and its latest record is complete.
   Status Timestamp(uint64_t* out_ns);
@@ -75,7 +76,21 @@ class Event {
   void Share(SharedEventState* state) { shared_ = state; }
   SharedEventState* shared() const { return shared_; }
 
-  // Runs the effect of a record or wait inside a captured graph's replay, on the token holder's thread.
+  // A record is complete when its stream's count reaches `target`. Null stream: never recorded.
+  struct Point {
+    Stream* stream = nullptr;
+    uint64_t target = 0;
+    uint64_t generation = 0;
+  };
+  Point LatestPoint() const;
+
+  // For captured graphs, whose records and waits happen at replay: makes `point` the latest record when it is newer.
+  void PointTo(const Point& point);
+  // pre: is_level(). True when the level is up; else `waiter` is unblocked when it next goes up.
+  bool LevelUpOrWait(Stream* waiter);
+  void LowerLevel();
+
+  // The effect of a record, on the token holder's thread.
   void MarkRecorded(uint64_t generation);
   uint64_t NextGeneration() { return generation_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -86,12 +101,6 @@ class Event {
  private:
   friend Status DestroyEvent(void* handle);
 
-  struct Point {
-    Stream* stream = nullptr;  // null: never recorded
-    uint64_t target = 0;
-    uint64_t generation = 0;
-  };
-  Point LatestPoint() const;
   void RaiseLevel();
   Status RecordShared(Stream* stream);
   Status WaitShared(Stream* stream, uint32_t timeout_s);

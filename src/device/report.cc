@@ -6,8 +6,10 @@
 #include <atomic>
 #include <vector>
 
+#include "src/base/log.h"
 #include "src/device/device.h"
 #include "src/device/host_executor.h"
+#include "src/device/runtime.h"
 #include "src/device/stream.h"
 
 namespace millpond {
@@ -105,6 +107,8 @@ Status Reports::Process(Deadline deadline) {
   } else {
     thread->arrived.wait(lock, ready);
   }
+  MP_CHECK(!thread->queue.empty() || thread->streams != 0, kThreadSubscribe,
+           "the calling thread was unsubscribed from its last stream");
   MP_CHECK(!thread->queue.empty(), kReportTimeout, "no callback arrived in the time given");
   while (!thread->queue.empty()) {
     Report report = std::move(thread->queue.front());
@@ -127,6 +131,8 @@ struct Call {
       function(argument);
     } catch (...) {
       end = 2;
+      log::Write(log::Level::kError, log::kRuntime,
+                 Format("a callback or host function of stream %d threw; it must not", stream->id()));
     }
     Finish(end, stream);
   }
@@ -140,7 +146,8 @@ struct Call {
 struct HandOver {
   void (*function)(void*);
   void* argument;
-  Reports* reports;  // null: our own threads
+  Reports* reports;    // null: our own threads
+  const Stream* home;  // whose subscribed thread; a captured call may run on another stream
   bool block;
   std::shared_ptr<Call> call = nullptr;
 
@@ -148,14 +155,15 @@ struct HandOver {
     if (slot.phase == 0) {
       slot.phase = 1;
       call = std::make_shared<Call>();
-      auto run = [call = call, function = function, argument = argument, stream = &stream] {
+      auto run = [call = call, function = function, argument = argument, stream = &stream, ours = reports == nullptr] {
+        // A thread of ours has no context of its own: the function acts in its stream's. A client's keeps the client's.
+        if (ours) SetCurrentContextForThread(stream->context());
         call->Make(function, argument, stream);
       };
       if (reports == nullptr) {
         HostExecutor::Get().Post(std::move(run));
-      } else if (!reports->Post(&stream, std::move(run),
-                                [call = call, stream = &stream] { call->Finish(3, stream); })) {
-        *out_status = Status(Code::kStreamNoCallback, Format("stream %d has no callback thread any more", stream.id()));
+      } else if (!reports->Post(home, std::move(run), [call = call, stream = &stream] { call->Finish(3, stream); })) {
+        *out_status = Status(Code::kStreamNoCallback, Format("stream %d has no callback thread any more", home->id()));
         return TaskEnd::kDone;
       }
       if (!block) return TaskEnd::kDone;
@@ -181,14 +189,14 @@ struct HandOver {
 
 Status LaunchHostFunc(Stream* stream, void (*function)(void*), void* argument) {
   Reports* reports = Reports::HostFuncs().Subscribed(stream) ? &Reports::HostFuncs() : nullptr;
-  return stream->Launch<TaskKind::kHostFunc>("HostFunc", {}, HandOver{function, argument, reports, true});
+  return stream->Launch<TaskKind::kHostFunc>("HostFunc", {}, HandOver{function, argument, reports, stream, true});
 }
 
 Status LaunchCallback(Stream* stream, void (*function)(void*), void* argument, bool block) {
   MP_CHECK(Reports::Callbacks().Subscribed(stream), kStreamNoCallback,
            "stream %d has no callback thread; call aclrtSubscribeReport first", stream->id());
   return stream->Launch<TaskKind::kCallback>("Callback", {},
-                                             HandOver{function, argument, &Reports::Callbacks(), block});
+                                             HandOver{function, argument, &Reports::Callbacks(), stream, block});
 }
 
 }  // namespace millpond

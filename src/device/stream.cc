@@ -2,6 +2,7 @@
 #include "src/device/stream.h"
 
 #include <execinfo.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ bool InTask() { return t_in_task; }
 uint32_t LastTaskNumber() { return static_cast<uint32_t>(t_last_task); }
 uint64_t LastTaskCount() { return t_last_task; }
 uint64_t LastTraceTask() { return t_last_trace_task; }
+uint64_t NewTraceTasks(uint64_t count) { return g_next_trace_task.fetch_add(count, std::memory_order_relaxed); }
 
 size_t CaptureStack(void** frames, size_t limit) {
   const int depth = backtrace(frames, static_cast<int>(limit));
@@ -52,9 +54,15 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
   is_default_ = is_default;
   stop_on_failure_ = false;
   stopped_ = false;
-  aborting_ = false;
+  aborting_ = 0;
   capture_ = nullptr;
-  slow_ = Scheduler::Get().observes_enqueue() ? uint32_t{kSlowSeeded} : 0;
+  update_ = nullptr;
+  slow_ = (Scheduler::Get().observes_enqueue() ? uint32_t{kSlowSeeded} : 0) |
+          (context != nullptr && context->failed() ? uint32_t{kSlowStopped} : 0);
+  {
+    std::lock_guard lock(error_lock_);
+    aborted_from_ = aborted_to_ = 0;
+  }
   TakeError().Ignore();  // what the slot's former stream left behind is nobody's
   std::fill(std::begin(attributes), std::end(attributes), 0);
   std::fill(std::begin(resource_limit_set), std::end(resource_limit_set), false);
@@ -115,17 +123,18 @@ void Stream::Throttle() {
     if (TryTakeToken()) {
       Run(completed() + kMaxDepth / 2, UINT32_MAX);
     } else {
-      CpuRelax();
+      sched_yield();  // the runner may need this very core
     }
   }
 }
 
 Status Stream::LaunchSlow(OwnedTask task) {
-  MP_CHECK(
-      !stopped_.load(std::memory_order_relaxed), kTaskFailed,
-      "stream %d stopped after a task failed (its failure mode is stop); synchronise it to see which, then destroy it",
-      id_);
+  MP_CHECK((slow_.load(std::memory_order_relaxed) & kSlowStopped) == 0, kTaskFailed,
+           "stream %d takes no more tasks: one failed in its context, whose failure mode is stop; synchronise to see "
+           "which, then destroy the context or reset the device",
+           id_);
   if (CaptureTarget* target = capture()) return target->Add(this, std::move(task));
+  if (CaptureTarget* target = update()) return target->Add(this, std::move(task));
   return LaunchOwned(std::move(task));
 }
 
@@ -152,12 +161,12 @@ Status Stream::LaunchOwned(OwnedTask task) {
   return Ok();
 }
 
-void Stream::SetCapture(CaptureTarget* target) {
-  capture_.store(target, std::memory_order_release);
+void Stream::SetDiversion(std::atomic<CaptureTarget*>* where, Slow reason, CaptureTarget* target) {
+  where->store(target, std::memory_order_release);
   if (target != nullptr) {
-    slow_.fetch_or(kSlowCapture, std::memory_order_acq_rel);
+    slow_.fetch_or(reason, std::memory_order_acq_rel);
   } else {
-    slow_.fetch_and(~static_cast<uint32_t>(kSlowCapture), std::memory_order_acq_rel);
+    slow_.fetch_and(~static_cast<uint32_t>(reason), std::memory_order_acq_rel);
   }
 }
 
@@ -258,7 +267,8 @@ void Stream::Unblock() {
 }
 
 TaskEnd Stream::Execute(TaskSlot& slot) {
-  if (__builtin_expect(aborting_.load(std::memory_order_relaxed) || stopped_.load(std::memory_order_relaxed), false)) {
+  if (__builtin_expect(aborting_.load(std::memory_order_relaxed) != 0 || stopped_.load(std::memory_order_relaxed),
+                       false)) {
     return TaskEnd::kDone;
   }
   const uint64_t start = __builtin_expect(slot.extra != nullptr, false) ? trace::NowNs() : 0;
@@ -304,12 +314,23 @@ void Stream::Fail(TaskSlot& slot, Status status) {
           Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id_, device_->id()));
     }
   }
-  if (stop_on_failure()) {
+  if (context_->stop_on_failure()) {
     stopped_ = true;
-    slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
+    StopContext();
   }
   // The client's exception callbacks must not run on a thread of the client that happens to help.
-  HostExecutor::Get().RunAndWait([failure] { NotifyException(failure); });
+  HostExecutor::ForExceptions().RunAndWait([failure] { NotifyException(failure); });
+}
+
+void Stream::set_stop_on_failure() {
+  stop_on_failure_.store(true, std::memory_order_relaxed);
+  context_->set_stop_on_failure();
+}
+
+void Stream::StopContext() {
+  context_->set_failed();  // for streams made from now on
+  for (Stream* stream : device_->StreamsOf(context_)) stream->slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
+  slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
 }
 
 // --- Waiting ---------------------------------------------------------------------------------------------------
@@ -416,14 +437,24 @@ Status Stream::Abort(Status reason) {
   MP_CHECK(!InTask(), kInternal, "a task may not abort a stream");
   const uint64_t target = enqueued();
   if (completed() >= target) return Ok();
-  aborting_.store(true, std::memory_order_seq_cst);
+  aborting_.fetch_add(1, std::memory_order_seq_cst);
+  {
+    // Before anything is dropped, so that a thread already synchronising learns of it.
+    std::lock_guard lock(error_lock_);
+    aborted_from_ = completed();
+    aborted_to_ = target;
+    if (error_.ok()) error_ = std::move(reason);
+  }
   Unblock();
   const bool finished = Scheduler::Get().Wait(this, target, std::nullopt);
-  aborting_.store(false, std::memory_order_seq_cst);
+  aborting_.fetch_sub(1, std::memory_order_seq_cst);
   MP_ASSERT(finished);
-  std::lock_guard lock(error_lock_);
-  if (error_.ok()) error_ = std::move(reason);
   return Ok();
+}
+
+bool Stream::WasAborted(uint64_t target) const {
+  std::lock_guard lock(error_lock_);
+  return target > aborted_from_ && target <= aborted_to_;
 }
 
 Status ResolveStream(const void* handle, Stream** out_stream) {

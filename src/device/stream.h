@@ -38,6 +38,7 @@ class CaptureTarget {
   virtual Status RecordEvent(Stream* stream, Event* event, bool external) = 0;
   // `stream` is being captured here, or is not being captured and joins because `event` was recorded here.
   virtual Status WaitEvent(Stream* stream, Event* event, bool external) = 0;
+  virtual Status ResetEvent(Stream* stream, Event* event) = 0;
 };
 
 class Stream {
@@ -55,7 +56,8 @@ class Stream {
   Device* device() const { return device_; }
   Context* context() const { return context_; }
   int32_t id() const { return id_; }
-  uint32_t priority() const { return priority_; }
+  uint32_t priority() const { return priority_.load(std::memory_order_relaxed); }
+  void set_priority(uint32_t priority) { priority_.store(priority, std::memory_order_relaxed); }
   uint32_t flags() const { return flags_; }
   bool is_default() const { return is_default_; }
 
@@ -101,14 +103,24 @@ class Stream {
 
   // Drops every task not yet started, waits for the one that runs, leaves `reason` for the next synchronisation.
   Status Abort(Status reason);
+  // The task that makes completed() reach `target` was dropped by the latest Abort.
+  bool WasAborted(uint64_t target) const;
 
-  // ACL_STREAM failure modes: after a failure, continue (default) or discard everything later.
-  void set_stop_on_failure(bool stop) { stop_on_failure_.store(stop, std::memory_order_relaxed); }
+  // ACL_STREAM failure modes: after a failure, continue (default) or discard everything later. Documented: the mode
+  // spreads to the other streams of the context, which then refuse new tasks after the failure too.
+  void set_stop_on_failure();
   bool stop_on_failure() const { return stop_on_failure_.load(std::memory_order_relaxed); }
 
-  void BeginCapture(CaptureTarget* target) { SetCapture(target); }
-  void EndCapture() { SetCapture(nullptr); }
+  void BeginCapture(CaptureTarget* target) { SetDiversion(&capture_, kSlowCapture, target); }
+  void EndCapture() { SetDiversion(&capture_, kSlowCapture, nullptr); }
   CaptureTarget* capture() const { return capture_.load(std::memory_order_acquire); }
+  // While set, launched tasks go to `target`, which keeps those it wants; the stream itself goes on as usual.
+  void SetUpdate(CaptureTarget* target) { SetDiversion(&update_, kSlowUpdate, target); }
+  CaptureTarget* update() const { return update_.load(std::memory_order_acquire); }
+
+  // A stream that never has tasks, as a counter others wait for: a promise is a count that somebody keeps later.
+  uint64_t Promise() { return enqueued_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+  void KeepPromise(uint64_t count) { Publish(count); }
 
   // Free-form per-stream attributes of the API (overflow switch, custom tag, resource limits...), by attribute id.
   SpinLock attribute_lock;
@@ -140,10 +152,10 @@ class Stream {
   };
 
   // Reasons for the slow launch, beside an attached sink.
-  enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4 };
+  enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4, kSlowUpdate = 8 };
   bool NeedsSlowLaunch() const { return trace::Active() != nullptr || slow_.load(std::memory_order_relaxed) != 0; }
   Status LaunchSlow(OwnedTask task);
-  void SetCapture(CaptureTarget* target);
+  void SetDiversion(std::atomic<CaptureTarget*>* where, Slow reason, CaptureTarget* target);
   TaskSlot* BeginPush();
   void EndPush();
   void MakeReady();  // idle -> queued
@@ -153,6 +165,7 @@ class Stream {
   void WakeWaiters(uint64_t completed);
   bool AddWaiter(Waiter waiter);
   void Fail(TaskSlot& slot, Status status);
+  void StopContext();
   TaskEnd Execute(TaskSlot& slot);
   bool Park();
   bool GoIdle();
@@ -165,13 +178,14 @@ class Stream {
   Device* device_ = nullptr;
   Context* context_ = nullptr;
   int32_t id_ = 0;
-  uint32_t priority_ = 0;
+  std::atomic<uint32_t> priority_{0};
   uint32_t flags_ = 0;
   bool is_default_ = false;
   std::atomic<bool> stop_on_failure_{false};
   std::atomic<bool> stopped_{false};   // a failure happened in stop mode
-  std::atomic<bool> aborting_{false};  // tasks are discarded instead of run
+  std::atomic<uint32_t> aborting_{0};  // calls of Abort under way: tasks are discarded instead of run
   std::atomic<CaptureTarget*> capture_{nullptr};
+  std::atomic<CaptureTarget*> update_{nullptr};
   std::atomic<uint32_t> slow_{0};
 
   // Producers.
@@ -197,8 +211,10 @@ class Stream {
   SpinLock waiters_lock_;
   std::vector<Waiter> waiters_;
 
-  SpinLock error_lock_;
+  mutable SpinLock error_lock_;  // guards what follows
   Status error_;
+  uint64_t aborted_from_ = 0;  // tasks in (from, to] were dropped by the latest Abort
+  uint64_t aborted_to_ = 0;
 };
 
 using StreamTable = HandleTable<Stream, HandleKind::kStream>;
@@ -218,6 +234,8 @@ uint64_t LastTaskCount();
 
 // The sink's number of the last task the calling thread launched, so that events can name it in their edges.
 uint64_t LastTraceTask();
+// `count` numbers for the sink, in a row; the first is returned.
+uint64_t NewTraceTasks(uint64_t count);
 // Return addresses of the caller, innermost first.
 size_t CaptureStack(void** frames, size_t limit);
 

@@ -11,12 +11,6 @@ namespace millpond {
 
 namespace {
 
-Status CheckWord(void* address) {
-  MP_REQUIRE(address != nullptr, "devAddr is null");
-  MP_CHECK(reinterpret_cast<uintptr_t>(address) % 8 == 0, kUnaligned, "devAddr %p is not a multiple of 8", address);
-  return CheckRange("devAddr", address, 8);
-}
-
 bool Satisfied(ValueWait mode, uint64_t word, uint64_t value) {
   switch (mode) {
     case ValueWait::kGreaterOrEqual:
@@ -33,27 +27,36 @@ bool Satisfied(ValueWait mode, uint64_t word, uint64_t value) {
 
 }  // namespace
 
+Status CheckValueWord(void* address) {
+  MP_REQUIRE(address != nullptr, "devAddr is null");
+  MP_CHECK(reinterpret_cast<uintptr_t>(address) % 8 == 0, kUnaligned, "devAddr %p is not a multiple of 8", address);
+  return CheckRange("devAddr", address, 8);
+}
+
+Status ValueWriteBody::operator()() const {
+  std::atomic_ref<uint64_t>(*static_cast<uint64_t*>(Reachable(address))).store(value, std::memory_order_release);
+  Poller::Get().Kick();
+  return Ok();
+}
+
+TaskEnd ValueWaitBody::operator()(TaskSlot&, Stream& stream, Status*) const {
+  const uint64_t word =
+      std::atomic_ref<uint64_t>(*static_cast<uint64_t*>(Reachable(address))).load(std::memory_order_acquire);
+  if (Satisfied(mode, word, value)) return TaskEnd::kDone;
+  Poller::Get().Soon(&stream);
+  return TaskEnd::kBlocked;
+}
+
 Status LaunchValueWrite(Stream* stream, void* address, uint64_t value) {
-  MP_RETURN_IF_ERROR(CheckWord(address));
-  return stream->Launch<TaskKind::kValueWrite>(
-      "ValueWrite", {{address, 8, trace::Mode::kWrite}}, [address, value]() -> Status {
-        std::atomic_ref<uint64_t>(*static_cast<uint64_t*>(Reachable(address))).store(value, std::memory_order_release);
-        Poller::Get().Kick();
-        return Ok();
-      });
+  MP_RETURN_IF_ERROR(CheckValueWord(address));
+  return stream->Launch<TaskKind::kValueWrite>("ValueWrite", {{address, 8, trace::Mode::kWrite}},
+                                               ValueWriteBody{address, value});
 }
 
 Status LaunchValueWait(Stream* stream, void* address, uint64_t value, ValueWait mode) {
-  MP_RETURN_IF_ERROR(CheckWord(address));
-  return stream->Launch<TaskKind::kValueWait>(
-      "ValueWait", {{address, 8, trace::Mode::kRead}},
-      [address, value, mode](TaskSlot&, Stream& self, Status*) -> TaskEnd {
-        const uint64_t word =
-            std::atomic_ref<uint64_t>(*static_cast<uint64_t*>(Reachable(address))).load(std::memory_order_acquire);
-        if (Satisfied(mode, word, value)) return TaskEnd::kDone;
-        Poller::Get().Soon(&self);
-        return TaskEnd::kBlocked;
-      });
+  MP_RETURN_IF_ERROR(CheckValueWord(address));
+  return stream->Launch<TaskKind::kValueWait>("ValueWait", {{address, 8, trace::Mode::kRead}},
+                                              ValueWaitBody{address, value, mode});
 }
 
 }  // namespace millpond

@@ -30,6 +30,8 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_RT_CONTEXT_NULL;
     case Code::kWrongContext:
       return ACL_ERROR_RT_STREAM_CONTEXT;
+    case Code::kModelContext:
+      return ACL_ERROR_RT_MODEL_CONTEXT;
     case Code::kStreamModel:
       return ACL_ERROR_RT_STREAM_MODEL;
     case Code::kTimestampMissing:
@@ -74,6 +76,8 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_RT_STREAM_NOT_CAPTURED;
     case Code::kCaptureModeUnsupported:
       return ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT;
+    case Code::kCaptureBlocksAsync:
+      return ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC;
     case Code::kCaptureImplicit:
       return ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT;
     case Code::kCaptureConflict:
@@ -92,6 +96,12 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY;
     case Code::kModelUpdateFailed:
       return ACL_ERROR_RT_MODEL_UPDATE_FAILED;
+    case Code::kSubgraphCapturing:
+      return ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING;
+    case Code::kUpdateUnsupported:
+      return ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP;
+    case Code::kTaskTypeUnsupported:
+      return ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT;
     case Code::kCaptureInvalidated:
       return ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED;
     case Code::kUnsupported:
@@ -124,6 +134,8 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_RT_EVENT_SYNC_TIMEOUT;
     case Code::kModelExecute:
       return ACL_ERROR_RT_MODEL_EXECUTE;
+    case Code::kModelAborted:
+      return ACL_ERROR_RT_MODEL_ABORT_NORMAL;
     case Code::kIpc:
       return ACL_ERROR_RT_IPC_ERROR;
     case Code::kTaskFailed:
