@@ -88,8 +88,9 @@ const AddressLayout& GetAddressLayout() { return g_layout; }
 
 Status ReserveAddressSpace(int32_t device_count, uint64_t memory_per_device) {
   MP_ASSERT(internal::g_address_map.size == 0);
-  MP_REQUIRE(device_count >= 1 && device_count <= kMaxDevices, "%d devices asked for; 1 to %d are possible",
+  MP_REQUIRE(device_count >= 0 && device_count <= kMaxDevices, "%d devices asked for; at most %d are possible",
              device_count, kMaxDevices);
+  if (device_count == 0) return Ok();  // all of them hidden by ASCEND_RT_VISIBLE_DEVICES
   const std::string& mode = GetOptions().device_memory;
   MP_REQUIRE(mode == "hidden" || mode == "shared",
              "MILLPOND_DEVICE_MEMORY is '%s'; it is 'hidden' (the host faults on device memory) or 'shared'",
