@@ -58,6 +58,8 @@ void Context::Open(void* handle, Device* device, bool primary) {
   device_ = device;
   primary_ = primary;
   default_stream_ = nullptr;
+  stop_on_failure_ = false;
+  failed_ = false;
   {
     std::lock_guard lock(mutex_);
     sys_params_.clear();
@@ -111,23 +113,23 @@ Status Device::RetainPrimary(Context** out_context) {
 }
 
 Status Device::ReleasePrimary(bool force) {
+  MP_CHECK(!InTask(), kInternal, "a task may not reset a device");
   {
     std::lock_guard lock(lifecycle_mutex_);
     MP_CHECK(primary_count_ > 0, kInvalidDevice,
              "device %d is not in use: it was reset as often as it was set, or aclrtResetDeviceForce has reset it",
              id_);
-    if (!force && primary_count_ > 1) {
-      --primary_count_;
-      return Ok();
-    }
+    primary_count_ = force ? 0 : primary_count_ - 1;
+    if (primary_count_ > 0) return Ok();
   }
   DeviceObservers().Tell(this, Stage::kResetPre);
   Status status;
   {
     std::lock_guard lock(lifecycle_mutex_);
-    primary_count_ = 0;
-    Context* context = primary_.exchange(nullptr, std::memory_order_acq_rel);
-    if (context != nullptr) status = CloseContext(context);
+    if (primary_count_ == 0) {  // else another thread has set the device again meanwhile
+      Context* context = primary_.exchange(nullptr, std::memory_order_acq_rel);
+      if (context != nullptr) status = CloseContext(context);
+    }
   }
   DeviceObservers().Tell(this, Stage::kResetPost);
   return status;
@@ -150,14 +152,27 @@ Status Device::OpenContext(bool primary, Context** out_context) {
 
 Status Device::CreateContext(Context** out_context) {
   std::lock_guard lock(lifecycle_mutex_);
-  return OpenContext(false, out_context);
+  {
+    std::lock_guard count_lock(mutex_);
+    ++explicit_contexts_;
+  }
+  Status status = OpenContext(false, out_context);
+  if (!status.ok()) {
+    std::lock_guard count_lock(mutex_);
+    --explicit_contexts_;
+  }
+  return status;
 }
 
 Status Device::DestroyContext(Context* context) {
   MP_REQUIRE(!context->primary(), "the default context of device %d cannot be destroyed; aclrtResetDevice releases it",
              id_);
+  MP_CHECK(!InTask(), kInternal, "a task may not destroy a context");
   std::lock_guard lock(lifecycle_mutex_);
-  return CloseContext(context);
+  MP_RETURN_IF_ERROR(CloseContext(context));
+  std::lock_guard count_lock(mutex_);
+  --explicit_contexts_;
+  return Ok();
 }
 
 Status Device::CloseContext(Context* context) {
@@ -166,6 +181,8 @@ Status Device::CloseContext(Context* context) {
            "the context was destroyed by another thread");
   for (Stream* stream : StreamsOf(context)) CloseStream(stream, false).Ignore();  // a lost race: it is gone already
   context->handle_.store(nullptr, std::memory_order_release);
+  // What another thread made meanwhile; from here on CreateStream refuses.
+  for (Stream* stream : StreamsOf(context)) CloseStream(stream, false).Ignore();
   Contexts().Recycle(handle);
   return Ok();
 }
@@ -174,7 +191,9 @@ Status Device::CreateStream(Context* context, uint32_t priority, uint32_t flags,
   Stream* stream = nullptr;
   {
     std::lock_guard lock(mutex_);
-    MP_CHECK(streams_.size() < profile_->max_streams, kNoStream,
+    MP_CHECK(context->handle() != nullptr, kNoContext, "the context was destroyed by another thread");
+    const size_t used = is_default && context->primary() ? streams_.size() : StreamsInUse();
+    MP_CHECK(used < profile_->max_streams, kNoStream,
              "device %d (%s) has its %u streams in use, default streams included; destroy some first", id_,
              profile_->name.c_str(), profile_->max_streams);
     void* handle = nullptr;
@@ -195,9 +214,14 @@ Status Device::CreateStream(Context* context, uint32_t priority, uint32_t flags,
 
 Status Device::DestroyStream(Stream* stream, bool force) {
   MP_REQUIRE(!stream->is_default(), "stream %d is a context's default stream; it goes with its context", stream->id());
+  MP_CHECK(!InTask(), kInternal, "a task may not destroy a stream");
   MP_CHECK(stream->capture() == nullptr, kStreamCaptured, "stream %d is being captured; end the capture first",
            stream->id());
   return CloseStream(stream, force);
+}
+
+size_t Device::StreamsInUse() const {
+  return streams_.size() + (explicit_contexts_ > 0 && primary() == nullptr ? 1 : 0);
 }
 
 Status Device::CloseStream(Stream* stream, bool force) {
@@ -222,7 +246,7 @@ Status Device::CloseStream(Stream* stream, bool force) {
 
 uint32_t Device::streams_available() const {
   std::lock_guard lock(mutex_);
-  return profile_->max_streams - static_cast<uint32_t>(streams_.size());
+  return profile_->max_streams - std::min(profile_->max_streams, static_cast<uint32_t>(StreamsInUse()));
 }
 
 std::vector<Stream*> Device::StreamsOf(const Context* context) const {

@@ -36,6 +36,12 @@ class Context {
   // False once destroyed: a thread whose current context that was has none.
   bool live(const void* handle) const { return handle_.load(std::memory_order_acquire) == handle; }
 
+  // Failure mode "stop" of any stream is the whole context's (doc 06, aclrtSetStreamFailureMode).
+  bool stop_on_failure() const { return stop_on_failure_.load(std::memory_order_relaxed); }
+  void set_stop_on_failure() { stop_on_failure_.store(true, std::memory_order_relaxed); }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  void set_failed() { failed_.store(true, std::memory_order_relaxed); }
+
   // aclrtCtxSetSysParamOpt's values; process-wide ones live in the shim layer's settings.
   Status SetSysParam(int32_t option, int64_t value);
   Status GetSysParam(int32_t option, int64_t* out_value);
@@ -46,6 +52,8 @@ class Context {
   Device* device_ = nullptr;
   bool primary_ = false;
   Stream* default_stream_ = nullptr;
+  std::atomic<bool> stop_on_failure_{false};
+  std::atomic<bool> failed_{false};  // a task failed in stop mode
   std::mutex mutex_;
   std::map<int32_t, int64_t> sys_params_;
 };
@@ -74,7 +82,8 @@ class Device {
   Status CreateContext(Context** out_context);
   Status DestroyContext(Context* context);
 
-  // Streams count against the profile's limit, default streams included: 207008 beyond it.
+  // Streams count against the profile's limit, default streams included: 207008 beyond it. An explicit context binds
+  // one more for the device's own default while aclrtSetDevice has not made it (doc 05, aclrtCreateContext).
   Status CreateStream(Context* context, uint32_t priority, uint32_t flags, bool is_default, Stream** out_stream);
   Status DestroyStream(Stream* stream, bool force);
   uint32_t streams_available() const;
@@ -101,6 +110,7 @@ class Device {
   Status OpenContext(bool primary, Context** out_context);
   Status CloseContext(Context* context);
   Status CloseStream(Stream* stream, bool force);
+  size_t StreamsInUse() const;  // pre: mutex_ held
 
   Runtime* runtime_;
   const int32_t id_;
@@ -112,6 +122,7 @@ class Device {
   std::atomic<Context*> primary_{nullptr};
   mutable std::mutex mutex_;  // guards what follows; never held while waiting
   std::vector<Stream*> streams_;
+  uint32_t explicit_contexts_ = 0;
 };
 
 }  // namespace millpond

@@ -20,6 +20,11 @@ HostExecutor& HostExecutor::Get() {
   return executor;
 }
 
+HostExecutor& HostExecutor::ForExceptions() {
+  static auto& executor = *new HostExecutor;
+  return executor;
+}
+
 bool HostExecutor::InExecutor() { return t_in_executor; }
 
 void HostExecutor::Post(std::function<void()> work) {

@@ -14,6 +14,8 @@ namespace millpond {
 class HostExecutor {
  public:
   static HostExecutor& Get();
+  // Threads of its own: host functions may fill all of Get()'s while they wait for the very stream that failed.
+  static HostExecutor& ForExceptions();
 
   // Runs `work` soon. Work that throws is reported to stderr and dropped.
   void Post(std::function<void()> work);

@@ -168,15 +168,15 @@ Status Notify::Wait(Stream* stream, CountWait mode, uint32_t value, bool clear, 
           if (TryTake(mode, value, clear)) return TaskEnd::kDone;
           waiters_.push_back(&self);
         }
-        if (slot.phase++ == 0 && timeout_s != 0) {
+        if (slot.phase++ == 0) {
           deadline = Clock::now() + std::chrono::seconds(timeout_s);
-          Poller::Get().At(&self, deadline);
         } else if (timeout_s != 0 && Clock::now() >= deadline) {
           std::lock_guard lock(lock_);
           std::erase(waiters_, &self);
           *out_status = Status(Code::kWaitTimeout, Format("notify %u was not recorded within %u s", id(), timeout_s));
           return TaskEnd::kDone;
         }
+        if (timeout_s != 0) Poller::Get().At(&self, deadline);
         if (shared_) Poller::Get().Soon(&self);
         return TaskEnd::kBlocked;
       });

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "src/device/stream.h"
 
@@ -20,59 +21,73 @@ Poller& Poller::Get() {
   return poller;
 }
 
-void Poller::Soon(Stream* stream) { Add({stream, {}, true}); }
-
-void Poller::At(Stream* stream, Clock::time_point deadline) { Add({stream, deadline, false}); }
-
-void Poller::Kick() {
-  {
-    std::lock_guard lock(mutex_);
-    if (entries_.empty()) return;
-    pause_ = kFirstPause;
-    for (Entry& entry : entries_) {
-      if (entry.polling) entry.due = {};
-    }
-  }
-  changed_.notify_one();
+void Poller::Soon(Stream* stream) {
+  std::lock_guard lock(mutex_);
+  Add(stream, Clock::now() + pause_, true);
 }
 
-void Poller::Add(Entry entry) {
-  {
-    std::lock_guard lock(mutex_);
-    if (entry.polling) entry.due = Clock::now() + pause_;
-    entries_.push_back(entry);
-    if (!running_) {
-      std::thread([this] { Loop(); }).detach();
-      running_ = true;
-    }
+void Poller::At(Stream* stream, Clock::time_point deadline) {
+  std::lock_guard lock(mutex_);
+  Add(stream, deadline, false);
+}
+
+void Poller::Kick() {
+  std::lock_guard lock(mutex_);
+  if (entries_.empty()) return;
+  pause_ = kFirstPause;
+  bool any = false;
+  for (auto& [stream, entry] : entries_) {
+    if (!entry.polling) continue;
+    entry.due = {};
+    any = true;
   }
-  changed_.notify_one();
+  if (any && sleeping_until_ != Clock::time_point::min()) changed_.notify_one();
+}
+
+// pre: mutex_ held.
+void Poller::Add(Stream* stream, Clock::time_point due, bool polling) {
+  const auto [found, fresh] = entries_.try_emplace(stream, Entry{due, polling});
+  if (!fresh) {
+    found->second.due = std::min(found->second.due, due);
+    found->second.polling |= polling;
+  }
+  if (!running_) {
+    std::thread([this] { Loop(); }).detach();
+    running_ = true;
+  }
+  if (due < sleeping_until_) changed_.notify_one();
 }
 
 void Poller::Loop() {
   pthread_setname_np(pthread_self(), "mp-poller");
+  std::vector<Stream*> due;
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (entries_.empty()) {
-      pause_ = kFirstPause;
-      changed_.wait(lock);
-      continue;
-    }
-    const auto next = std::min_element(entries_.begin(), entries_.end(),
-                                       [](const Entry& a, const Entry& b) { return a.due < b.due; });
-    if (const auto due = next->due; Clock::now() < due) {
-      changed_.wait_until(lock, due);
-      continue;
-    }
-    std::vector<Entry> due;
-    std::erase_if(entries_, [&, now = Clock::now()](const Entry& entry) {
-      if (entry.due > now) return false;
-      due.push_back(entry);
+    const auto now = Clock::now();
+    auto next = Clock::time_point::max();
+    std::erase_if(entries_, [&](const auto& item) {
+      if (item.second.due > now) {
+        next = std::min(next, item.second.due);
+        return false;
+      }
+      due.push_back(item.first);
       return true;
     });
+    if (due.empty()) {
+      sleeping_until_ = next;
+      if (next == Clock::time_point::max()) {
+        pause_ = kFirstPause;
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, next);
+      }
+      sleeping_until_ = Clock::time_point::min();
+      continue;
+    }
     pause_ = std::min(pause_ * 2, kLongestPause);
     lock.unlock();
-    for (const Entry& entry : due) entry.stream->Unblock();
+    for (Stream* stream : due) stream->Unblock();
+    due.clear();
     lock.lock();
   }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread that looks again: at streams whose task waits for a value in memory that anybody may write, and at
 // deadlines of waits. It only calls Stream::Unblock; the task itself checks.
+//
+// One entry per stream: a deadline that lies half an hour ahead must not pile up once per wait, so a task asks anew
+// each time it blocks, and what it asked before is kept only if it comes sooner.
 #ifndef MILLPOND_SRC_DEVICE_POLLER_H_
 #define MILLPOND_SRC_DEVICE_POLLER_H_
 
 #include <condition_variable>
 #include <mutex>
-#include <vector>
+#include <unordered_map>
 
 #include "src/base/futex.h"
 
@@ -17,7 +20,7 @@ class Stream;
 class Poller {
  public:
   static Poller& Get();
-  // Unblocks the stream within about a millisecond, sooner at first. Ask again each time the task blocks.
+  // Unblocks the stream within about a millisecond, sooner at first.
   void Soon(Stream* stream);
   // Unblocks it at or after the deadline.
   void At(Stream* stream, Clock::time_point deadline);
@@ -26,16 +29,16 @@ class Poller {
 
  private:
   struct Entry {
-    Stream* stream;
     Clock::time_point due;
-    bool polling;
+    bool polling;  // Kick makes it due at once
   };
-  void Add(Entry entry);
+  void Add(Stream* stream, Clock::time_point due, bool polling);
   void Loop();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Entry> entries_;
+  std::unordered_map<Stream*, Entry> entries_;
+  Clock::time_point sleeping_until_ = Clock::time_point::min();  // min: awake
   Clock::duration pause_ = std::chrono::microseconds(20);
   bool running_ = false;
 };

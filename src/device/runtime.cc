@@ -132,7 +132,8 @@ Status Runtime::FindDevice(int64_t id, Device** out_device) {
 }
 
 Context* CurrentContext() {
-  if (t_current.context == nullptr || InForkedChild()) return nullptr;
+  // A null handle: the context was destroyed by another thread just before this one chose it.
+  if (t_current.handle == nullptr || InForkedChild()) return nullptr;
   return t_current.context->live(t_current.handle) ? t_current.context : nullptr;
 }
 

@@ -21,13 +21,22 @@ namespace millpond {
 namespace {
 
 thread_local bool t_in_task = false;
+thread_local bool t_in_run = false;
+thread_local bool t_wake_owed = false;
 thread_local uint64_t t_last_task = 0;
 thread_local uint64_t t_last_trace_task = 0;
 std::atomic<uint64_t> g_next_trace_task{1};
 
+bool TakesTime(TaskKind kind) {
+  return kind == TaskKind::kCompute || kind == TaskKind::kCopy || kind == TaskKind::kSet || kind == TaskKind::kGraph ||
+         kind == TaskKind::kOther;
+}
+
 }  // namespace
 
 bool InTask() { return t_in_task; }
+bool InRun() { return t_in_run; }
+void OweWake() { t_wake_owed = true; }
 uint32_t LastTaskNumber() { return static_cast<uint32_t>(t_last_task); }
 uint64_t LastTaskCount() { return t_last_task; }
 uint64_t LastTraceTask() { return t_last_trace_task; }
@@ -77,21 +86,32 @@ TaskSlot* Stream::BeginPush() {
     Throttle();
   }
   push_lock_.lock();
-  if (tail_index_ == kChunkTasks) {
-    Chunk* chunk = spare_chunk_.exchange(nullptr, std::memory_order_acquire);
-    if (chunk == nullptr) chunk = new (std::nothrow) Chunk;
-    if (chunk == nullptr) {
-      push_lock_.unlock();
-      throw std::bad_alloc();
-    }
-    chunk->next = nullptr;
-    tail_chunk_->next = chunk;
-    tail_chunk_ = chunk;
-    tail_index_ = 0;
+  if (tail_index_ == kChunkTasks && !AppendChunk()) {
+    push_lock_.unlock();
+    throw std::bad_alloc();
   }
   // The runner had these lines last: ask for the next one now, while this launch still has things to do.
   __builtin_prefetch(&tail_chunk_->slots[tail_index_] + 1, 1);
   return &tail_chunk_->slots[tail_index_];
+}
+
+bool Stream::AppendChunk() {
+  if (fresh_chunks_ == nullptr) {
+    fresh_chunks_ = spares_.exchange(nullptr, std::memory_order_acquire);
+    spare_count_.store(0, std::memory_order_relaxed);
+  }
+  Chunk* chunk = fresh_chunks_;
+  if (chunk != nullptr) {
+    fresh_chunks_ = chunk->next;
+  } else {
+    chunk = new (std::nothrow) Chunk;
+    if (chunk == nullptr) return false;
+  }
+  chunk->next = nullptr;
+  tail_chunk_->next = chunk;
+  tail_chunk_ = chunk;
+  tail_index_ = 0;
+  return true;
 }
 
 void Stream::EndPush() {
@@ -179,11 +199,19 @@ bool Stream::TryTakeToken() {
 }
 
 Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
+  const bool outer = std::exchange(t_in_run, true);
+  const RunEnd end = RunTasks(until, budget);
+  t_in_run = outer;
+  return end;
+}
+
+Stream::RunEnd Stream::RunTasks(uint64_t until, uint32_t budget) {
   for (uint32_t ran = 0;;) {
     while (MoreWork()) {
-      if (head_count_ >= until || ran == budget) {
+      if (head_count_ >= until || (ran >= budget && Scheduler::Get().OthersWaiting())) {
+        const bool reached = head_count_ >= until;
         Requeue();
-        return head_count_ >= until ? RunEnd::kReached : RunEnd::kBudget;
+        return reached ? RunEnd::kReached : RunEnd::kBudget;
       }
       if (head_index_ == kChunkTasks) AdvanceHead();
       TaskSlot& slot = head_chunk_->slots[head_index_];
@@ -206,9 +234,14 @@ Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
 void Stream::AdvanceHead() {
   Chunk* next = head_chunk_->next;
   MP_ASSERT(next != nullptr);
-  Chunk* old = spare_chunk_.exchange(head_chunk_, std::memory_order_release);
-  delete old;
-  head_chunk_ = next;
+  Chunk* done = std::exchange(head_chunk_, next);
+  if (spare_count_.fetch_add(1, std::memory_order_relaxed) < kSpareChunks) {
+    done->next = spares_.load(std::memory_order_relaxed);
+    while (!spares_.compare_exchange_weak(done->next, done, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  } else {
+    delete done;
+  }
   head_index_ = 0;
 }
 
@@ -270,6 +303,11 @@ TaskEnd Stream::Execute(TaskSlot& slot) {
   if (__builtin_expect(aborting_.load(std::memory_order_relaxed) != 0 || stopped_.load(std::memory_order_relaxed),
                        false)) {
     return TaskEnd::kDone;
+  }
+  // Streams this thread has made ready can wait for it while it passes events on, not while it computes.
+  if (__builtin_expect(t_wake_owed, false) && TakesTime(slot.ops->kind)) {
+    t_wake_owed = false;
+    Scheduler::Get().WakeOwed();
   }
   const uint64_t start = __builtin_expect(slot.extra != nullptr, false) ? trace::NowNs() : 0;
   Status status;

@@ -139,6 +139,7 @@ class Stream {
  private:
   enum State : uint32_t { kIdle, kQueued, kRunning, kNotified, kParked };
   static constexpr uint32_t kChunkTasks = 31;
+  static constexpr uint32_t kSpareChunks = kMaxDepth / kChunkTasks + 2;
 
   struct Chunk {
     Chunk* next = nullptr;
@@ -157,9 +158,11 @@ class Stream {
   Status LaunchSlow(OwnedTask task);
   void SetDiversion(std::atomic<CaptureTarget*>* where, Slow reason, CaptureTarget* target);
   TaskSlot* BeginPush();
+  bool AppendChunk();
   void EndPush();
   void MakeReady();  // idle -> queued
   void Throttle();
+  RunEnd RunTasks(uint64_t until, uint32_t budget);
   void AdvanceHead();
   void Publish(uint64_t completed);
   void WakeWaiters(uint64_t completed);
@@ -191,6 +194,7 @@ class Stream {
   // Producers.
   alignas(64) SpinLock push_lock_;
   Chunk* tail_chunk_ = nullptr;
+  Chunk* fresh_chunks_ = nullptr;  // taken from spares_
   uint32_t tail_index_ = 0;
   uint64_t tail_count_ = 0;
   // Reading completed_ at each launch would fetch a line the runner writes at each task: look only when this is
@@ -204,7 +208,9 @@ class Stream {
   uint64_t head_count_ = 0;
   uint64_t known_enqueued_ = 0;  // enqueued_ as last read: tasks below it are there
   std::atomic<uint64_t> completed_{0};
-  std::atomic<Chunk*> spare_chunk_{nullptr};
+  // Empty chunks on their way back from the runner to the producers, at most kSpareChunks of them.
+  std::atomic<Chunk*> spares_{nullptr};
+  std::atomic<uint32_t> spare_count_{0};
 
   alignas(64) std::atomic<uint32_t> state_{kIdle};
   std::atomic<uint64_t> next_wake_{kNever};  // the smallest target any waiter has
@@ -226,6 +232,9 @@ Status ResolveStream(const void* handle, Stream** out_stream);
 
 // Set in threads that are running a task's body: such a thread must not wait for streams.
 bool InTask();
+// True inside Stream::Run; WakeOwed is due on this thread when it has made streams ready meanwhile.
+bool InRun();
+void OweWake();
 
 // The number of the last task the calling thread launched (aclrtGetThreadLastTaskId), and its stream's count at
 // which it is complete.

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -180,14 +181,21 @@ extern "C" aclError aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDe
 
 namespace {
 
-// Registered once per name (a second registration replaces, null removes); delivered by the core's observers.
+// Registered once per name (null removes, and then the name is free again); delivered by the core's observers.
 template <class Function>
 class StateCallbacks {
  public:
-  void Set(const char* name, Function function, void* args) {
+  Status Set(const char* name, Function function, void* args) {
     std::lock_guard lock(mutex_);
-    std::erase_if(list_, [&](const Entry& entry) { return entry.name == name; });
-    if (function != nullptr) list_.push_back({name, function, args});
+    const auto same = [&](const Entry& entry) { return entry.name == name; };
+    if (function == nullptr) {
+      std::erase_if(list_, same);
+      return Ok();
+    }
+    MP_CHECK(std::none_of(list_.begin(), list_.end(), same), kRuntimeArgument,
+             "regName '%s' is registered already; register null under it first", name);
+    list_.push_back({name, function, args});
+    return Ok();
   }
   template <class... Args>
   void Tell(Args... args) {
@@ -221,8 +229,7 @@ extern "C" aclError aclrtRegDeviceStateCallback(const char* regName, aclrtDevice
         callbacks.Tell(device->id(), static_cast<aclrtDeviceState>(stage));
       });
     });
-    callbacks.Set(regName, callback, args);
-    return Ok();
+    return callbacks.Set(regName, callback, args);
   });
 }
 
@@ -237,7 +244,6 @@ extern "C" aclError aclrtRegStreamStateCallback(const char* regName, aclrtStream
                        created ? ACL_RT_STREAM_STATE_CREATE_POST : ACL_RT_STREAM_STATE_DESTROY_PRE);
       });
     });
-    callbacks.Set(regName, callback, args);
-    return Ok();
+    return callbacks.Set(regName, callback, args);
   });
 }

@@ -146,8 +146,13 @@ Status FindForQuery(aclrtEvent event, const void* out, const char* out_name, Eve
 }
 
 Status NotForEx(const Event& event) {
-  MP_CHECK(event.making() != EventMaking::kEx, kRuntimeArgument,
+  MP_CHECK(event.making() != EventMaking::kEx, kUnsupported,
            "events made by aclrtCreateEventExWithFlag are not for this call; use aclrtQueryEventStatus");
+  return Ok();
+}
+
+Status NotForIpc(const Event& event) {
+  MP_CHECK((event.flags() & kEventIpc) == 0, kUnsupported, "events made with ACL_EVENT_IPC are not for this call");
   return Ok();
 }
 
@@ -177,7 +182,6 @@ extern "C" aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitSt
     Event* found = nullptr;
     MP_RETURN_IF_ERROR(FindForQuery(event, status, "status", &found));
     MP_RETURN_IF_ERROR(NotForEx(*found));
-    found->Complete();  // polling makes progress
     *status = found->WaitsComplete() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     return Ok();
   });
@@ -202,6 +206,7 @@ extern "C" aclError aclrtSynchronizeEvent(aclrtEvent event) {
 
 extern "C" aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   return Guard("aclrtSynchronizeEventWithTimeout", [&]() -> Status {
+    MP_CHECK(timeout != 0, kRuntimeArgument, "timeout is 0 ms; it must be -1 (for ever) or positive");
     Deadline deadline;
     MP_RETURN_IF_ERROR(DeadlineFrom(timeout, &deadline));
     return SynchronizeEvent(event, deadline);
@@ -215,6 +220,8 @@ extern "C" aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclr
     Event* end = nullptr;
     MP_RETURN_IF_ERROR(FindForQuery(startEvent, ms, "ms", &start));
     MP_RETURN_IF_ERROR(FindForQuery(endEvent, ms, "ms", &end));
+    MP_RETURN_IF_ERROR(NotForIpc(*start));
+    MP_RETURN_IF_ERROR(NotForIpc(*end));
     uint64_t start_ns = 0;
     uint64_t end_ns = 0;
     MP_RETURN_IF_ERROR(start->Timestamp(&start_ns));
@@ -230,6 +237,7 @@ extern "C" aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp
   return Guard("aclrtEventGetTimestamp", [&]() -> Status {
     Event* found = nullptr;
     MP_RETURN_IF_ERROR(FindForQuery(event, timestamp, "timestamp", &found));
+    MP_RETURN_IF_ERROR(NotForIpc(*found));
     uint64_t ns = 0;
     MP_RETURN_IF_ERROR(found->Timestamp(&ns));
     *timestamp = ns / 1000;  // microseconds since the (virtual) processor started
@@ -243,6 +251,7 @@ extern "C" aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
     MP_NOT_NULL(eventId);
     Event* found = nullptr;
     MP_RETURN_IF_ERROR(FindEvent(event, &found));
+    MP_RETURN_IF_ERROR(NotForIpc(*found));
     *eventId = found->id();
     return Ok();
   });

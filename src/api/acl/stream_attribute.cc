@@ -19,8 +19,15 @@ Status SetAttribute(Stream* stream, aclrtStreamAttr attribute, const aclrtStream
       MP_REQUIRE(value.failureMode == ACL_CONTINUE_ON_FAILURE || value.failureMode == ACL_STOP_ON_FAILURE,
                  "failure mode is %llu; it must be 0 (continue) or 1 (stop)",
                  static_cast<unsigned long long>(value.failureMode));
-      MP_REQUIRE(!stream->is_default(), "the default stream's failure mode cannot be changed");
-      stream->set_stop_on_failure(value.failureMode == ACL_STOP_ON_FAILURE);
+      MP_CHECK(!stream->stop_on_failure() || value.failureMode == ACL_STOP_ON_FAILURE, kUnsupported,
+               "stream %d is in stop mode and cannot go back to continue; its mode is set once", stream->id());
+      if (value.failureMode == ACL_STOP_ON_FAILURE) stream->set_stop_on_failure();
+      return Ok();
+    case ACL_STREAM_ATTR_PRIORITY:
+      MP_REQUIRE(value.streamPriority <= static_cast<uint32_t>(stream->device()->profile().priority_least),
+                 "priority is %u; it must be 0 (highest) to %d", value.streamPriority,
+                 stream->device()->profile().priority_least);
+      stream->set_priority(value.streamPriority);
       return Ok();
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
       MP_REQUIRE(value.overflowSwitch <= 1, "overflow switch is %u; it must be 0 or 1", value.overflowSwitch);
@@ -29,7 +36,7 @@ Status SetAttribute(Stream* stream, aclrtStreamAttr attribute, const aclrtStream
     case ACL_STREAM_ATTR_CACHE_OP_INFO:
       break;
     default:
-      return InvalidValue("stmAttrType", std::to_string(attribute), "it must be a settable aclrtStreamAttr, 1 to 4");
+      return InvalidValue("stmAttrType", std::to_string(attribute), "it must be one of aclrtStreamAttr, 1 to 5");
   }
   std::lock_guard lock(stream->attribute_lock);
   uint64_t& slot = stream->attributes[attribute];
@@ -75,6 +82,9 @@ extern "C" aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr 
     MP_NOT_NULL(value);
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    // aclrtSetStreamFailureMode takes the default stream, this call does not (doc 06, both pages).
+    MP_REQUIRE(stmAttrType != ACL_STREAM_ATTR_FAILURE_MODE || !found->is_default(),
+               "the default stream's failure mode is not for this call; use aclrtSetStreamFailureMode");
     return SetAttribute(found, stmAttrType, *value);
   });
 }
