@@ -18,8 +18,13 @@ class Scheduler {
   static Scheduler& Get();
   virtual ~Scheduler() = default;
 
-  // A stream has become queued (it has work and nobody runs it).
+  // A stream has become queued (it has work and nobody runs it). Called from inside Stream::Run (InRun) it may leave
+  // waking others to the caller, who either takes the stream itself in a moment or calls WakeOwed first.
   virtual void Ready(Stream* stream) = 0;
+  // The calling thread is about to do something long: whoever should run what it made ready must be told now.
+  virtual void WakeOwed() {}
+  // Whether another stream waits for a thread: if not, a stream that used up its budget just goes on.
+  virtual bool OthersWaiting() { return true; }
   // A task was appended. Only called when `observes_enqueue()`.
   virtual void Enqueued(Stream*) {}
   // Waits for stream->completed() >= target; false when the deadline passed first.

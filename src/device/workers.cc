@@ -57,6 +57,14 @@ void Workers::Ready(Stream* stream) {
   if (stream->in_run_queue.exchange(true, std::memory_order_seq_cst)) return;  // its entry has not been popped yet
   queue_.Push(stream, stream->priority());
   if (__builtin_expect(!started_.load(std::memory_order_acquire), false)) Start();
+  if (InRun()) {
+    OweWake();
+    return;
+  }
+  WakeOwed();
+}
+
+void Workers::WakeOwed() {
   // Sequentially consistent against Sleep: either a spinner or a sleeper about to re-check sees the entry, or we see
   // that nobody looks.
   if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) != 0) WakeOne();
@@ -76,11 +84,7 @@ void Workers::Loop() {
     }
     stream->in_run_queue.exchange(false, std::memory_order_seq_cst);
     if (!stream->TryTakeToken()) continue;  // a synchronising thread was faster
-    // More is waiting than this thread can do at once: pass the word on before starting.
-    if (queue_.size() != 0 && spinning_.load(std::memory_order_seq_cst) == 0 &&
-        sleeping_.load(std::memory_order_seq_cst) != 0) {
-      WakeOne();
-    }
+    if (queue_.size() != 0) WakeOwed();     // more is waiting than this thread can do at once
     stream->Run(Stream::kNever, kBudget);
   }
 }
@@ -115,7 +119,10 @@ bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {
   const auto spin_until = Clock::now() + spin_;
   for (;;) {
     // Helping is for untimed waits: a timed one could not stop in the middle of a task.
-    if (!deadline && stream->TryTakeToken()) stream->Run(target, UINT32_MAX);
+    if (!deadline && stream->TryTakeToken()) {
+      stream->Run(target, UINT32_MAX);
+      if (queue_.size() != 0) WakeOwed();  // what we made ready is not ours to run
+    }
     for (int i = 0; i < 64; ++i) {
       if (stream->completed() >= target) return true;
       CpuRelax();

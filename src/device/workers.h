@@ -38,6 +38,8 @@ class Workers : public Scheduler {
  public:
   Workers(int threads, int spin_us);
   void Ready(Stream* stream) override;
+  void WakeOwed() override;
+  bool OthersWaiting() override { return queue_.size() != 0; }
   bool Wait(Stream* stream, uint64_t target, Deadline deadline) override;
 
  private:
