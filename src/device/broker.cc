@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -129,9 +130,21 @@ Status Broker::Publish(const ShareOffer& offer, bool short_name, ShareName* out_
       name.low &= UINT32_MAX;
     }
   } while (name.low == 0 || entries_.contains({name.high, name.low}));
+  DropStaleLocked();
   entries_.emplace(EntryKey{name.high, name.low}, Entry{offer, {}});
   *out_name = name;
   return Ok();
+}
+
+// Notifies and events are destroyed without a word to us: their offers go when there are twice as many as last time.
+void Broker::DropStaleLocked() {
+  if (entries_.size() < sweep_at_) return;
+  std::erase_if(entries_, [](const auto& entry) {
+    const ShareOffer& offer = entry.second.offer;
+    const bool closes_itself = offer.kind == ShareKind::kNotify || offer.kind == ShareKind::kEvent;
+    return closes_itself && offer.valid && !offer.valid();
+  });
+  sweep_at_ = std::max<size_t>(64, 2 * entries_.size());
 }
 
 bool Broker::Owns(const ShareName& name) {

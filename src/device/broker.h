@@ -103,6 +103,7 @@ class Broker {
   void Serve();
   bool Answer(Client* client);
   Entry* FindLocked(const ShareName& name);
+  void DropStaleLocked();
 
   const bool abstract_;
   std::mutex mutex_;  // guards what follows
@@ -111,6 +112,7 @@ class Broker {
   UniqueFd stop_;
   std::string path_;  // set when the socket is a file
   std::map<EntryKey, Entry> entries_;
+  size_t sweep_at_ = 64;
   std::vector<Client> clients_;  // the serving thread's alone
   std::thread thread_;
 };

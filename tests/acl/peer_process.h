@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -90,7 +91,7 @@ class Commands {
     } else if (verb == "free-bytes") {
       size_t free = 0, total = 0;
       out << aclrtGetMemInfo(ACL_HBM_MEM, &free, &total) << ' ' << free;
-    } else if (!Keys(verb, in, out) && !Handles(verb, in, out) && !Fabric(verb, in, out)) {
+    } else if (!Keys(verb, in, out) && !Handles(verb, in, out) && !Fabric(verb, in, out) && !Sync(verb, in, out)) {
       out << "-1 unknown command " << verb;
     }
     return out.str();
@@ -199,8 +200,53 @@ class Commands {
     return true;
   }
 
+  // Everything on one stream, which the first such command makes.
+  bool Sync(const std::string& verb, std::istringstream& in, std::ostringstream& out) {
+    if (stream_ == nullptr && aclrtCreateStream(&stream_) != ACL_SUCCESS) return false;
+    std::string key;
+    uint64_t flags = 0;
+    if (verb == "import-notify") {
+      in >> key >> flags;
+      out << aclrtNotifyImportByKey(&notify_, key.c_str(), flags);
+    } else if (verb == "record-notify") {
+      out << aclrtRecordNotify(notify_, stream_);
+    } else if (verb == "wait-notify") {
+      out << aclrtWaitAndResetNotify(notify_, stream_, 0);
+    } else if (verb == "destroy-notify") {
+      out << aclrtDestroyNotify(notify_);
+    } else if (verb == "re-export-notify") {
+      char text[65] = {};
+      out << aclrtNotifyGetExportKey(notify_, text, sizeof(text), 0);
+    } else if (verb == "open-event") {
+      aclrtIpcEventHandle handle{};
+      in >> key;
+      memcpy(handle.reserved, key.data(), std::min(key.size(), sizeof(handle.reserved)));
+      out << aclrtIpcOpenEventHandle(handle, &event_);
+    } else if (verb == "wait-event") {
+      out << aclrtStreamWaitEvent(stream_, event_);
+    } else if (verb == "event-status") {
+      aclrtEventRecordedStatus status{};
+      out << aclrtQueryEventStatus(event_, &status) << ' ' << status;
+    } else if (verb == "record-event") {
+      out << aclrtRecordEvent(event_, stream_);
+    } else if (verb == "destroy-event") {
+      out << aclrtDestroyEvent(event_);
+    } else if (verb == "sync") {
+      out << aclrtSynchronizeStreamWithTimeout(stream_, 10000);
+    } else if (verb == "busy") {
+      aclrtStreamStatus status{};
+      out << aclrtStreamQuery(stream_, &status) << ' ' << (status == ACL_STREAM_STATUS_NOT_READY);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   char* at_ = nullptr;
   aclrtDrvMemHandle handle_ = nullptr;
+  aclrtStream stream_ = nullptr;
+  aclrtNotify notify_ = nullptr;
+  aclrtEvent event_ = nullptr;
 };
 
 inline int PeerMain() {
