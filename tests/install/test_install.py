@@ -157,8 +157,13 @@ def test_no_text_in_the_tree_names_the_build(ascend):
 def test_tree_can_be_moved(ascend, tmp_path):
     moved = tmp_path / "else where"
     shutil.copytree(ascend, moved, symlinks=True)
-    env = {**bare(), "MILLPOND_SOC": "Ascend910B4"}
-    assert "Ascend 910B4" in sh(moved / "bin" / "npu-smi", "info", "-m", env=env)
+    # A profile that only the moved tree has: found, so the tree looks beside itself and not where it was built.
+    profiles = moved / "share" / "millpond" / "profiles"
+    text = (profiles / "Ascend950.ini").read_text()
+    (profiles / "Ascend950Moved.ini").write_text(re.sub(r"^name = .*", "name = Ascend950Moved", text, flags=re.M))
+    env = {**bare(), "MILLPOND_SOC": "Ascend950Moved"}
+    assert "| Ascend950PR " in sh(moved / "bin" / "npu-smi", "info", env=env)
     sh("cmake", "-G", "Ninja", "-S", STRANGER, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={moved}")
     sh("cmake", "--build", tmp_path / "b")
     check_programs(tmp_path / "b")
+    assert sh(tmp_path / "b" / "stranger_c", env=env).strip() == "1 Ascend950Moved"
