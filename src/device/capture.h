@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client's handle of a graph (aclmdlRI), and the recording behind it. Objects live in a HandleTable and are
+// recycled, never freed: a stream or event that still points here after its capture has ended finds that out under the
+// lock and goes on as if it had never looked.
+//
+// Two ways to record: capture (a stream between Begin and End, and the streams that join it by waiting for an event
+// recorded in it) and building (persistent streams bound to the graph).
+#ifndef MILLPOND_SRC_DEVICE_CAPTURE_H_
+#define MILLPOND_SRC_DEVICE_CAPTURE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/handle_table.h"
+#include "src/base/status.h"
+#include "src/device/capture_mode.h"
+#include "src/device/graph.h"
+#include "src/device/stream.h"
+
+namespace millpond {
+
+class Context;
+
+// Values of aclmdlRICaptureStatus.
+enum class CaptureStatus : uint8_t { kNone, kActive, kInvalidated };
+
+class GraphHandle final : public CaptureTarget {
+ public:
+  enum class Making : uint8_t { kCaptured, kBuilt, kBranch };  // a branch: the body of a conditional node
+  enum class State : uint8_t { kEmpty, kCapturing, kBuilding, kReady };
+  using Callback = void (*)(void*);
+
+  void Open(void* handle, Context* context, Making making, GraphHandle* parent);
+
+  void* handle() const { return handle_; }
+  const void* context() const { return context_; }  // the context's handle
+  Making making() const { return making_; }
+  State state() const { return state_.load(std::memory_order_acquire); }
+  std::shared_ptr<Graph> graph() const;
+  // The graph, ready to run, be looked at or changed; 107026 while it is still being recorded.
+  Status Ready(std::shared_ptr<Graph>* out_graph) const;
+  CaptureStatus capture_status() const;
+
+  // --- CaptureTarget
+  Status Add(Stream* stream, OwnedTask task) override;
+  Status RecordEvent(Stream* stream, Event* event, bool external) override;
+  Status WaitEvent(Stream* stream, Event* event, bool external) override;
+  Status ResetEvent(Stream* stream, Event* event) override;
+
+  // --- Capture
+  Status Begin(Stream* stream, CaptureMode mode);
+  // On failure other than 107036 the capture is over and what it recorded is gone.
+  Status End(Stream* stream);
+  Status BeginGroup(Stream* stream);
+  Status EndGroup(Stream* stream, void** out_group);
+  // Further tasks and the end are refused; the streams stay captured until then.
+  void Invalidate() { invalid_.store(true, std::memory_order_release); }
+  // The stream is being destroyed.
+  void ForgetStream(Stream* stream);
+  // Appends a node that is no launched task (a conditional one).
+  Status AddNode(Stream* stream, OwnedTask task, std::vector<GraphHandle*> branches);
+  Status AddCondition(const GraphCondition& condition, void* handle);
+
+  // --- Building
+  Status Bind(Stream* stream);
+  Status Unbind(Stream* stream);
+  Status EndTasks(Stream* stream);
+  Status FinishBuilding();
+
+  // --- The rest
+  void SetName(std::string name);
+  std::string name() const;
+  Status AddCallback(Callback function, void* argument);
+  Status RemoveCallback(Callback function);
+  // Handles that go when the graph goes.
+  void OwnLane(void* lane);
+  void OwnTask(void* task);
+  std::vector<void*> OwnedLanes() const;
+  // Ends the recording if there is one, retires every handle that belongs here, and calls the callbacks.
+  void Close();
+
+ private:
+  friend Status DestroyGraph(void* handle);
+  struct Mark {  // what an event means inside the recording
+    bool recorded = false;
+    uint32_t node = 0;
+    std::vector<uint32_t> early_waits;  // captured before any record
+  };
+
+  // All pre: mutex_ is held.
+  Status CheckActive() const;
+  Status CheckGroup(uint32_t lane, TaskKind kind);
+  Status AddTo(uint32_t lane, OwnedTask task);
+  Status CheckEventMaking(const Event& event) const;
+  bool ActsOutside(const Event& event) const;
+  Status AddOutside(uint32_t lane, TaskKind kind, Event* event, bool once);
+  Status CheckConflict(const Event& event);
+  Status Join(Stream* stream, uint32_t* out_lane);
+  Mark& MarkOf(Event* event);
+  Status CheckComplete() const;
+  void StopRecording(State next);
+
+  void* handle_ = nullptr;
+  const void* context_ = nullptr;
+  Making making_ = Making::kCaptured;
+  GraphHandle* parent_ = nullptr;
+  std::atomic<State> state_{State::kEmpty};
+  std::atomic<bool> invalid_{false};
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<Graph> graph_;
+  Stream* origin_ = nullptr;
+  uint64_t thread_ = 0;
+  CaptureMode mode_ = CaptureMode::kGlobal;
+  std::map<const Stream*, uint32_t> lane_of_;
+  std::map<uint32_t, Stream*> stream_of_;
+  std::set<uint32_t> ended_lanes_;
+  std::map<Event*, Mark> marks_;  // the events are held
+  std::set<const Event*> external_events_;
+  std::map<uint32_t, std::vector<uint32_t>> open_groups_;  // by lane: nodes so far
+  Status group_error_;
+  std::vector<void*> groups_, lanes_, tasks_, conditions_;
+  std::vector<GraphHandle*> branches_;
+  std::vector<std::pair<Callback, void*>> callbacks_;
+  std::string name_;
+};
+
+using GraphTable = HandleTable<GraphHandle, HandleKind::kGraph>;
+GraphTable& Graphs();
+
+Status FindGraph(const void* handle, GraphHandle** out_graph);
+Status NewGraph(Context* context, GraphHandle::Making making, GraphHandle* parent, GraphHandle** out_graph);
+// Runs in flight finish. 107026 while it is captured.
+Status DestroyGraph(void* handle);
+
+// The capture a stream is in; null when it is in none (a bound stream is not captured).
+GraphHandle* CaptureOf(const Stream& stream);
+
+Status BeginCapture(Stream* stream, CaptureMode mode);
+Status BeginBranchCapture(Stream* stream, GraphHandle* branch, CaptureMode mode);
+Status EndCapture(Stream* stream, void** out_handle);
+
+// aclmdlRIExecuteAsync.
+Status LaunchGraph(GraphHandle* handle, Stream* stream);
+// aclmdlRIExecute: on a stream of its own.
+Status ExecuteGraph(GraphHandle* handle, Deadline deadline);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_DEVICE_CAPTURE_H_

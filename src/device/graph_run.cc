@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay. Three loops over the same nodes: StepFast (nobody listens), StepTraced (a sink does), StepLanes (a node has
+// blocked in a graph of several lanes, so each lane goes on by itself).
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/base/options.h"
+#include "src/device/device.h"
+#include "src/device/graph.h"
+#include "src/device/graph_events.h"
+#include "src/device/memory.h"
+#include "src/device/scheduler.h"
+
+namespace millpond {
+
+// The body of a launched graph's task. Owns the run, and a share in the graph, so that destroying the handle while
+// runs are queued lets them finish. Ends the run even when the task is dropped.
+class Replay {
+ public:
+  Replay(std::shared_ptr<Graph> graph, std::unique_ptr<GraphRun> run)
+      : graph_(std::move(graph)), run_(std::move(run)) {}
+  Replay(Replay&&) noexcept = default;
+  Replay& operator=(Replay&&) = delete;
+  ~Replay() {
+    if (run_ != nullptr) graph_->EndRun(*run_);
+  }
+
+  TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
+    if (!run_->owns && !graph_->TakeTurn(*run_, stream)) return TaskEnd::kBlocked;
+    return graph_->Step(*run_, stream, out_status);
+  }
+
+ private:
+  std::shared_ptr<Graph> graph_;
+  std::unique_ptr<GraphRun> run_;
+};
+
+namespace {
+
+uint64_t Mix(uint64_t value) {  // splitmix64
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+uint64_t SeedOf(uint32_t graph, uint64_t run) {
+  const auto seed = static_cast<uint64_t>(ParseInt(GetOptions().seed).value_or(0));
+  return Mix(Mix(Mix(seed) ^ graph) ^ run);
+}
+
+}  // namespace
+
+// --- Launching --------------------------------------------------------------------------------------------------
+
+Status Graph::Launch(Stream* stream) {
+  auto run = std::make_unique<GraphRun>();
+  if (!externals_.empty()) run->points.reserve(externals_.size());
+  {
+    std::lock_guard lock(mutex_);
+    ++in_flight_;
+    run->number = ++launches_;
+  }
+  GraphRun& data = *run;
+  Replay replay(shared_from_this(), std::move(run));  // from here on the run ends by itself
+  if (__builtin_expect(Scheduler::Get().observes_enqueue(), false)) DrawOrder(data);
+  if (__builtin_expect(trace::Active() != nullptr, false)) Announce(data, *stream);
+  PreparePoints(data, *stream);
+  return stream->Launch<TaskKind::kGraph>("GraphExecute", {}, std::move(replay));
+}
+
+void Graph::DrawOrder(GraphRun& run) const {
+  run.order.clear();
+  for (const uint32_t node : RandomOrder(shape_, SeedOf(id_, run.number))) {
+    if (!nodes_[node].mark && !nodes_[node].disabled) run.order.push_back(&slots_[node]);
+  }
+}
+
+void Graph::PreparePoints(GraphRun& run, const Stream& stream) {
+  for (const External& external : externals_) {
+    Event::Point point;
+    if (external.record) {
+      Stream* ticker = TakeTicker();
+      point = {ticker, ticker->Promise(), external.event->NextGeneration()};
+      external.event->PointTo(point);
+    } else {
+      point = external.event->LatestPoint();
+    }
+    run.points.push_back(point);
+    if (run.trace_base == 0 || point.stream == nullptr) continue;
+    if (trace::Sink* sink = trace::Active()) {
+      sink->OnEdge({.kind = external.record ? trace::EventEdge::Kind::kRecord : trace::EventEdge::Kind::kWait,
+                    .event = reinterpret_cast<uint64_t>(external.event->handle()),
+                    .generation = point.generation,
+                    .device = stream.device()->id(),
+                    .stream = stream.id(),
+                    .task = run.trace_base + external.node,
+                    .time_ns = trace::NowNs()});
+    }
+  }
+}
+
+// Tells the sink of every node, in the order in which they will run if none blocks.
+void Graph::Announce(GraphRun& run, const Stream& stream) {
+  trace::Sink* sink = trace::Active();
+  if (sink == nullptr) return;
+  run.trace_base = NewTraceTasks(nodes_.size());
+  std::lock_guard lock(mutex_);  // a body may be replaced meanwhile
+  for (const TaskSlot* slot : run.order.empty() ? steps_ : run.order) {
+    sink->OnEnqueued({.task = run.trace_base + NodeOf(slot),
+                      .device = stream.device()->id(),
+                      .stream = stream.id(),
+                      .name = slot->name,
+                      .thread = trace::ThreadNumber(),
+                      .time_ns = trace::NowNs(),
+                      .accesses = slot->extra != nullptr ? std::span<const trace::Access>(slot->extra->accesses)
+                                                         : std::span<const trace::Access>(),
+                      .stack = {}});
+  }
+}
+
+bool Graph::TakeTurn(GraphRun& run, Stream& stream) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase(waiting_, &stream);
+    if (running_ != nullptr) {
+      waiting_.push_back(&stream);
+      return false;
+    }
+    running_ = &run;
+    running_on_ = &stream;
+    run.owns = true;
+  }
+  ResetConditions();
+  return true;
+}
+
+void Graph::EndRun(GraphRun& run) {
+  for (size_t i = 0; i < run.points.size(); ++i) {
+    if (!externals_[i].record) continue;
+    // Kept already unless the run failed or was dropped: whoever waits for the record must go on then too.
+    const Event::Point& point = run.points[i];
+    if (point.stream->completed() < point.target) point.stream->KeepPromise(point.target);
+    ReturnTicker(point.stream);
+  }
+  std::vector<Stream*> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    if (run.owns) {
+      running_ = nullptr;
+      running_on_ = nullptr;
+      waiting.swap(waiting_);
+    }
+    if (--in_flight_ == 0) attention_.fetch_and(~static_cast<uint32_t>(kAbort), std::memory_order_relaxed);
+  }
+  for (Stream* stream : waiting) stream->Unblock();
+}
+
+void Graph::Abort() {
+  std::vector<Stream*> blocked;
+  {
+    std::lock_guard lock(mutex_);
+    if (in_flight_ == 0) return;
+    aborted_up_to_.store(launches_, std::memory_order_relaxed);
+    attention_.fetch_or(kAbort, std::memory_order_release);
+    blocked = waiting_;
+    if (running_on_ != nullptr) blocked.push_back(running_on_);
+  }
+  for (Stream* stream : blocked) stream->Unblock();
+}
+
+void Graph::Restart(GraphRun& run, Stream& stream) {
+  run.cursor = 0;
+  run.begun = run.by_lanes = false;
+  run.trace_base = 0;
+  ++run.number;
+  if (Scheduler::Get().observes_enqueue()) DrawOrder(run);
+  if (trace::Active() != nullptr) Announce(run, stream);
+}
+
+// --- Running ----------------------------------------------------------------------------------------------------
+
+TaskEnd Graph::Step(GraphRun& run, Stream& stream, Status* out_status) {
+  if (run.by_lanes) return StepLanes(run, stream, out_status);
+  if (__builtin_expect(run.trace_base != 0, false)) return StepTraced(run, stream, out_status);
+  return StepFast(run, stream, out_status);
+}
+
+TaskEnd Graph::StepFast(GraphRun& run, Stream& stream, Status* out_status) {
+  const std::vector<TaskSlot*>& steps = run.order.empty() ? steps_ : run.order;
+  TaskSlot* const* const first = steps.data();
+  TaskSlot* const* const end = first + steps.size();
+  TaskSlot* const* at = first + run.cursor;
+  bool begun = run.begun;
+  try {
+    for (; at != end; ++at) {
+      TaskSlot& slot = **at;
+      if (__builtin_expect(attention_.load(std::memory_order_acquire) != 0, false) &&
+          !Attend(run, NodeOf(&slot), out_status)) {
+        return TaskEnd::kDone;
+      }
+      if (!begun) slot.phase = 0;
+      begun = false;
+      const TaskEnd ended = slot.ops->run(slot, stream, out_status);
+      if (__builtin_expect(ended == TaskEnd::kBlocked, false)) {
+        return Blocked(run, static_cast<uint32_t>(at - first), stream, out_status);
+      }
+      TakeFaultInTask(out_status);
+      if (__builtin_expect(!out_status->ok(), false)) break;
+    }
+  } catch (const std::exception& error) {
+    *out_status = Status(Code::kTaskFailed, Format("threw %s", error.what()));
+  } catch (...) {
+    *out_status = Status(Code::kTaskFailed, "threw something that is not a std::exception");
+  }
+  if (!out_status->ok()) NameFailure(NodeOf(*at), out_status);
+  return TaskEnd::kDone;
+}
+
+TaskEnd Graph::StepTraced(GraphRun& run, Stream& stream, Status* out_status) {
+  const std::vector<TaskSlot*>& steps = run.order.empty() ? steps_ : run.order;
+  for (uint32_t at = run.cursor; at < steps.size(); ++at) {
+    const TaskEnd ended = RunNode(run, NodeOf(steps[at]), std::exchange(run.begun, false), stream, out_status);
+    if (ended == TaskEnd::kBlocked) return Blocked(run, at, stream, out_status);
+    if (!out_status->ok()) break;
+  }
+  return TaskEnd::kDone;
+}
+
+TaskEnd Graph::Blocked(GraphRun& run, uint32_t cursor, Stream& stream, Status* out_status) {
+  run.cursor = cursor;
+  run.begun = true;
+  if (lanes_.size() == 1) return TaskEnd::kBlocked;
+  GoByLanes(run);
+  return StepLanes(run, stream, out_status);
+}
+
+void Graph::GoByLanes(GraphRun& run) {
+  const std::vector<TaskSlot*>& steps = run.order.empty() ? steps_ : run.order;
+  std::fill(state_.begin(), state_.end(), kWaiting);
+  std::fill(lane_cursor_.begin(), lane_cursor_.end(), 0);
+  for (uint32_t at = 0; at < run.cursor; ++at) state_[NodeOf(steps[at])] = kDone;
+  state_[NodeOf(steps[run.cursor])] = kBegun;
+  run.by_lanes = true;
+}
+
+// Every pass runs each lane as far as it goes, asking blocked nodes again: whoever woke the stream does not say why.
+TaskEnd Graph::StepLanes(GraphRun& run, Stream& stream, Status* out_status) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    bool all_done = true;
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      const std::vector<uint32_t>& nodes = shape_.lanes[lane];
+      for (uint32_t& cursor = lane_cursor_[lane]; cursor < nodes.size(); ++cursor) {
+        const uint32_t node = nodes[cursor];
+        if (state_[node] == kDone) continue;
+        const auto& after = shape_.after[node];
+        if (std::any_of(after.begin(), after.end(), [&](uint32_t other) { return state_[other] != kDone; })) break;
+        if (!nodes_[node].mark && !nodes_[node].disabled) {
+          const bool begun = std::exchange(state_[node], kBegun) == kBegun;
+          if (RunNode(run, node, begun, stream, out_status) == TaskEnd::kBlocked) break;
+          if (!out_status->ok()) return TaskEnd::kDone;
+        }
+        state_[node] = kDone;
+        progress = true;
+      }
+      if (lane_cursor_[lane] < nodes.size()) all_done = false;
+    }
+    if (all_done) return TaskEnd::kDone;
+  }
+  return TaskEnd::kBlocked;
+}
+
+// One node with everything around it: pending bodies, exceptions, faults, the sink.
+TaskEnd Graph::RunNode(GraphRun& run, uint32_t node, bool begun, Stream& stream, Status* out_status) {
+  if (attention_.load(std::memory_order_acquire) != 0 && !Attend(run, node, out_status)) return TaskEnd::kDone;
+  TaskSlot& slot = slots_[node];
+  if (!begun) slot.phase = 0;
+  const uint64_t start = run.trace_base != 0 ? trace::NowNs() : 0;
+  try {
+    if (slot.ops->run(slot, stream, out_status) == TaskEnd::kBlocked) return TaskEnd::kBlocked;
+  } catch (const std::exception& error) {
+    *out_status = Status(Code::kTaskFailed, Format("threw %s", error.what()));
+  } catch (...) {
+    *out_status = Status(Code::kTaskFailed, "threw something that is not a std::exception");
+  }
+  TakeFaultInTask(out_status);
+  trace::Sink* sink = trace::Active();
+  if (run.trace_base != 0 && sink != nullptr) {
+    sink->OnRan({.task = run.trace_base + node,
+                 .device = stream.device()->id(),
+                 .stream = stream.id(),
+                 .name = slot.name,
+                 .thread = trace::ThreadNumber(),
+                 .start_ns = start,
+                 .end_ns = trace::NowNs(),
+                 .ok = out_status->ok()});
+  }
+  if (!out_status->ok()) NameFailure(node, out_status);
+  return TaskEnd::kDone;
+}
+
+// False when the run is to end here.
+bool Graph::Attend(const GraphRun& run, uint32_t node, Status* out_status) {
+  if (pending_ != nullptr) {
+    if (OwnedTask* fresh = pending_[node].exchange(nullptr, std::memory_order_acq_rel)) {
+      attention_.fetch_sub(1, std::memory_order_relaxed);
+      std::lock_guard lock(mutex_);
+      PlaceBody(node, std::move(*fresh));
+      delete fresh;
+    }
+  }
+  if ((attention_.load(std::memory_order_relaxed) & kAbort) == 0) return true;
+  if (run.number > aborted_up_to_.load(std::memory_order_relaxed)) return true;
+  *out_status =
+      Status(Code::kModelAborted, Format("graph %u was aborted before node %u (%s)", id_, node, nodes_[node].name));
+  return false;
+}
+
+void Graph::NameFailure(uint32_t node, Status* status) const {
+  *status = std::move(*status).Prefixed(Format("node %u %s of graph %u (stream %d when captured)", node,
+                                               nodes_[node].name, id_, lanes_[shape_.lane_of[node]].stream_id));
+}
+
+}  // namespace millpond
