@@ -77,7 +77,7 @@ aclError AclErrorFrom(Code code) {
     case Code::kCaptureModeUnsupported:
       return ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT;
     case Code::kCaptureBlocksAsync:
-      return ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC;
+      return 107041;  // in the documents' list of codes; the public header has no name for it
     case Code::kCaptureImplicit:
       return ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT;
     case Code::kCaptureConflict:

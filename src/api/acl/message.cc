@@ -72,9 +72,13 @@ const char* CodeFor(Code code) {
       return "EE1002";
     case Code::kNoContext:
     case Code::kWrongContext:
+    case Code::kModelContext:
       return "EE1010";
     case Code::kUnsupported:
     case Code::kCaptureModeUnsupported:
+    case Code::kCaptureBlocksAsync:
+    case Code::kUpdateUnsupported:
+    case Code::kTaskTypeUnsupported:
       return "EE1016";
     case Code::kUninitialized:
     case Code::kRepeatInitialize:
@@ -98,6 +102,7 @@ const char* CodeFor(Code code) {
     case Code::kTaskGroupInterrupted:
     case Code::kCaptureUnmatched:
     case Code::kModelRunning:
+    case Code::kSubgraphCapturing:
     case Code::kCaptureWrongThread:
     case Code::kHostRegistered:
     case Code::kHostNotRegistered:
@@ -111,6 +116,7 @@ const char* CodeFor(Code code) {
     case Code::kReportTimeout:
     case Code::kEventSyncTimeout:
     case Code::kModelExecute:
+    case Code::kModelAborted:
     case Code::kIpc:
     case Code::kTaskFailed:
     case Code::kDeviceMemory:
