@@ -142,6 +142,7 @@ void Stream::Throttle() {
     if ((slow_.load(std::memory_order_relaxed) & kSlowSeeded) != 0) return;  // runs inside the client's calls anyway
     if (TryTakeToken()) {
       Run(completed() + kMaxDepth / 2, UINT32_MAX);
+      Scheduler::Get().WakeOwed();
     } else {
       sched_yield();  // the runner may need this very core
     }

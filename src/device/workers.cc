@@ -67,7 +67,10 @@ void Workers::Ready(Stream* stream) {
 void Workers::WakeOwed() {
   // Sequentially consistent against Sleep: either a spinner or a sleeper about to re-check sees the entry, or we see
   // that nobody looks.
-  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) != 0) WakeOne();
+  if (queue_.size() != 0 && spinning_.load(std::memory_order_seq_cst) == 0 &&
+      sleeping_.load(std::memory_order_seq_cst) != 0) {
+    WakeOne();
+  }
 }
 
 void Workers::WakeOne() {
@@ -121,7 +124,7 @@ bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {
     // Helping is for untimed waits: a timed one could not stop in the middle of a task.
     if (!deadline && stream->TryTakeToken()) {
       stream->Run(target, UINT32_MAX);
-      if (queue_.size() != 0) WakeOwed();  // what we made ready is not ours to run
+      WakeOwed();  // what we made ready is not ours to run
     }
     for (int i = 0; i < 64; ++i) {
       if (stream->completed() >= target) return true;
