@@ -28,9 +28,6 @@ std::string DefaultFolder() {
     const fs::path folder = library.parent_path().parent_path() / "share" / "millpond" / "profiles";
     if (fs::is_directory(folder, ignored)) return folder.string();
   }
-#ifdef MP_SOURCE_PROFILES
-  if (fs::is_directory(MP_SOURCE_PROFILES, ignored)) return MP_SOURCE_PROFILES;
-#endif
   return {};
 }
 

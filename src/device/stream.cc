@@ -27,6 +27,9 @@ thread_local uint64_t t_last_task = 0;
 thread_local uint64_t t_last_trace_task = 0;
 std::atomic<uint64_t> g_next_trace_task{1};
 
+constexpr int kPrefetchTasks = 3;
+constexpr int kLingerPauses = 64;  // one to two microseconds
+
 bool TakesTime(TaskKind kind) {
   return kind == TaskKind::kCompute || kind == TaskKind::kCopy || kind == TaskKind::kSet || kind == TaskKind::kGraph ||
          kind == TaskKind::kOther;
@@ -90,8 +93,9 @@ TaskSlot* Stream::BeginPush() {
     push_lock_.unlock();
     throw std::bad_alloc();
   }
-  // The runner had these lines last: ask for the next one now, while this launch still has things to do.
-  __builtin_prefetch(&tail_chunk_->slots[tail_index_] + 1, 1);
+  // The runner had these lines last: ask for a later one now, while this launch still has things to do. (A prefetch
+  // past the chunk's end is harmless.)
+  __builtin_prefetch(&tail_chunk_->slots[tail_index_] + kPrefetchTasks, 1);
   return &tail_chunk_->slots[tail_index_];
 }
 
@@ -216,6 +220,7 @@ Stream::RunEnd Stream::RunTasks(uint64_t until, uint32_t budget) {
       }
       if (head_index_ == kChunkTasks) AdvanceHead();
       TaskSlot& slot = head_chunk_->slots[head_index_];
+      __builtin_prefetch(&slot + kPrefetchTasks);
       if (Execute(slot) == TaskEnd::kBlocked) {
         if (Park()) return RunEnd::kParked;
         continue;
@@ -247,12 +252,13 @@ void Stream::AdvanceHead() {
 }
 
 // A stream that just ran a batch is likely to get more: keeping the token for a moment saves both sides the
-// hand-over through the run queue. After a task or two it is not, and a synchronising thread can run the next one
-// itself sooner than we could.
+// hand-over through the run queue. Each look takes the counter's line away from the producer, so we look rarely and find
+// another batch instead of one task. After a task or two none is likely, and a synchronising thread can run the
+// next one itself sooner than we could.
 bool Stream::Linger(uint32_t ran) {
   if (ran < 8) return false;
-  for (int i = 0; i < 32; ++i) {
-    for (int pause = 0; pause < 4; ++pause) CpuRelax();
+  for (int look = 0; look < 4; ++look) {
+    for (int pause = 0; pause < kLingerPauses; ++pause) CpuRelax();
     if (MoreWork()) return true;
   }
   return false;
