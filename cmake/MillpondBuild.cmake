@@ -23,7 +23,7 @@ find_package(Threads REQUIRED)
 add_library(mp_options INTERFACE)
 # -Wno-restrict: gcc 12 warns falsely about std::string concatenation at -O3 (GCC bug 105651).
 target_compile_options(mp_options INTERFACE
-  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -Wall -Wextra -Werror -Wno-restrict -fno-strict-aliasing
+  -Wall -Wextra -Werror -Wno-restrict -fno-strict-aliasing
   $<$<COMPILE_LANGUAGE:CXX>:-Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
 target_compile_definitions(mp_options INTERFACE MP_ASSERT_LEVEL=${MILLPOND_ASSERT_LEVEL})
 target_include_directories(mp_options INTERFACE "${PROJECT_SOURCE_DIR}")

@@ -15,9 +15,10 @@ namespace millpond {
 [[noreturn]] void AssertFailed(const char* file, int line, const char* expression);
 }  // namespace millpond
 
-#define MP_ASSERT_IMPL(condition)                                              \
-  (__builtin_expect(static_cast<bool>(condition), true) ? static_cast<void>(0) \
-                                                        : ::millpond::AssertFailed(__FILE__, __LINE__, #condition))
+#define MP_ASSERT_IMPL(condition)                       \
+  (__builtin_expect(static_cast<bool>(condition), true) \
+       ? static_cast<void>(0)                           \
+       : ::millpond::AssertFailed(__FILE_NAME__, __LINE__, #condition))
 
 #if MP_ASSERT_LEVEL >= 1
 #define MP_ASSERT(condition) MP_ASSERT_IMPL(condition)

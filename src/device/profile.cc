@@ -18,8 +18,7 @@ namespace {
 
 constexpr const char* kExtension = ".ini";
 
-// An install keeps the profiles beside the library (lib64/../share/millpond/profiles); a build tree has none there and
-// reads the source tree's.
+// An install keeps the profiles beside the library (lib64/../share/millpond/profiles), and so does a build tree.
 std::string DefaultFolder() {
   std::error_code ignored;
   Dl_info info{};
