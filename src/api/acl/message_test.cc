@@ -3,10 +3,10 @@
 #include "src/api/acl/message.h"
 
 #include <gtest/gtest.h>
+#include <regex.h>
 #include <unistd.h>
 
 #include <new>
-#include <regex>
 #include <stdexcept>
 #include <thread>
 
@@ -16,6 +16,17 @@
 
 namespace millpond::acl {
 namespace {
+
+// Searches for a POSIX extended expression.
+bool Matches(const std::string& text, const char* pattern) {
+  regex_t compiled;
+  EXPECT_EQ(regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB), 0) << pattern;
+  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
+  regfree(&compiled);
+  return found;
+}
+// The date torch_npu looks for.
+#define DATE "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
 
 class MessageTest : public testing::Test {
  protected:
@@ -40,10 +51,10 @@ TEST_F(MessageTest, ReadingClears) {
 TEST_F(MessageTest, UserErrorsHaveTheDocumentedShape) {
   Guard("aclrtAllocatorRegister", [] { return NullPointer("stream"); });
   const std::string text = Take();
-  const std::regex shape(
-      R"(^\[PID: \d+\] \d{4}-\d{2}-\d{2}-\d{2}:\d{2}:\d{2}\.\d{3}\.\d{3} Invalid_Argument_Null_Pointer\(EH0008\): )"
-      R"(aclrtAllocatorRegister failed because stream cannot be a NULL pointer\.\nTraceBack \(most recent call last\):\n$)");
-  EXPECT_TRUE(std::regex_match(text, shape)) << text;
+  EXPECT_TRUE(Matches(text, "^\\[PID: [0-9]+] " DATE
+                            " Invalid_Argument_Null_Pointer\\(EH0008\\): aclrtAllocatorRegister failed "
+                            "because stream cannot be a NULL pointer\\.\nTraceBack \\(most recent call last\\):\n$"))
+      << text;
   EXPECT_NE(text.find("[PID: " + std::to_string(getpid()) + "]"), std::string::npos);
 }
 
@@ -51,8 +62,7 @@ TEST_F(MessageTest, UserErrorsHaveTheDocumentedShape) {
 TEST_F(MessageTest, InnerErrorsHaveTheDocumentedShape) {
   Guard("aclX", [] { return InternalError("a broken thing"); });
   const std::string text = Take();
-  EXPECT_TRUE(std::regex_search(text, std::regex("^E[1-9A-Z]9999: Internal error!\nE[1-9A-Z]9999\\[PID: \\d+\\] ")))
-      << text;
+  EXPECT_TRUE(Matches(text, "^E[1-9A-Z]9999: Internal error!\nE[1-9A-Z]9999\\[PID: [0-9]+] ")) << text;
   EXPECT_NE(text.find("a broken thing"), std::string::npos);
   EXPECT_NE(text.find("TraceBack (most recent call last):\n"), std::string::npos);
 }
