@@ -264,6 +264,15 @@ void GraphHandle::ForgetStream(Stream* stream) {
   lane_of_.erase(lane);
 }
 
+Status CheckNoCaptureIn(const Context& context) {
+  for (const Stream* stream : context.device()->StreamsOf(&context)) {
+    MP_CHECK(CaptureOf(*stream) == nullptr, kStreamCaptured,
+             "stream %d of the device is being captured and runs nothing to wait for; end the capture first",
+             stream->id());
+  }
+  return Ok();
+}
+
 Status BeginCapture(Stream* stream, CaptureMode mode) {
   GraphHandle* graph = nullptr;
   MP_CHECK(!stream->is_default(), kCaptureImplicit,

@@ -143,6 +143,9 @@ Status DestroyGraph(void* handle);
 // The capture a stream is in; null when it is in none (a bound stream is not captured).
 GraphHandle* CaptureOf(const Stream& stream);
 
+// 107027 when a stream of the context is being captured: it runs nothing that could be waited for.
+Status CheckNoCaptureIn(const Context& context);
+
 Status BeginCapture(Stream* stream, CaptureMode mode);
 Status BeginBranchCapture(Stream* stream, GraphHandle* branch, CaptureMode mode);
 Status EndCapture(Stream* stream, void** out_handle);

@@ -13,6 +13,7 @@
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
 #include "src/api/acl/timeout.h"
+#include "src/device/capture.h"
 #include "src/device/runtime.h"
 #include "src/device/stream.h"
 
@@ -93,9 +94,10 @@ extern "C" aclError aclrtSetTsDevice(aclrtTsId tsId) {
 
 extern "C" aclError aclrtSynchronizeDevice(void) {
   return Guard("aclrtSynchronizeDevice", [&]() -> Status {
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    return device->Synchronize(std::nullopt);
+    Context* context = nullptr;
+    MP_RETURN_IF_ERROR(RequireContext(&context));
+    MP_RETURN_IF_ERROR(CheckNoCaptureIn(*context));
+    return context->device()->Synchronize(std::nullopt);
   });
 }
 
@@ -103,9 +105,10 @@ extern "C" aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   return Guard("aclrtSynchronizeDeviceWithTimeout", [&]() -> Status {
     Deadline deadline;
     MP_RETURN_IF_ERROR(DeadlineFrom(timeout, &deadline));
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    return device->Synchronize(deadline);
+    Context* context = nullptr;
+    MP_RETURN_IF_ERROR(RequireContext(&context));
+    MP_RETURN_IF_ERROR(CheckNoCaptureIn(*context));
+    return context->device()->Synchronize(deadline);
   });
 }
 

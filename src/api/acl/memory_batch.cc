@@ -142,7 +142,7 @@ Status CopyBatchAsync(const Batch& batch, const char* when_pageable, aclrtStream
   if (copies.empty()) return Ok();
   Stream* found = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-  if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows(when_pageable));
+  if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows(when_pageable, true));
   std::vector<trace::Access> accesses;
   for (const Copy& copy : copies) {
     accesses.push_back({copy.src, copy.bytes, Mode::kRead});

@@ -86,7 +86,7 @@ Status CopyAsync(const char* when_pageable, void* dst, size_t destMax, const voi
     return CopyThroughBuffer(found, dst, src, count);
   }
   const bool pageable = ends.Pageable();
-  if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows(when_pageable));
+  if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows(when_pageable, true));
   MP_RETURN_IF_ERROR(found->Launch<TaskKind::kCopy>(
       "MemcpyAsync", {{src, count, Mode::kRead}, {dst, count, Mode::kWrite}}, [=]() -> Status {
         CopyBytes(dst, src, count);
@@ -167,7 +167,7 @@ extern "C" aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t valu
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
     const bool pageable = info.kind == PointerKind::kPageable;
-    if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemsetAsync with pageable host memory"));
+    if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemsetAsync with pageable host memory", true));
     MP_RETURN_IF_ERROR(found->Launch<TaskKind::kSet>("MemsetAsync", {{devPtr, count, Mode::kWrite}}, [=]() -> Status {
       FillBytes(devPtr, value, count);
       return Ok();
@@ -195,7 +195,7 @@ extern "C" aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t valu
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
     if (!info.on_device()) {  // host memory is filled at once, not by the stream (11-03)
-      MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemsetD32Async on host memory"));
+      MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemsetD32Async on host memory", true));
       return RunOnCaller([&] { FillWords(ptr, value, N); });
     }
     return found->Launch<TaskKind::kSet>("MemsetD32Async", {{ptr, N * sizeof(uint32_t), Mode::kWrite}},

@@ -130,7 +130,7 @@ extern "C" aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
     const bool pageable = ends.Pageable();
-    if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemcpy2dAsync with pageable host memory"));
+    if (pageable) MP_RETURN_IF_ERROR(CheckCaptureAllows("aclrtMemcpy2dAsync with pageable host memory", true));
     MP_RETURN_IF_ERROR(found->Launch<TaskKind::kCopy>(
         "Memcpy2dAsync", {{src, r.src_bytes, Mode::kRead}, {dst, r.dst_bytes, Mode::kWrite}}, [=]() -> Status {
           CopyRows(dst, dpitch, src, spitch, width, height);

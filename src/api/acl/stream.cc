@@ -148,6 +148,9 @@ extern "C" aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* stat
     *status = ACL_STREAM_STATUS_RESERVED;
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    MP_CHECK(found->capture() == nullptr, kStreamCaptured,
+             "stream %d is being captured and runs nothing that could be asked for; end the capture first",
+             found->id());
     *status = found->Poll(found->enqueued()) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
     return Ok();
   });
