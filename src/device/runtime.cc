@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "src/base/options.h"
+#include "src/base/thread_local.h"
 #include "src/device/device.h"
 #include "src/device/memory.h"
 #include "src/trace/chrome_trace.h"
@@ -26,7 +27,7 @@ struct ThreadContext {
   Context* context = nullptr;
   const void* handle = nullptr;
 };
-thread_local ThreadContext t_current;
+thread_local ThreadContext t_current MP_FAST_TLS;
 std::atomic<int32_t> g_default_device{-1};
 
 // "ascending unique ids, parsing stops at the first bad token" (acl.md 3.2).

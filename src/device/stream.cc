@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 
+#include "src/base/thread_local.h"
 #include "src/device/device.h"
 #include "src/device/exception.h"
 #include "src/device/host_executor.h"
@@ -20,11 +21,11 @@ namespace millpond {
 
 namespace {
 
-thread_local bool t_in_task = false;
-thread_local bool t_in_run = false;
-thread_local bool t_wake_owed = false;
-thread_local uint64_t t_last_task = 0;
-thread_local uint64_t t_last_trace_task = 0;
+thread_local bool t_in_task MP_FAST_TLS = false;
+thread_local bool t_in_run MP_FAST_TLS = false;
+thread_local bool t_wake_owed MP_FAST_TLS = false;
+thread_local uint64_t t_last_task MP_FAST_TLS = 0;
+thread_local uint64_t t_last_trace_task MP_FAST_TLS = 0;
 std::atomic<uint64_t> g_next_trace_task{1};
 
 constexpr int kPrefetchTasks = 3;
@@ -252,8 +253,8 @@ void Stream::AdvanceHead() {
 }
 
 // A stream that just ran a batch is likely to get more: keeping the token for a moment saves both sides the
-// hand-over through the run queue. Each look takes the counter's line away from the producer, so we look rarely and find
-// another batch instead of one task. After a task or two none is likely, and a synchronising thread can run the
+// hand-over through the run queue. Each look takes the counter's line away from the producer, so we look rarely and
+// find another batch instead of one task. After a task or two none is likely, and a synchronising thread can run the
 // next one itself sooner than we could.
 bool Stream::Linger(uint32_t ran) {
   if (ran < 8) return false;

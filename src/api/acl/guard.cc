@@ -6,6 +6,7 @@
 
 #include "src/api/acl/message.h"
 #include "src/base/log.h"
+#include "src/base/thread_local.h"
 #include "src/device/runtime.h"
 
 namespace millpond::acl {
@@ -16,7 +17,7 @@ namespace {
 // runtime's, so they do not show up here.
 bool IsRuntimeError(aclError code) { return code / 1000 % 100 == 7; }
 
-thread_local aclError g_last_error [[gnu::tls_model("initial-exec")]] = ACL_SUCCESS;
+thread_local aclError g_last_error MP_FAST_TLS = ACL_SUCCESS;
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
 #include "src/api/acl/soc.h"
+#include "src/base/thread_local.h"
 #include "src/device/device.h"
 #include "src/device/runtime.h"
 #include "src/device/stream.h"
@@ -116,7 +117,7 @@ Status FindDeviceAndType(int32_t id, aclrtDevResLimitType type, Device** out_dev
 }
 
 // The stream whose limits the thread uses, as a handle: the stream may be gone by the time it is asked.
-thread_local const void* t_used_stream [[gnu::tls_model("initial-exec")]] = nullptr;
+thread_local const void* t_used_stream MP_FAST_TLS = nullptr;
 
 }  // namespace
 

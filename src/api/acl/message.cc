@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "src/api/acl/guard.h"
+#include "src/base/thread_local.h"
 
 namespace millpond::acl {
 
@@ -202,8 +203,8 @@ std::string Render(const std::deque<Entry>& entries) {
 
 // The thread's list is a plain pointer so that a call from a static destructor, after the thread's own destructors,
 // finds null instead of a dead object. `g_thread_over` is set by then: such late failures keep only their code.
-thread_local MessageList* g_thread_list [[gnu::tls_model("initial-exec")]] = nullptr;
-thread_local bool g_thread_over [[gnu::tls_model("initial-exec")]] = false;
+thread_local MessageList* g_thread_list MP_FAST_TLS = nullptr;
+thread_local bool g_thread_over MP_FAST_TLS = false;
 
 struct ThreadListOwner {
   ~ThreadListOwner() {
