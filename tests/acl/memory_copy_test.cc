@@ -169,8 +169,8 @@ TEST_F(Copy, RectanglesCheckPitchKindAndExtent) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpy2d(block.get(), 16, host.data(), 16, 16, 2, ACL_MEMCPY_HOST_TO_HOST));
   ACL_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
             aclrtMemcpy2d(block.get(), 16, other.get(), 16, 16, 2, ACL_MEMCPY_DEVICE_TO_DEVICE));
-  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpy2d(block.get(), 128, host.data(), 1, 1, 9, ACL_MEMCPY_HOST_TO_DEVICE))
-      << "the ninth row begins at the end of the block";
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpy2d(block.get(), 128, host.data(), 1, 1, 10, ACL_MEMCPY_HOST_TO_DEVICE))
+      << "the tenth row begins past the end of the block";
   ACL_OK(aclrtMemcpy2d(block.get(), 128, host.data(), 100, 100, 8, ACL_MEMCPY_HOST_TO_DEVICE));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM,
             aclrtMemcpy2d(block.get(), SIZE_MAX, host.data(), SIZE_MAX, 1, 3, ACL_MEMCPY_HOST_TO_DEVICE));
