@@ -16,6 +16,7 @@ import rows  # noqa: E402
 SKIP_EXIT_CODE = 77
 PROGRAM_TIMEOUT_S = 300
 LEAST_REPETITIONS = 5
+QUIET_LOAD = 0.5
 TRACE_ROUNDS_PER_REPETITION = 3  # nanoseconds apart: more samples than elsewhere
 
 
@@ -54,7 +55,7 @@ def run_program(path, flags):
                               timeout=PROGRAM_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise Failure(f"{path.name} did not end within {PROGRAM_TIMEOUT_S} s") from None
-    reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message on stderr"
+    reason = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no message on stderr"
     if done.returncode == SKIP_EXIT_CODE:
         raise Skipped(f"{path.name}: {reason}")
     if done.returncode != 0:
@@ -195,12 +196,15 @@ def cpu_name():
 def main(argv):
     arguments = parse_arguments(argv)
     run = Run(arguments)
+    load = os.getloadavg()[0]
     for name in [arguments.name] if arguments.name else rows.PROGRAMS:
         run.run_bench(name)
         if name == "launch":
             run.run_trace_off()
     print(f"{cpu_name()}, {os.cpu_count()} CPUs, Linux {platform.release()}, huge pages: anonymous "
           f"{huge_pages('enabled')}, shared {huge_pages('shmem_enabled')}; medians of {arguments.repetitions}")
+    if load > QUIET_LOAD:
+        print(f"load average was {load:.1f} at the start: others were computing, so read the figures with care")
     print("ratio: how many times better ours is (above 1: ours is better); verdict: is the goal reached")
     if arguments.smoke:
         print("SMOKE RUN: tiny counts, these figures mean nothing")

@@ -48,7 +48,8 @@ class Stream {
 
 class Event {
  public:
-  Event() { MP_ACL(aclrtCreateEvent(&event_)); }
+  // Synchronising only, without a timestamp: what joins streams, in a capture too.
+  Event() { MP_ACL(aclrtCreateEventExWithFlag(&event_, ACL_EVENT_SYNC)); }
   ~Event() { MP_ACL(aclrtDestroyEvent(event_)); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

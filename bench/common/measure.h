@@ -15,7 +15,7 @@
 
 namespace millpond::bench {
 
-inline constexpr int kSkipExitCode = 77;  // run.py reports the program's last stderr line as the reason
+inline constexpr int kSkipExitCode = 77;  // run.py reports the program's first stderr line as the reason
 
 class Harness {
  public:
