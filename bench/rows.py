@@ -76,7 +76,8 @@ COMPARISONS = {
 }
 
 # The trace hooks' price: our own figures against those of a build without the hooks, in nanoseconds per launch.
-TRACE_METRICS = ["enqueue", "launch_sync", "task"]
+TRACE_PROGRAM = Program("mp_bench_launch_trace")
+TRACE_METRICS = ["enqueue", "launch_and_run"]
 TRACE_GOAL_NS = 2.0
 
 HIGHER_IS_BETTER = {"GB/s"}

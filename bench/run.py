@@ -80,15 +80,14 @@ def read_google_benchmark(output):
         yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
 
 
-def collect_once(program, bin_dir, smoke, samples, extra_flags=(), subject=None):
+def collect_once(program, bin_dir, smoke, samples, subject=None):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
     if program.google_benchmark:
         flags = ["--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
         flags += ["--benchmark_min_time=0.001"] if smoke else ["--benchmark_min_time=0.05"]
         found = read_google_benchmark(run_program(bin_dir / program.name, flags))
     else:
-        flags = [*extra_flags, *(["--smoke"] if smoke else [])]
-        found = read_lines(run_program(bin_dir / program.name, flags))
+        found = read_lines(run_program(bin_dir / program.name, ["--smoke"] if smoke else []))
     for found_subject, metric, unit, value in found:
         samples.add(subject or found_subject, metric, unit, value)
 
@@ -142,15 +141,13 @@ class Run:
                               "-DMILLPOND_TRACE=OFF")
             return
         samples = rows.Samples()
-        program = rows.PROGRAMS["launch"][0]
         rounds = 1 if self.arguments.smoke else TRACE_ROUNDS_PER_REPETITION * self.arguments.repetitions
         for number in range(rounds):
             self.progress(f"trace_off: round {number + 1} of {rounds}")
-            for metric in rows.TRACE_METRICS:
-                for bin_dir, subject in ((self.arguments.bin_dir, "ours"), (other, "no_trace")):
-                    if not self.attempt(lambda d=bin_dir, s=subject, m=metric: collect_once(
-                            program, d, self.arguments.smoke, samples, ("--only", m), s)):
-                        return
+            for bin_dir, subject in ((self.arguments.bin_dir, "ours"), (other, "no_trace")):
+                if not self.attempt(lambda d=bin_dir, s=subject: collect_once(
+                        rows.TRACE_PROGRAM, d, self.arguments.smoke, samples, subject=s)):
+                    return
         self.progress("")
         self.rows += [rows.make_trace_row(metric, samples) for metric in rows.TRACE_METRICS]
 

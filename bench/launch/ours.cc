@@ -2,25 +2,16 @@
 // Subject "ours": Millpond through its public headers. "task" is an empty body by millpond_launch, which is what the
 // peers launch; "task_memset8" is the smallest asynchronous task of acl itself, checks and 8 bytes of work included.
 #include <atomic>
-#include <memory>
-#include <thread>
 #include <vector>
 
-#include "bench/common/acl_session.h"
 #include "bench/common/measure.h"
+#include "bench/launch/launching.h"
 #include "bench/launch/shapes.h"
-#include "millpond/launch.h"
 
 namespace millpond::bench {
 namespace {
 
-void EmptyBody(void*) {}
-
 void CountingBody(void* counter) { static_cast<std::atomic<std::size_t>*>(counter)->fetch_add(1); }
-
-void Launch(const Stream& stream, void (*body)(void*) = EmptyBody, void* arg = nullptr) {
-  MP_ACL(millpond_launch(stream.get(), "bench_empty", body, arg));
-}
 
 void Require(std::size_t found, std::size_t expected, const char* what) {
   if (found == expected) return;
@@ -68,41 +59,6 @@ void Tasks(const Harness& harness) {
   });
 }
 
-// Holds a stream until it is opened, so that what is queued behind it runs with the launching already paid for.
-class Gate {
- public:
-  explicit Gate(const Stream& stream) {
-    Launch(
-        stream,
-        [](void* open) {
-          while (!static_cast<std::atomic<bool>*>(open)->load(std::memory_order_acquire)) std::this_thread::yield();
-        },
-        &open_);
-  }
-  void Open() { open_.store(true, std::memory_order_release); }
-
- private:
-  std::atomic<bool> open_ = false;
-};
-
-// The caller's share of a launch alone: nothing runs until the clock has stopped.
-void Enqueue(const Harness& harness) {
-  if (!harness.Wants("enqueue")) return;
-  Stream stream;
-  const std::size_t batch = 256;
-  const std::size_t batches = harness.Count(800);
-  double total = 0;
-  for (std::size_t i = 0; i < batches; ++i) {
-    Gate gate(stream);
-    total += Nanoseconds([&] {
-      for (std::size_t j = 0; j < batch; ++j) Launch(stream);
-    });
-    gate.Open();
-    stream.Synchronize();
-  }
-  harness.Emit("enqueue", "ns", total / static_cast<double>(batch * batches));
-}
-
 // A chain of tasks that changes stream at each step: `hop` is timed from the opening of the gate, so it holds only what
 // the runtime does between one task's end and the next one's start; `hop_launched` holds the three calls per hop too.
 void Hops(const Harness& harness) {
@@ -125,7 +81,7 @@ void Hops(const Harness& harness) {
   double gated = 0;
   double launched = 0;
   for (std::size_t i = 0; i < chains + 1; ++i) {
-    Gate gate(streams[0]);
+    Gate gate(streams[0], Gate::kSpin);
     enqueue();
     const double opened = Nanoseconds([&] {
       gate.Open();
@@ -219,7 +175,6 @@ int main(int argc, char** argv) {
   const millpond::bench::Session session;
   millpond::bench::CheckThatTasksRun();
   millpond::bench::Tasks(harness);
-  millpond::bench::Enqueue(harness);
   millpond::bench::Hops(harness);
   for (const std::size_t streams : millpond::bench::kStreamCounts) millpond::bench::Streams(harness, streams);
   for (const auto& shape : millpond::bench::kReplayShapes) millpond::bench::Replay(harness, shape);
