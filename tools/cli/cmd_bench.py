@@ -12,7 +12,7 @@ from layout import ROOT, VENV, build_dir
 
 # The one program that is also measured without trace hooks, in a build of its own.
 NO_TRACE = "release-notrace"
-NO_TRACE_TARGET = "mp_bench_launch_ours"
+NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 
 def bench(argv):
