@@ -163,6 +163,7 @@ void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flag
   timestamp_ns_ = 0;
   timestamp_generation_ = 0;
   pending_waits_ = 0;
+  record_claim_ = wait_claim_ = kUnclaimed;
   holds_ = 1;
   captured_by_ = nullptr;
   shared_ = nullptr;
@@ -227,7 +228,17 @@ void Event::RaiseLevel() {
   for (Stream* waiter : waiters) waiter->Unblock();
 }
 
+Status Event::ClaimSlow(std::atomic<uint8_t>* claim, uint8_t wanted, const char* what) const {
+  uint8_t found = kUnclaimed;
+  if (claim->compare_exchange_strong(found, wanted, std::memory_order_relaxed)) return Ok();
+  MP_CHECK(found == wanted, kRuntimeArgument,
+           "event %p has been %s %s before and must go on that way; use another event for the other", handle_, what,
+           found == kExternal ? "with the external flag" : "without the external flag");
+  return Ok();
+}
+
 Status Event::Record(Stream* stream) {
+  MP_RETURN_IF_ERROR(ClaimRecord(false));
   if (CaptureTarget* capture = stream->capture()) return capture->RecordEvent(stream, this, false);
   SetCaptured(nullptr);
   if (shared_ != nullptr) return RecordShared(stream);
@@ -252,6 +263,7 @@ Status Event::RecordShared(Stream* stream) {
 }
 
 Status Event::Wait(Stream* stream, uint32_t timeout_s) {
+  MP_RETURN_IF_ERROR(ClaimWait(false));
   MP_CHECK(can_sync(), kRuntimeArgument,
            "event %p was made without ACL_EVENT_SYNC (flags 0x%x), so no stream can wait for it; add ACL_EVENT_SYNC",
            handle_, flags_);

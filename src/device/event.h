@@ -56,6 +56,11 @@ class Event {
   }
   bool has_timeline() const { return making_ == EventMaking::kPlain || (flags_ & kEventTimeline) != 0; }
 
+  // Doc 07: an event's records are all ordinary or all external (acting at a graph's replay), and so are its waits. The
+  // first call decides, whether it succeeds or not.
+  Status ClaimRecord(bool external) { return Claim(&record_claim_, external, "recorded"); }
+  Status ClaimWait(bool external) { return Claim(&wait_claim_, external, "waited for"); }
+
   Status Record(Stream* stream);
   // `timeout_s` 0: for ever. A wait that times out fails its task with 107019, seen at the next synchronisation.
   Status Wait(Stream* stream, uint32_t timeout_s);
@@ -101,6 +106,13 @@ class Event {
  private:
   friend Status DestroyEvent(void* handle);
 
+  enum Claimed : uint8_t { kUnclaimed, kOrdinary, kExternal };
+  Status Claim(std::atomic<uint8_t>* claim, bool external, const char* what) {
+    const uint8_t wanted = external ? kExternal : kOrdinary;
+    if (__builtin_expect(claim->load(std::memory_order_relaxed) == wanted, true)) return Ok();
+    return ClaimSlow(claim, wanted, what);
+  }
+  Status ClaimSlow(std::atomic<uint8_t>* claim, uint8_t wanted, const char* what) const;
   void RaiseLevel();
   Status RecordShared(Stream* stream);
   Status WaitShared(Stream* stream, uint32_t timeout_s);
@@ -114,6 +126,8 @@ class Event {
   std::atomic<uint64_t> timestamp_ns_{0};
   std::atomic<uint64_t> timestamp_generation_{0};
   std::atomic<uint32_t> pending_waits_{0};
+  std::atomic<uint8_t> record_claim_{kUnclaimed};
+  std::atomic<uint8_t> wait_claim_{kUnclaimed};
   std::atomic<int32_t> holds_{0};
   std::atomic<CaptureTarget*> captured_by_{nullptr};
   SharedEventState* shared_ = nullptr;

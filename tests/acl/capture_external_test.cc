@@ -162,6 +162,50 @@ TEST_F(CaptureExternalTest, AnEventIsExternalOncePerGraph) {
   End(stream_);
 }
 
+// "the record operations of one event cannot switch between DEFAULT and EXTERNAL"; the same for waits.
+TEST_F(CaptureExternalTest, AnEventDoesNotSwitchBetweenOrdinaryAndExternal) {
+  aclrtEvent ordinary = Event();
+  aclrtEvent external = Event();
+  ACL_OK(aclrtRecordEvent(ordinary, outside_));
+  ACL_OK(aclrtStreamWaitEvent(outside_, ordinary));
+  ACL_OK(aclmdlRICaptureBegin(stream_, kGlobal));
+  ACL_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtRecordEventWithFlag(ordinary, stream_, ACL_EVENT_RECORD_EXTERNAL));
+  ACL_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtStreamWaitEventWithFlag(stream_, ordinary, 0, ACL_EVENT_WAIT_EXTERNAL));
+  ACL_OK(aclrtRecordEventWithFlag(external, stream_, ACL_EVENT_RECORD_EXTERNAL));
+  End(stream_);
+  ACL_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtRecordEvent(external, outside_));
+  ACL_OK(aclrtStreamWaitEvent(outside_, external));
+}
+
+// "only events made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC".
+TEST_F(CaptureExternalTest, ExternalNeedsAnEventOfTheRightMaking) {
+  aclrtEvent timed = NewEventEx(ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE);
+  aclrtEvent flagged = NewEventWithFlag(ACL_EVENT_SYNC);
+  ACL_OK(aclmdlRICaptureBegin(stream_, kGlobal));
+  for (aclrtEvent event : {timed, flagged}) {
+    ACL_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtRecordEventWithFlag(event, stream_, ACL_EVENT_RECORD_EXTERNAL));
+    ACL_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              aclrtStreamWaitEventWithFlag(stream_, event, 0, ACL_EVENT_WAIT_EXTERNAL));
+  }
+  End(stream_);
+}
+
+// An event that only keeps time can be recorded in a capture: it is stamped at replay.
+TEST_F(CaptureExternalTest, ATimelineEventIsStampedAtReplay) {
+  aclrtEvent start = NewEventEx(ACL_EVENT_TIME_LINE);
+  aclrtEvent end = NewEventEx(ACL_EVENT_TIME_LINE);
+  aclmdlRI graph = Capture(stream_, [&] {
+    ACL_OK(aclrtRecordEvent(start, stream_));
+    ACL_OK(Task(stream_, [] { std::this_thread::sleep_for(milliseconds(5)); }));
+    ACL_OK(aclrtRecordEvent(end, stream_));
+  });
+  float elapsed = 0;
+  ACL_FAILS(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, aclrtEventElapsedTime(&elapsed, start, end));
+  Run(graph, stream_);
+  ACL_OK(aclrtEventElapsedTime(&elapsed, start, end));
+  EXPECT_GE(elapsed, 5.0F);
+}
+
 TEST_F(CaptureExternalTest, AnExternalWaitDoesNotDrawItsStreamIn) {
   aclrtEvent event = Event();
   ACL_OK(aclmdlRICaptureBegin(stream_, kGlobal));

@@ -39,10 +39,10 @@ Status WaitEvent(aclrtStream stream, aclrtEvent event, int64_t timeout_s) {
 
 // EXTERNAL records and waits exist only while capturing, for events made by CreateEventExWithFlag(ACL_EVENT_SYNC).
 Status CheckExternal(const Event& event, const Stream& stream) {
-  MP_REQUIRE(event.making() == EventMaking::kEx && event.flags() == ACL_EVENT_SYNC,
-             "the external flag needs an event made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone (this "
-             "one's flags: 0x%x)",
-             event.flags());
+  MP_CHECK(event.making() == EventMaking::kEx && event.flags() == ACL_EVENT_SYNC, kUnsupported,
+           "the external flag needs an event made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone (this "
+           "one's flags: 0x%x)",
+           event.flags());
   MP_CHECK(stream.capture() != nullptr, kStreamNotCaptured,
            "the external flag is for streams that are being captured; stream %d is not", stream.id());
   return Ok();
@@ -86,6 +86,7 @@ extern "C" aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream strea
     Stream* recording = nullptr;
     MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &recording));
     if (flag == ACL_EVENT_RECORD_DEFAULT) return found->Record(recording);
+    MP_RETURN_IF_ERROR(found->ClaimRecord(true));
     MP_RETURN_IF_ERROR(CheckExternal(*found, *recording));
     return recording->capture()->RecordEvent(recording, found, true);
   });
@@ -122,6 +123,7 @@ extern "C" aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent 
     Event* found = nullptr;
     Stream* waiting = nullptr;
     MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &waiting));
+    MP_RETURN_IF_ERROR(found->ClaimWait(true));
     MP_RETURN_IF_ERROR(CheckExternal(*found, *waiting));
     return waiting->capture()->WaitEvent(waiting, found, true);
   });
