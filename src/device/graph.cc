@@ -23,8 +23,10 @@ Graph::~Graph() {
     if (pending_ != nullptr) delete pending_[node].load(std::memory_order_acquire);
   }
   for (const External& external : externals_) external.event->Release();
-  // The device may have been reset meanwhile, and its memory with it.
-  for (const GraphCondition& condition : conditions_) FreeDeviceAddress(condition.address).Ignore();
+  for (const GraphCondition& condition : conditions_) {
+    // The device may have been reset meanwhile, and the address be somebody else's.
+    if (LookUp(condition.address).block == condition.block) FreeDeviceAddress(condition.address).Ignore();
+  }
 }
 
 uint32_t Graph::AddLane(const Stream& stream) {

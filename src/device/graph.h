@@ -45,6 +45,7 @@ struct GraphNode {
 // The value a conditional node looks at.
 struct GraphCondition {
   uint64_t* address = nullptr;  // device memory
+  uint64_t block = 0;           // its allocation number
   uint64_t initial = 0;
   bool assign = false;  // `initial` is written when a run of the root begins
 };

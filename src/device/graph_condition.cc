@@ -89,10 +89,11 @@ ConditionTable& Conditions() {
 Status NewCondition(GraphHandle* graph, uint32_t initial, bool assign, void** out_handle) {
   MP_CHECK(graph->capture_status() == CaptureStatus::kActive, kRuntimeArgument,
            "a condition is made while its model running instance is captured; %p is not", graph->handle());
-  GraphCondition value{.address = nullptr, .initial = initial, .assign = assign};
+  GraphCondition value{.address = nullptr, .block = 0, .initial = initial, .assign = assign};
   void* memory = nullptr;
   MP_RETURN_IF_ERROR(graph->graph()->device()->memory().Allocate(sizeof(uint64_t), "graph condition", &memory));
   value.address = static_cast<uint64_t*>(memory);
+  value.block = LookUp(memory).block;
   std::atomic_ref<uint64_t>(*Reachable(value.address)).store(0, std::memory_order_release);
   Condition* condition = Conditions().Create(out_handle);
   Status status;

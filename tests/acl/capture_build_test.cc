@@ -115,6 +115,7 @@ TEST_F(CaptureBuildTest, ABoundStreamIsNotCaptured) {
   EXPECT_EQ(StatusOf(bound_), ACL_MODEL_RI_CAPTURE_STATUS_NONE);
   aclmdlRI graph = nullptr;
   ACL_FAILS(ACL_ERROR_RT_STREAM_NOT_CAPTURED, aclmdlRICaptureEnd(bound_, &graph));
+  ACL_OK(aclrtSynchronizeStream(bound_));  // doc 06: the host does not wait for persistent streams
   DeviceBuffer memory(64);
   ACL_OK(aclrtMemset(memory.get(), 64, 0, 64));  // building forbids nothing
   ACL_OK(aclmdlRIUnbindStream(model_, bound_));

@@ -7,6 +7,7 @@
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
 #include "src/api/acl/timeout.h"
+#include "src/device/capture.h"
 #include "src/device/device.h"
 #include "src/device/runtime.h"
 
@@ -38,12 +39,13 @@ Status WaitEvent(aclrtStream stream, aclrtEvent event, int64_t timeout_s) {
 }
 
 // EXTERNAL records and waits exist only while capturing, for events made by CreateEventExWithFlag(ACL_EVENT_SYNC).
-Status CheckExternal(const Event& event, const Stream& stream) {
+Status CheckExternal(const Event& event, const Stream& stream, GraphHandle** out_capture) {
   MP_CHECK(event.making() == EventMaking::kEx && event.flags() == ACL_EVENT_SYNC, kUnsupported,
            "the external flag needs an event made by aclrtCreateEventExWithFlag with ACL_EVENT_SYNC alone (this "
            "one's flags: 0x%x)",
            event.flags());
-  MP_CHECK(stream.capture() != nullptr, kStreamNotCaptured,
+  *out_capture = CaptureOf(stream);
+  MP_CHECK(*out_capture != nullptr, kStreamNotCaptured,
            "the external flag is for streams that are being captured; stream %d is not", stream.id());
   return Ok();
 }
@@ -87,8 +89,9 @@ extern "C" aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream strea
     MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &recording));
     if (flag == ACL_EVENT_RECORD_DEFAULT) return found->Record(recording);
     MP_RETURN_IF_ERROR(found->ClaimRecord(true));
-    MP_RETURN_IF_ERROR(CheckExternal(*found, *recording));
-    return recording->capture()->RecordEvent(recording, found, true);
+    GraphHandle* capture = nullptr;
+    MP_RETURN_IF_ERROR(CheckExternal(*found, *recording, &capture));
+    return capture->RecordEvent(recording, found, true);
   });
 }
 
@@ -124,8 +127,9 @@ extern "C" aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent 
     Stream* waiting = nullptr;
     MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &waiting));
     MP_RETURN_IF_ERROR(found->ClaimWait(true));
-    MP_RETURN_IF_ERROR(CheckExternal(*found, *waiting));
-    return waiting->capture()->WaitEvent(waiting, found, true);
+    GraphHandle* capture = nullptr;
+    MP_RETURN_IF_ERROR(CheckExternal(*found, *waiting, &capture));
+    return capture->WaitEvent(waiting, found, true);
   });
 }
 

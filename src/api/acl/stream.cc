@@ -8,6 +8,7 @@
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
 #include "src/api/acl/timeout.h"
+#include "src/device/capture.h"
 #include "src/device/device.h"
 #include "src/device/runtime.h"
 
@@ -55,7 +56,7 @@ Status DestroyStream(aclrtStream stream, bool force) {
 Status Synchronize(aclrtStream stream, Deadline deadline) {
   Stream* found = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-  MP_CHECK(found->capture() == nullptr, kStreamCaptured,
+  MP_CHECK(CaptureOf(*found) == nullptr, kStreamCaptured,
            "stream %d is being captured and runs nothing to wait for; end the capture first", found->id());
   if ((found->flags() & kNoSyncFlags) != 0) return Ok();
   return found->Synchronize(deadline, Code::kStreamSyncTimeout);
@@ -148,7 +149,7 @@ extern "C" aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* stat
     *status = ACL_STREAM_STATUS_RESERVED;
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    MP_CHECK(found->capture() == nullptr, kStreamCaptured,
+    MP_CHECK(CaptureOf(*found) == nullptr, kStreamCaptured,
              "stream %d is being captured and runs nothing that could be asked for; end the capture first",
              found->id());
     *status = found->Poll(found->enqueued()) ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
