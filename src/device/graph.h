@@ -143,7 +143,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void GoByLanes(GraphRun& run);
   TaskEnd Blocked(GraphRun& run, uint32_t cursor, Stream& stream, Status* out_status);
   TaskEnd RunNode(GraphRun& run, uint32_t node, bool begun, Stream& stream, Status* out_status);
-  bool Attend(const GraphRun& run, uint32_t node, Status* out_status);
+  bool Attend(const GraphRun& run, uint32_t node, bool begun, Status* out_status);
   void NameFailure(uint32_t node, Status* status) const;
   uint32_t NodeOf(const TaskSlot* slot) const { return static_cast<uint32_t>(slot - slots_.get()); }
 

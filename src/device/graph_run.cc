@@ -198,7 +198,7 @@ TaskEnd Graph::StepFast(GraphRun& run, Stream& stream, Status* out_status) {
     for (; at != end; ++at) {
       TaskSlot& slot = **at;
       if (__builtin_expect(attention_.load(std::memory_order_acquire) != 0, false) &&
-          !Attend(run, NodeOf(&slot), out_status)) {
+          !Attend(run, NodeOf(&slot), begun, out_status)) {
         return TaskEnd::kDone;
       }
       if (!begun) slot.phase = 0;
@@ -275,7 +275,7 @@ TaskEnd Graph::StepLanes(GraphRun& run, Stream& stream, Status* out_status) {
 
 // One node with everything around it: pending bodies, exceptions, faults, the sink.
 TaskEnd Graph::RunNode(GraphRun& run, uint32_t node, bool begun, Stream& stream, Status* out_status) {
-  if (attention_.load(std::memory_order_acquire) != 0 && !Attend(run, node, out_status)) return TaskEnd::kDone;
+  if (attention_.load(std::memory_order_acquire) != 0 && !Attend(run, node, begun, out_status)) return TaskEnd::kDone;
   TaskSlot& slot = slots_[node];
   if (!begun) slot.phase = 0;
   const uint64_t start = run.trace_base != 0 ? trace::NowNs() : 0;
@@ -302,9 +302,9 @@ TaskEnd Graph::RunNode(GraphRun& run, uint32_t node, bool begun, Stream& stream,
   return TaskEnd::kDone;
 }
 
-// False when the run is to end here.
-bool Graph::Attend(const GraphRun& run, uint32_t node, Status* out_status) {
-  if (pending_ != nullptr) {
+// False when the run is to end here. A body that has begun keeps its place until the next run.
+bool Graph::Attend(const GraphRun& run, uint32_t node, bool begun, Status* out_status) {
+  if (pending_ != nullptr && !begun) {
     if (OwnedTask* fresh = pending_[node].exchange(nullptr, std::memory_order_acq_rel)) {
       attention_.fetch_sub(1, std::memory_order_relaxed);
       std::lock_guard lock(mutex_);
