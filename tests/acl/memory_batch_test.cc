@@ -132,12 +132,11 @@ TEST_F(CopyBatch, SizesAndPointersAreChecked) {
 TEST_F(CopyBatch, AsynchronousOnlyWithPinnedMemory) {
   aclrtStream stream = NewStream();
   Batch pinned(true), pageable(false);
-  {
-    Gate gate;
-    ACL_OK(gate.LaunchOn(stream));
-    ACL_OK(pinned.ToDeviceAsync(stream));
-    std::memset(pinned.hosts[0], 9, kBytes);  // the copy has not run yet
-  }
+  Gate gate;
+  ACL_OK(gate.LaunchOn(stream));
+  ACL_OK(pinned.ToDeviceAsync(stream));
+  std::memset(pinned.hosts[0], 9, kBytes);  // the copy has not run yet
+  gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream));
   EXPECT_EQ(pinned.Read(), (std::array<int, 4>{9, 2, 3, 4}));
   ACL_OK(aclrtMemcpyBatchAsyncV2(pageable.devices.data(), pageable.maxima.data(), pageable.hosts.data(),

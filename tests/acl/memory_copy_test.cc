@@ -98,6 +98,7 @@ TEST_F(Copy, SynchronousCopiesWaitForNoStream) {
   ACL_OK(aclrtMemset(block.get(), 64, 3, 1));
   EXPECT_EQ(ReadBack(block.get(), 64)[0], 3);
   gate.Open();
+  ACL_OK(aclrtSynchronizeStream(stream));  // the gate must outlive the task that waits at it
 }
 
 TEST_F(Copy, WithoutAContextIsRefused) {
