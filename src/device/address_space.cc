@@ -102,22 +102,25 @@ Status ReserveAddressSpace(int32_t device_count, uint64_t memory_per_device) {
   // device of an address is a shift away.
   size_t span = std::bit_ceil(std::clamp<size_t>(2 * memory_per_device, kHugePageBytes, size_t{1} << 40));
   while (span * devices > largest * 2 / 3 && span > kHugePageBytes) span /= 2;
-  const size_t heaps = span * devices;
   size_t virtual_bytes = std::max<size_t>(256 * kGiB, RoundUp(4 * devices * memory_per_device, kGiB));
-  virtual_bytes = std::min(virtual_bytes, (largest - heaps) / kGiB * kGiB);
+  virtual_bytes = std::min(virtual_bytes, (largest - span * devices) / kGiB * kGiB);
   internal::AddressMap map;
   // A limit on address space (ulimit -v) may still leave room for less.
-  while (!Reserve(heaps + virtual_bytes, shared, &map.begin, &map.delta)) {
+  while (!Reserve(span * devices + virtual_bytes, shared, &map.begin, &map.delta)) {
     const int error = errno;
-    if (virtual_bytes < 2 * kGiB) {
+    if (virtual_bytes >= 2 * kGiB) {
+      virtual_bytes = virtual_bytes / 2 / kGiB * kGiB;
+    } else if (span / 2 >= memory_per_device) {
+      span /= 2;
+    } else {
       return {Code::kHostOutOfMemory,
               Format("cannot reserve %s of addresses for %d devices of %s: %s; raise the limit on address space "
                      "(ulimit -v) or ask for less with MILLPOND_MEMORY",
-                     FormatBytes(2 * heaps).c_str(), device_count, FormatBytes(memory_per_device).c_str(),
-                     std::strerror(error))};
+                     FormatBytes((shared ? 1 : 2) * span * devices).c_str(), device_count,
+                     FormatBytes(memory_per_device).c_str(), std::strerror(error))};
     }
-    virtual_bytes = virtual_bytes / 2 / kGiB * kGiB;
   }
+  const size_t heaps = span * devices;
   g_layout = {device_count, span, std::countr_zero(span), map.begin + heaps, virtual_bytes, shared};
   TheVirtualPart().free = {{g_layout.virtual_begin, virtual_bytes}};
   map.size = heaps + virtual_bytes;

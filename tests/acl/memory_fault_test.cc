@@ -201,6 +201,28 @@ TEST(Settings, ABadValueIsNamed) {
   EXPECT_TRUE(Says(RunRole("bad_setting", {{"MILLPOND_MEMORY", "lots"}}), {"MILLPOND_MEMORY", "lots"}));
 }
 
+// ulimit -v: the reservation shrinks to what is left, and says so when that is too little.
+MP_ROLE(limited_addresses) {
+  const rlimit sixteen = {rlim_t{16} << 30, rlim_t{16} << 30};
+  ROLE_CHECK(setrlimit(RLIMIT_AS, &sixteen) == 0);
+  char* block = OpenAndAllocate(1 << 20);
+  ROLE_CHECK(aclrtMemset(block, 1 << 20, 1, 1 << 20) == ACL_SUCCESS);
+  void* pinned = nullptr;
+  ROLE_CHECK(aclrtMallocHost(&pinned, 1 << 20) == ACL_SUCCESS);
+  return 0;
+}
+MP_ROLE(too_few_addresses) {
+  const rlimit one = {rlim_t{1} << 30, rlim_t{1} << 30};
+  ROLE_CHECK(setrlimit(RLIMIT_AS, &one) == 0);
+  return Role_bad_setting();
+}
+TEST(Settings, ALimitOnAddressesIsLivedWithOrNamed) {
+  if (MP_SANITIZED) GTEST_SKIP() << "a sanitizer's own shadow is beyond any such limit";
+  const ChildResult result = RunRole("limited_addresses", {{"MILLPOND_MEMORY", "1GiB"}});
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_TRUE(Says(RunRole("too_few_addresses", {{"MILLPOND_MEMORY", "1GiB"}}), {"ulimit -v"}));
+}
+
 }  // namespace
 
 MP_TEST_MAIN()
