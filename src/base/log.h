@@ -2,7 +2,8 @@
 // The log by CANN's own environment variables (facts 4.2): ASCEND_GLOBAL_LOG_LEVEL, ASCEND_MODULE_LOG_LEVEL,
 // ASCEND_LOG_PRINT_TO_STDOUT (and its old name ASCEND_SLOG_PRINT_TO_STDOUT), ASCEND_PROCESS_LOG_PATH,
 // ASCEND_WORK_PATH, ASCEND_HOST_LOG_FILE_NUM. Quiet by default: nothing on stdout or stderr, and neither folder nor
-// file is made before there is a line to write.
+// file is made before there is a line to write. Lines are always saved at once, so ASCEND_LOG_SYNC_SAVE changes
+// nothing; there are no device-side logs to wait for (ASCEND_LOG_DEVICE_FLUSH_TIMEOUT).
 #ifndef MILLPOND_SRC_BASE_LOG_H_
 #define MILLPOND_SRC_BASE_LOG_H_
 

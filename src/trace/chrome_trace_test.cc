@@ -269,6 +269,39 @@ TEST_F(ChromeTraceTest, AForkedChildLeavesTheFileAlone) {
   EXPECT_EQ(calls[0]["name"], "aclInit");
 }
 
+// Several processes of one run (ranks, helpers) inherit the same setting: none may write into another's file.
+TEST_F(ChromeTraceTest, ProcessesDoNotShareAFile) {
+  std::string error;
+  TraceFile first(path_, &error);
+  ASSERT_EQ(error, "");
+  first.Append("{\"name\":\"first\"}");
+  TraceFile second(path_, &error);  // flock treats a second opening as it would another process's
+  ASSERT_EQ(error, "");
+  EXPECT_EQ(second.path(), path_ + "." + std::to_string(getpid()));
+  second.Append("{\"name\":\"second\"}");
+  first.Flush();
+  second.Flush();
+  EXPECT_EQ(Where("name", "first").size(), 1u);
+  EXPECT_EQ(Where("name", "second").size(), 0u);
+  std::filesystem::remove(second.path());
+}
+
+TEST_F(ChromeTraceTest, ThePathMayNameTheProcess) {
+  std::string error;
+  TraceFile file(path_ + ".%p.json", &error);
+  ASSERT_EQ(error, "");
+  EXPECT_EQ(file.path(), path_ + "." + std::to_string(getpid()) + ".json");
+  std::filesystem::remove(file.path());
+}
+
+// A later run replaces an earlier one's file, however long that was.
+TEST_F(ChromeTraceTest, ANewRunStartsAFreshFile) {
+  std::ofstream(path_) << std::string(100000, 'x');
+  Open()->Flush();
+  EXPECT_TRUE(Events().is_array());
+  EXPECT_LT(std::filesystem::file_size(path_), 2000u);
+}
+
 TEST_F(ChromeTraceTest, SaysWhyAFileCannotBeOpened) {
   std::string error;
   TraceFile file("/no/such/folder/trace.json", &error);

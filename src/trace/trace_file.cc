@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -23,16 +24,35 @@ constexpr uint64_t kFlushNs = 200'000'000;
 }  // namespace
 
 TraceFile::TraceFile(const std::string& path, std::string* out_error)
-    : path_(path), pid_(static_cast<int>(getpid())), last_write_ns_(NowNs()) {
+    : pid_(static_cast<int>(getpid())), path_(path), last_write_ns_(NowNs()) {
   out_error->clear();
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string pid = std::to_string(pid_);
+  if (const size_t mark = path_.find("%p"); mark != std::string::npos) path_.replace(mark, 2, pid);
+  if (!OpenAlone() && errno == EWOULDBLOCK) {
+    path_ += "." + pid;
+    OpenAlone();
+  }
   if (fd_ < 0) {
-    *out_error = Format("cannot write the trace file '%s': %s", path.c_str(), std::strerror(errno));
+    *out_error = Format("cannot write the trace file '%s': %s", path_.c_str(), std::strerror(errno));
     return;
   }
   buffer_.reserve(kBufferBytes + 4096);
   buffer_ = kHeader;
   WriteOut();
+}
+
+bool TraceFile::OpenAlone() {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) return false;
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(fd_);
+    fd_ = -1;
+    errno = EWOULDBLOCK;
+    return false;
+  }
+  // Only now: what was there is an earlier run's. A pipe or a device cannot be cut, and need not be.
+  if (ftruncate(fd_, 0) != 0) errno = 0;
+  return true;
 }
 
 TraceFile::~TraceFile() {

@@ -18,7 +18,8 @@ class TraceFile {
  public:
   static constexpr size_t kBufferBytes = 256 * 1024;
 
-  // Empty `out_error` when the file is open; otherwise it says why not and every call is a no-op.
+  // Empty `out_error` when the file is open; otherwise it says why not and every call is a no-op. "%p" in the path
+  // becomes the process id. A file that another process is tracing into is left to it: this one's gets ".<pid>" added.
   TraceFile(const std::string& path, std::string* out_error);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
@@ -28,13 +29,16 @@ class TraceFile {
   void Append(std::string_view event);
   void Flush();
   bool ok();
+  const std::string& path() const { return path_; }
 
  private:
+  // False, with errno set, when the file at path_ cannot be opened or belongs to another process.
+  bool OpenAlone();
   void WriteOut();  // pre: mutex_ held
   void Fail(int error);
 
-  const std::string path_;
   const int pid_;
+  std::string path_;  // settled by the constructor
   std::mutex mutex_;  // guards what follows
   int fd_ = -1;
   std::string buffer_;

@@ -81,7 +81,11 @@ Status Initialize(const char* path, Lifecycle* lifecycle, CallbackFailure* failu
   const auto call = [&](const Callback<aclInitCallbackFunc>& callback) {
     return callback.function(config.text.c_str(), config.text.size(), callback.user_data);
   };
-  MP_RETURN_IF_ERROR(Notify(lifecycle->init_callbacks, call, failure));
+  if (Status status = Notify(lifecycle->init_callbacks, call, failure); !status.ok()) {
+    SetDefaultDevice(-1);  // not initialised after all
+    SetProcessMessageMode(false);
+    return status;
+  }
   if (has_file && !lifecycle->has_first) {
     lifecycle->has_first = true;
     lifecycle->first_text = config.text;
