@@ -52,8 +52,22 @@ size_t CaptureStack(void** frames, size_t limit) {
 }
 
 StreamTable& Streams() {
-  static auto& table = *new StreamTable;
+  static auto& table = *[] {
+    auto* made = new StreamTable;
+    trace::SetSinkObserver(&Stream::OnSink);
+    return made;
+  }();
   return table;
+}
+
+void Stream::OnSink(bool attached) {
+  Streams().ForEach([&](void*, Stream& stream) {
+    if (attached) {
+      stream.slow_.fetch_or(kSlowTraced, std::memory_order_acq_rel);
+    } else {
+      stream.slow_.fetch_and(~uint32_t{kSlowTraced}, std::memory_order_acq_rel);
+    }
+  });
 }
 
 void Stream::Open(void* handle, Device* device, Context* context, int32_t id, uint32_t priority, uint32_t flags,
@@ -71,6 +85,7 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
   capture_ = nullptr;
   update_ = nullptr;
   slow_ = (Scheduler::Get().observes_enqueue() ? uint32_t{kSlowSeeded} : 0) |
+          (trace::Active() != nullptr ? uint32_t{kSlowTraced} : 0) |
           (context != nullptr && context->failed() ? uint32_t{kSlowStopped} : 0);
   {
     std::lock_guard lock(error_lock_);

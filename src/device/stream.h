@@ -137,6 +137,7 @@ class Stream {
   std::atomic<bool> in_run_queue{false};
 
  private:
+  friend HandleTable<Stream, HandleKind::kStream>& Streams();
   enum State : uint32_t { kIdle, kQueued, kRunning, kNotified, kParked };
   static constexpr uint32_t kChunkTasks = 31;
   static constexpr uint32_t kSpareChunks = kMaxDepth / kChunkTasks + 2;
@@ -152,9 +153,10 @@ class Stream {
     std::atomic<uint32_t>* thread;  // ... else this word becomes 1 and is woken
   };
 
-  // Reasons for the slow launch, beside an attached sink.
-  enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4, kSlowUpdate = 8 };
-  bool NeedsSlowLaunch() const { return trace::Active() != nullptr || slow_.load(std::memory_order_relaxed) != 0; }
+  // Reasons for the slow launch, all in one word: it is what every launch pays.
+  enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4, kSlowUpdate = 8, kSlowTraced = 16 };
+  bool NeedsSlowLaunch() const { return slow_.load(std::memory_order_relaxed) != 0; }
+  static void OnSink(bool attached);
   Status LaunchSlow(OwnedTask task);
   void SetDiversion(std::atomic<CaptureTarget*>* where, Slow reason, CaptureTarget* target);
   TaskSlot* BeginPush();

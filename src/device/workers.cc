@@ -7,9 +7,16 @@
 #include <mutex>
 #include <thread>
 
+#include "src/base/thread_local.h"
 #include "src/device/stream.h"
 
 namespace millpond {
+
+namespace {
+// The stream this thread made ready while it ran another: it takes that one next, without the queue's locks, unless
+// it has something long to do first (WakeOwed then passes it on). Counts as being in the run queue.
+thread_local Stream* t_in_hand MP_FAST_TLS = nullptr;
+}  // namespace
 
 void RunQueue::Push(Stream* stream, uint32_t priority) {
   std::lock_guard lock(lock_);
@@ -55,6 +62,11 @@ void Workers::Start() {
 
 void Workers::Ready(Stream* stream) {
   if (stream->in_run_queue.exchange(true, std::memory_order_seq_cst)) return;  // its entry has not been popped yet
+  if (InRun() && t_in_hand == nullptr) {
+    t_in_hand = stream;
+    OweWake();
+    return;
+  }
   queue_.Push(stream, stream->priority());
   if (__builtin_expect(!started_.load(std::memory_order_acquire), false)) Start();
   if (InRun()) {
@@ -64,7 +76,12 @@ void Workers::Ready(Stream* stream) {
   WakeOwed();
 }
 
+void Workers::EmptyHand() {
+  if (Stream* stream = std::exchange(t_in_hand, nullptr)) queue_.Push(stream, stream->priority());
+}
+
 void Workers::WakeOwed() {
+  EmptyHand();
   // Sequentially consistent against Sleep: either a spinner or a sleeper about to re-check sees the entry, or we see
   // that nobody looks.
   if (queue_.size() != 0 && spinning_.load(std::memory_order_seq_cst) == 0 &&
@@ -78,9 +95,16 @@ void Workers::WakeOne() {
   FutexWake(&signal_, 1);
 }
 
+Stream* Workers::Next(int* in_a_row) {
+  if (t_in_hand != nullptr && ++*in_a_row < kHandLimit) return std::exchange(t_in_hand, nullptr);
+  *in_a_row = 0;
+  EmptyHand();
+  return queue_.Pop();
+}
+
 void Workers::Loop() {
-  for (;;) {
-    Stream* stream = queue_.Pop();
+  for (int in_a_row = 0;;) {
+    Stream* stream = Next(&in_a_row);
     if (stream == nullptr) {
       if (!SpinForWork()) Sleep();
       continue;

@@ -47,9 +47,13 @@ class Workers : public Scheduler {
   static constexpr uint32_t kBudget = 256;
   // How long a spinner lets a new entry lie: about half a microsecond.
   static constexpr int kGracePauses = 16;
+  // How many streams in a row a worker takes from its own hand before it looks at the queue.
+  static constexpr int kHandLimit = 64;
 
   void Start();
   void Loop();
+  Stream* Next(int* in_a_row);
+  void EmptyHand();
   bool SpinForWork();
   void Sleep();
   void WakeOne();

@@ -21,6 +21,16 @@ uint32_t ThreadNumber() {
   return number;
 }
 
-Sink* Exchange(Sink* sink) { return internal::g_sink.exchange(sink, std::memory_order_acq_rel); }
+namespace {
+std::atomic<void (*)(bool)> g_observer{nullptr};
+}
+
+void SetSinkObserver(void (*observer)(bool attached)) { g_observer.store(observer, std::memory_order_release); }
+
+Sink* Exchange(Sink* sink) {
+  Sink* former = internal::g_sink.exchange(sink, std::memory_order_acq_rel);
+  if (auto* observer = g_observer.load(std::memory_order_acquire)) observer(sink != nullptr);
+  return former;
+}
 
 }  // namespace millpond::trace

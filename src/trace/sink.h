@@ -112,6 +112,10 @@ inline Sink* Active() { return nullptr; }
 inline Sink* Active() { return internal::g_sink.load(std::memory_order_acquire); }
 #endif
 
+// Told when a sink is attached to a runtime that had none, or the last one taken away: lets the launch path keep that
+// as a flag of its own. One observer; set before the first stream exists.
+void SetSinkObserver(void (*observer)(bool attached));
+
 // Replaces the active sink and returns the former one. The former must outlive hooks in flight: sinks are leaked
 // on purpose outside tests.
 Sink* Exchange(Sink* sink);
