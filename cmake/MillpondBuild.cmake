@@ -68,12 +68,13 @@ function(mp_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
   endif()
-  set(labels unit)
+  # One label each: gtest_discover_tests takes no list here.
+  set(label unit)
   if(T_CORE)
-    list(APPEND labels core)
+    set(label core)
   endif()
   gtest_discover_tests(${name}
     TEST_PREFIX "${name}."
     DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${labels}" RUN_SERIAL "${T_SERIAL}")
+    PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${label}" RUN_SERIAL "${T_SERIAL}")
 endfunction()

@@ -123,14 +123,14 @@ Status Device::ReleasePrimary(bool force) {
     if (primary_count_ > 0) return Ok();
   }
   DeviceObservers().Tell(this, Stage::kResetPre);
-  Status status;
+  Context* context = nullptr;
   {
     std::lock_guard lock(lifecycle_mutex_);
-    if (primary_count_ == 0) {  // else another thread has set the device again meanwhile
-      Context* context = primary_.exchange(nullptr, std::memory_order_acq_rel);
-      if (context != nullptr) status = CloseContext(context);
-    }
+    // Not zero: another thread has set the device again meanwhile.
+    if (primary_count_ == 0) context = primary_.exchange(nullptr, std::memory_order_acq_rel);
   }
+  // Unlocked: a host function that is being waited for may set the device.
+  Status status = context != nullptr ? CloseContext(context) : Ok();
   DeviceObservers().Tell(this, Stage::kResetPost);
   return status;
 }
@@ -168,7 +168,6 @@ Status Device::DestroyContext(Context* context) {
   MP_REQUIRE(!context->primary(), "the default context of device %d cannot be destroyed; aclrtResetDevice releases it",
              id_);
   MP_CHECK(!InTask(), kInternal, "a task may not destroy a context");
-  std::lock_guard lock(lifecycle_mutex_);
   MP_RETURN_IF_ERROR(CloseContext(context));
   std::lock_guard count_lock(mutex_);
   --explicit_contexts_;

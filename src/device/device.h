@@ -117,7 +117,7 @@ class Device {
   const int32_t physical_id_;
   const Profile* profile_;
   std::unique_ptr<DeviceMemory> memory_;
-  std::mutex lifecycle_mutex_;  // contexts come and go one at a time; held while streams drain
+  std::mutex lifecycle_mutex_;  // contexts come one at a time; guards primary_count_, never held while waiting
   uint32_t primary_count_ = 0;
   std::atomic<Context*> primary_{nullptr};
   mutable std::mutex mutex_;  // guards what follows; never held while waiting

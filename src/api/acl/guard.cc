@@ -31,7 +31,8 @@ aclError Report(const char* api, Status status) {
     const bool information = status.code() == Code::kRepeatInitialize;  // documented: callers may ignore it
     if (!information) RememberMessage(api, status.code(), status.message());
     const log::Level level = information ? log::Level::kInfo : log::Level::kError;
-    if (log::Enabled(level, log::kAscendCl)) {
+    // Not in a forked child: a thread of the parent may have held the log's lock.
+    if (!InForkedChild() && log::Enabled(level, log::kAscendCl)) {
       log::Write(level, log::kAscendCl, Format("[%d] %s", code, PlainMessage(api, status.message()).c_str()));
     }
   } catch (...) {

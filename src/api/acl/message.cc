@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <mutex>
 
 #include "src/api/acl/guard.h"
 #include "src/base/thread_local.h"
+#include "src/device/runtime.h"
 
 namespace millpond::acl {
 
@@ -167,10 +169,22 @@ std::string Now() {
   timeval now{};
   gettimeofday(&now, nullptr);
   tm parts{};
-  localtime_r(&now.tv_sec, &parts);
-  char seconds[64];
-  strftime(seconds, sizeof(seconds), "%Y-%m-%d-%H:%M:%S", &parts);
-  return Format("%s.%03d.%03d", seconds, static_cast<int>(now.tv_usec / 1000), static_cast<int>(now.tv_usec % 1000));
+  if (InForkedChild()) {
+    // A thread of the parent may have held the C library's time zone lock at the fork: universal time, by arithmetic.
+    const auto day = std::chrono::sys_days(std::chrono::days(now.tv_sec / 86400));
+    const std::chrono::year_month_day date(day);
+    parts.tm_year = static_cast<int>(date.year()) - 1900;
+    parts.tm_mon = static_cast<int>(static_cast<unsigned>(date.month())) - 1;
+    parts.tm_mday = static_cast<int>(static_cast<unsigned>(date.day()));
+    parts.tm_hour = static_cast<int>(now.tv_sec % 86400 / 3600);
+    parts.tm_min = static_cast<int>(now.tv_sec % 3600 / 60);
+    parts.tm_sec = static_cast<int>(now.tv_sec % 60);
+  } else {
+    localtime_r(&now.tv_sec, &parts);
+  }
+  return Format("%04d-%02d-%02d-%02d:%02d:%02d.%03d.%03d", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(now.tv_usec / 1000),
+                static_cast<int>(now.tv_usec % 1000));
 }
 
 // "EH0008" when the message starts with "[EH0008] ", else empty.
@@ -218,6 +232,9 @@ thread_local ThreadListOwner g_thread_list_owner;
 
 std::atomic<bool> g_process_mode{false};
 
+// A forked child has one thread, and the process's list may have been locked at the fork.
+bool ProcessMode() { return g_process_mode.load(std::memory_order_relaxed) && !InForkedChild(); }
+
 struct ProcessList {
   std::mutex mutex;
   std::deque<Entry> entries;
@@ -256,7 +273,7 @@ void RememberMessage(const char* api, Code code, std::string_view message) {
   const std::string_view tag = TagOf(message);
   const std::string number(tag.empty() ? std::string_view(CodeFor(code)) : tag);
   Entry entry{number, TitleFor(number), Now(), PlainMessage(api, message)};
-  if (g_process_mode.load(std::memory_order_relaxed)) {
+  if (ProcessMode()) {
     ProcessList& list = GetProcessList();
     std::lock_guard lock(list.mutex);
     Prepend(&list.entries, std::move(entry));
@@ -273,7 +290,7 @@ const char* TakeRecentMessage() {
   MessageList* list = ThreadList();
   if (list == nullptr) return nullptr;
   std::deque<Entry> entries;
-  if (g_process_mode.load(std::memory_order_relaxed)) {
+  if (ProcessMode()) {
     ProcessList& process = GetProcessList();
     std::lock_guard lock(process.mutex);
     entries.swap(process.entries);
