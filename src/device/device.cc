@@ -239,6 +239,7 @@ Status Device::CloseStream(Stream* stream, bool force) {
   if (trace::Sink* sink = trace::Active()) {
     sink->OnStream({.created = false, .device = id_, .stream = stream->id(), .priority = 0, .time_ns = trace::NowNs()});
   }
+  stream->FreeSpares();
   Streams().Recycle(handle);
   return Ok();
 }

@@ -115,6 +115,15 @@ TaskSlot* Stream::BeginPush() {
   return &tail_chunk_->slots[tail_index_];
 }
 
+void Stream::FreeSpares() {
+  std::lock_guard lock(push_lock_);
+  Chunk* lists[] = {std::exchange(fresh_chunks_, nullptr), spares_.exchange(nullptr, std::memory_order_acquire)};
+  spare_count_.store(0, std::memory_order_relaxed);
+  for (Chunk* chunk : lists) {
+    while (chunk != nullptr) delete std::exchange(chunk, chunk->next);
+  }
+}
+
 bool Stream::AppendChunk() {
   if (fresh_chunks_ == nullptr) {
     fresh_chunks_ = spares_.exchange(nullptr, std::memory_order_acquire);

@@ -52,6 +52,9 @@ class Stream {
   void Open(void* handle, Device* device, Context* context, int32_t id, uint32_t priority, uint32_t flags,
             bool is_default);
 
+  // A stream that is destroyed gives its queue's memory back; its object waits for the next one.
+  void FreeSpares();
+
   void* handle() const { return handle_; }
   Device* device() const { return device_; }
   Context* context() const { return context_; }
