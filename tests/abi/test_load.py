@@ -6,10 +6,13 @@ import sys
 
 import pytest
 
+LOADER = "import ctypes, sys; ctypes.CDLL('libstdc++.so.6'); ctypes.CDLL(sys.argv[1]); print('loaded')"
+LIBRARIES = ["libascendcl.so", "libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so"]
 
-@pytest.mark.parametrize("library", ["libascendcl.so", "libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so"])
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_loads_into_a_python_that_has_libstdcxx(ascend, library):
     # torch brings libstdc++ long before torch_npu brings us; its thread-local block is then no longer static.
-    script = f"import ctypes; ctypes.CDLL('libstdc++.so.6'); ctypes.CDLL({str(ascend / "lib64" / library)!r}); print('loaded')"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", LOADER, str(ascend / "lib64" / library)], capture_output=True, text=True,
+                         check=False)
     assert run.stdout.strip() == "loaded", run.stderr

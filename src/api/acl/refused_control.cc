@@ -8,6 +8,11 @@ namespace {
 
 constexpr char kNoSwitch[] =
     "streams cannot be switched by the device here; branch on the host, or order streams with aclrtStreamWaitEvent";
+constexpr char kNoStop[] =
+    "a task that runs on a CPU cannot be stopped half-way; aclrtStreamAbort drops what has not started";
+constexpr char kNoClean[] =
+    "the tasks of a persistent stream belong to the model it is bound to; unbind it, or destroy the stream and make "
+    "another";
 constexpr char kNoTaskUpdate[] =
     "tasks cannot be changed after launch; capture a graph and use aclmdlRICaptureTaskUpdateBegin instead";
 constexpr char kNoRandom[] =
@@ -25,6 +30,8 @@ constexpr char kNoGroups[] =
 MP_REFUSE(aclError, aclrtActiveStream, (aclrtStream, aclrtStream), kNoSwitch)
 MP_REFUSE(aclError, aclrtSwitchStream,
           (void*, aclrtCondition, void*, aclrtCompareDataType, aclrtStream, aclrtStream, aclrtStream), kNoSwitch)
+MP_REFUSE(aclError, aclrtStreamStop, (aclrtStream), kNoStop)
+MP_REFUSE(aclError, aclrtPersistentTaskClean, (aclrtStream), kNoClean)
 MP_REFUSE(aclError, aclrtCreateLabel, (aclrtLabel*), kNoSwitch)
 MP_REFUSE(aclError, aclrtDestroyLabel, (aclrtLabel), kNoSwitch)
 MP_REFUSE(aclError, aclrtSetLabel, (aclrtLabel, aclrtStream), kNoSwitch)
