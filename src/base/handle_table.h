@@ -38,6 +38,14 @@ class HandleTable {
   static constexpr uint32_t kChunkSize = 256;
   static constexpr uint32_t kMaxChunks = 1024;
 
+  HandleTable() = default;
+  // Only tests destroy one: the runtime's tables live for ever.
+  ~HandleTable() {
+    for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_acquire);
+  }
+  HandleTable(const HandleTable&) = delete;
+  HandleTable& operator=(const HandleTable&) = delete;
+
   // Takes the object longest free (or a new one) and gives it a fresh handle. Null when the table is full.
   T* Create(void** out_handle) {
     std::lock_guard lock(mutex_);

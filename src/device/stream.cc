@@ -115,6 +115,11 @@ TaskSlot* Stream::BeginPush() {
   return &tail_chunk_->slots[tail_index_];
 }
 
+Stream::~Stream() {
+  FreeSpares();
+  while (head_chunk_ != nullptr) delete std::exchange(head_chunk_, head_chunk_->next);
+}
+
 void Stream::FreeSpares() {
   std::lock_guard lock(push_lock_);
   Chunk* lists[] = {std::exchange(fresh_chunks_, nullptr), spares_.exchange(nullptr, std::memory_order_acquire)};

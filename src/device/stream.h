@@ -52,6 +52,12 @@ class Stream {
   void Open(void* handle, Device* device, Context* context, int32_t id, uint32_t priority, uint32_t flags,
             bool is_default);
 
+  Stream() = default;
+  // Only tests end a stream's object: the table recycles it. pre: nothing is queued.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
   // A stream that is destroyed gives its queue's memory back; its object waits for the next one.
   void FreeSpares();
 
