@@ -156,7 +156,9 @@ TEST_F(StreamUnitTest, ARunnableStreamStaysBounded) {
     producers.emplace_back([&] {
       for (int i = 0; i < 20000; ++i) {
         ASSERT_TRUE(stream_->Launch<TaskKind::kCompute>("Task", {}, []() -> Status { return Ok(); }).ok());
-        const uint64_t depth = stream_->enqueued() - std::min(stream_->enqueued(), stream_->completed());
+        // In this order: a thread put aside between the two reads sees too little, never too much.
+        const uint64_t enqueued = stream_->enqueued();
+        const uint64_t depth = enqueued - std::min(enqueued, stream_->completed());
         uint64_t seen = deepest.load();
         while (depth > seen && !deepest.compare_exchange_weak(seen, depth)) {
         }
