@@ -16,9 +16,10 @@ struct Thing {
 using Things = HandleTable<Thing, HandleKind::kStream>;
 using Others = HandleTable<Thing, HandleKind::kEvent>;
 
+// Tables never give objects back to the host, so each test's own lives as long as the process.
 TEST(HandleTable, FindsWhatIsLiveAndNothingElse) {
-  Things things;
-  Others others;
+  static Things things;
+  static Others others;
   void* handle = nullptr;
   Thing* thing = things.Create(&handle);
   ASSERT_NE(thing, nullptr);
@@ -39,7 +40,7 @@ TEST(HandleTable, FindsWhatIsLiveAndNothingElse) {
 }
 
 TEST(HandleTable, ARecycledObjectRestsAndComesBackWithAFreshHandle) {
-  Things things;
+  static Things things;
   void* first = nullptr;
   Thing* thing = things.Create(&first);
   ASSERT_TRUE(things.Retire(first));
@@ -79,7 +80,7 @@ TEST(HandleTable, IsFullAtItsBoundAndGoesOnAfterARetire) {
 }
 
 TEST(HandleTable, OneOfManyThreadsRetiresAHandle) {
-  Things things;
+  static Things things;
   for (int round = 0; round < 200; ++round) {
     void* handle = nullptr;
     things.Create(&handle);

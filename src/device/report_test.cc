@@ -13,26 +13,30 @@
 namespace millpond {
 namespace {
 
-// Streams that run nothing: only their identity matters here.
+// Streams that run nothing: only their identity matters here. From the table, whose objects live as long as the
+// process.
 struct Bare {
   Bare(int32_t device_id, int32_t stream_id) : device(nullptr, device_id, device_id, &profile) {
-    stream.Open(nullptr, &device, nullptr, stream_id, 0, 0, false);
+    stream = Streams().Create(&handle);
+    stream->Open(handle, &device, nullptr, stream_id, 0, 0, false);
   }
+  ~Bare() { Streams().Retire(handle); }
   Profile profile;
   Device device;
-  Stream stream;
+  void* handle = nullptr;
+  Stream* stream = nullptr;
 };
 
 TEST(Reports, AThreadServesOneDevice) {
   Reports reports;
   Bare zero(0, 1);
   Bare one(1, 2);
-  EXPECT_TRUE(reports.Subscribe(77, &zero.stream).ok());
-  EXPECT_EQ(reports.Subscribe(77, &one.stream).code(), Code::kThreadSubscribe);
-  EXPECT_TRUE(reports.Subscribe(78, &one.stream).ok());
-  EXPECT_EQ(reports.Subscribe(79, &one.stream).code(), Code::kStreamSubscribe);
-  EXPECT_TRUE(reports.Unsubscribe(77, &zero.stream).ok());
-  EXPECT_TRUE(reports.Subscribe(77, &zero.stream).ok());
+  EXPECT_TRUE(reports.Subscribe(77, zero.stream).ok());
+  EXPECT_EQ(reports.Subscribe(77, one.stream).code(), Code::kThreadSubscribe);
+  EXPECT_TRUE(reports.Subscribe(78, one.stream).ok());
+  EXPECT_EQ(reports.Subscribe(79, one.stream).code(), Code::kStreamSubscribe);
+  EXPECT_TRUE(reports.Unsubscribe(77, zero.stream).ok());
+  EXPECT_TRUE(reports.Subscribe(77, zero.stream).ok());
 }
 
 // doc 12, aclrtSubscribeReport: at most 1024 threads.
@@ -41,14 +45,14 @@ TEST(Reports, SoManyThreadsAndNoMore) {
   std::vector<std::unique_ptr<Bare>> streams;
   for (size_t i = 0; i < Reports::kMaxThreads; ++i) {
     streams.push_back(std::make_unique<Bare>(0, static_cast<int32_t>(i)));
-    ASSERT_TRUE(reports.Subscribe(i + 1, &streams.back()->stream).ok());
+    ASSERT_TRUE(reports.Subscribe(i + 1, streams.back()->stream).ok());
   }
   Bare extra(0, 9999);
-  EXPECT_EQ(reports.Subscribe(5000, &extra.stream).code(), Code::kThreadSubscribe);
-  EXPECT_TRUE(reports.Subscribe(1, &extra.stream).ok());  // a thread that is there already
-  reports.Forget(&streams[9]->stream);
+  EXPECT_EQ(reports.Subscribe(5000, extra.stream).code(), Code::kThreadSubscribe);
+  EXPECT_TRUE(reports.Subscribe(1, extra.stream).ok());  // a thread that is there already
+  reports.Forget(streams[9]->stream);
   Bare another(0, 10000);
-  EXPECT_TRUE(reports.Subscribe(5000, &another.stream).ok());
+  EXPECT_TRUE(reports.Subscribe(5000, another.stream).ok());
 }
 
 TEST(Reports, ProcessRunsWhatIsQueuedInOrder) {
@@ -56,19 +60,19 @@ TEST(Reports, ProcessRunsWhatIsQueuedInOrder) {
   Bare bare(0, 1);
   const auto self = static_cast<uint64_t>(pthread_self());
   EXPECT_FALSE(reports.Post(
-      &bare.stream, [] {}, [] {}));
-  ASSERT_TRUE(reports.Subscribe(self, &bare.stream).ok());
+      bare.stream, [] {}, [] {}));
+  ASSERT_TRUE(reports.Subscribe(self, bare.stream).ok());
   std::vector<int> order;
   int dropped = 0;
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(reports.Post(
-        &bare.stream, [&order, i] { order.push_back(i); }, [&] { ++dropped; }));
+        bare.stream, [&order, i] { order.push_back(i); }, [&] { ++dropped; }));
   }
   ASSERT_TRUE(reports.Process(std::nullopt).ok());
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
   EXPECT_TRUE(reports.Post(
-      &bare.stream, [&] { order.push_back(3); }, [&] { ++dropped; }));
-  ASSERT_TRUE(reports.Unsubscribe(self, &bare.stream).ok());
+      bare.stream, [&] { order.push_back(3); }, [&] { ++dropped; }));
+  ASSERT_TRUE(reports.Unsubscribe(self, bare.stream).ok());
   EXPECT_EQ(dropped, 1);
   EXPECT_EQ(order.size(), 3u);
   EXPECT_EQ(reports.Process(Clock::now()).code(), Code::kThreadSubscribe);
