@@ -187,7 +187,7 @@ Status Stream::LaunchSlow(OwnedTask task) {
   MP_CHECK((slow_.load(std::memory_order_relaxed) & kSlowStopped) == 0, kTaskFailed,
            "stream %d takes no more tasks: one failed in its context, whose failure mode is stop; synchronise to see "
            "which, then destroy the context or reset the device",
-           id_);
+           id());
   if (CaptureTarget* target = capture()) return target->Add(this, std::move(task));
   if (CaptureTarget* target = update()) return target->Add(this, std::move(task));
   return LaunchOwned(std::move(task));
@@ -201,8 +201,8 @@ Status Stream::LaunchOwned(OwnedTask task) {
     void* frames[16];
     const size_t depth = sink->wants_stacks() ? CaptureStack(frames, std::size(frames)) : 0;
     sink->OnEnqueued({.task = extra->task,
-                      .device = device_->id(),
-                      .stream = id_,
+                      .device = device()->id(),
+                      .stream = id(),
                       .name = task.slot().name,
                       .thread = trace::ThreadNumber(),
                       .time_ns = trace::NowNs(),
@@ -363,8 +363,8 @@ TaskEnd Stream::Execute(TaskSlot& slot) {
   if (slot.extra != nullptr && slot.extra->task != 0) {
     if (trace::Sink* sink = trace::Active()) {
       sink->OnRan({.task = slot.extra->task,
-                   .device = device_->id(),
-                   .stream = id_,
+                   .device = device()->id(),
+                   .stream = id(),
                    .name = slot.name,
                    .thread = trace::ThreadNumber(),
                    .start_ns = start,
@@ -378,15 +378,15 @@ TaskEnd Stream::Execute(TaskSlot& slot) {
 
 void Stream::Fail(TaskSlot& slot, Status status) {
   const TaskException failure{.task = slot.number,
-                              .stream = static_cast<uint32_t>(id_),
+                              .stream = static_cast<uint32_t>(id()),
                               .thread = static_cast<uint32_t>(gettid()),
-                              .device = static_cast<uint32_t>(device_->id()),
+                              .device = static_cast<uint32_t>(device()->id()),
                               .code = status.code()};
   {
     std::lock_guard lock(error_lock_);
     if (error_.ok()) {
       error_ = std::move(status).Prefixed(
-          Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id_, device_->id()));
+          Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id(), device()->id()));
     }
   }
   if (context_->stop_on_failure()) {
@@ -404,7 +404,7 @@ void Stream::set_stop_on_failure() {
 
 void Stream::StopContext() {
   context_->set_failed();  // for streams made from now on
-  for (Stream* stream : device_->StreamsOf(context_)) stream->slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
+  for (Stream* stream : device()->StreamsOf(context_)) stream->slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
   slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
 }
 
@@ -487,7 +487,7 @@ Status Stream::WaitFor(uint64_t target, Deadline deadline, Code timeout_code) {
   if (completed() >= target) return Ok();
   MP_CHECK(!InTask(), kInternal, "a task may not wait for a stream");
   if (Scheduler::Get().Wait(this, target, deadline)) return Ok();
-  return Status(timeout_code, Format("stream %d has not finished in the time given: %llu of %llu tasks are left", id_,
+  return Status(timeout_code, Format("stream %d has not finished in the time given: %llu of %llu tasks are left", id(),
                                      static_cast<unsigned long long>(target - std::min(target, completed())),
                                      static_cast<unsigned long long>(target)));
 }

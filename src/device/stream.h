@@ -187,14 +187,14 @@ class Stream {
   bool MoreWork();
   bool Linger(uint32_t ran);
 
-  // Identity, set by Open.
-  void* handle_ = nullptr;
-  Device* device_ = nullptr;
-  Context* context_ = nullptr;
-  int32_t id_ = 0;
+  // Identity, set by Open. Atomic because a client's late use may read it while the object begins its next life.
+  std::atomic<void*> handle_{nullptr};
+  std::atomic<Device*> device_{nullptr};
+  std::atomic<Context*> context_{nullptr};
+  std::atomic<int32_t> id_{0};
   std::atomic<uint32_t> priority_{0};
-  uint32_t flags_ = 0;
-  bool is_default_ = false;
+  std::atomic<uint32_t> flags_{0};
+  std::atomic<bool> is_default_{false};
   std::atomic<bool> stop_on_failure_{false};
   std::atomic<bool> stopped_{false};   // a failure happened in stop mode
   std::atomic<uint32_t> aborting_{0};  // calls of Abort under way: tasks are discarded instead of run
