@@ -389,7 +389,7 @@ void Stream::Fail(TaskSlot& slot, Status status) {
           Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id(), device()->id()));
     }
   }
-  if (context_->stop_on_failure()) {
+  if (context()->stop_on_failure()) {
     stopped_ = true;
     StopContext();
   }
@@ -399,11 +399,11 @@ void Stream::Fail(TaskSlot& slot, Status status) {
 
 void Stream::set_stop_on_failure() {
   stop_on_failure_.store(true, std::memory_order_relaxed);
-  context_->set_stop_on_failure();
+  context()->set_stop_on_failure();
 }
 
 void Stream::StopContext() {
-  context_->set_failed();  // for streams made from now on
+  context()->set_failed();  // for streams made from now on
   for (Stream* stream : device()->StreamsOf(context_)) stream->slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
   slow_.fetch_or(kSlowStopped, std::memory_order_acq_rel);
 }
