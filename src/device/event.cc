@@ -174,10 +174,10 @@ void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flag
 }
 
 void Event::Release() {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) Events().Recycle(handle_);
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) Events().Recycle(handle());
 }
 
-uint32_t Event::id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle_)); }
+uint32_t Event::id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle())); }
 
 Event::Point Event::LatestPoint() const {
   std::lock_guard lock(lock_);
@@ -232,7 +232,7 @@ Status Event::ClaimSlow(std::atomic<uint8_t>* claim, uint8_t wanted, const char*
   uint8_t found = kUnclaimed;
   if (claim->compare_exchange_strong(found, wanted, std::memory_order_relaxed)) return Ok();
   MP_CHECK(found == wanted, kRuntimeArgument,
-           "event %p has been %s %s before and must go on that way; use another event for the other", handle_, what,
+           "event %p has been %s %s before and must go on that way; use another event for the other", handle(), what,
            found == kExternal ? "with the external flag" : "without the external flag");
   return Ok();
 }
@@ -249,7 +249,7 @@ Status Event::Record(Stream* stream) {
                                                               return Ok();
                                                             }));
   PointTo({stream, LastTaskCount(), generation});
-  EmitEdge(trace::EventEdge::Kind::kRecord, handle_, generation, *stream);
+  EmitEdge(trace::EventEdge::Kind::kRecord, handle(), generation, *stream);
   return Ok();
 }
 
@@ -266,7 +266,7 @@ Status Event::Wait(Stream* stream, uint32_t timeout_s) {
   MP_RETURN_IF_ERROR(ClaimWait(false));
   MP_CHECK(can_sync(), kRuntimeArgument,
            "event %p was made without ACL_EVENT_SYNC (flags 0x%x), so no stream can wait for it; add ACL_EVENT_SYNC",
-           handle_, flags_);
+           handle(), flags());
   CaptureTarget* capture = stream->capture();
   if (capture == nullptr) capture = captured_by();
   if (capture != nullptr) return capture->WaitEvent(stream, this, false);
@@ -290,7 +290,7 @@ Status Event::Wait(Stream* stream, uint32_t timeout_s) {
         }
         return point.stream->AddStreamWaiter(&self, point.target) ? TaskEnd::kBlocked : TaskEnd::kDone;
       }));
-  EmitEdge(trace::EventEdge::Kind::kWait, handle_, point.generation, *stream);
+  EmitEdge(trace::EventEdge::Kind::kWait, handle(), point.generation, *stream);
   return Ok();
 }
 
@@ -310,7 +310,7 @@ Status Event::WaitLevel(Stream* stream, uint32_t timeout_s) {
         }
         return TaskEnd::kBlocked;
       }));
-  EmitEdge(trace::EventEdge::Kind::kWait, handle_, LatestPoint().generation, *stream);
+  EmitEdge(trace::EventEdge::Kind::kWait, handle(), LatestPoint().generation, *stream);
   return Ok();
 }
 
@@ -337,7 +337,7 @@ Status Event::Reset(Stream* stream) {
   MP_CHECK(is_level(), kUnsupported,
            "event %p cannot be reset: only events made by aclrtCreateEventWithFlag with ACL_EVENT_SYNC or "
            "ACL_EVENT_EXTERNAL can",
-           handle_);
+           handle());
   if (CaptureTarget* capture = stream->capture()) return capture->ResetEvent(stream, this);
   return stream->Launch<TaskKind::kEventReset>("EventReset", {}, [hold = EventHold(this)]() mutable -> Status {
     hold->LowerLevel();
@@ -359,7 +359,7 @@ Status Event::Synchronize(Deadline deadline) {
     const uint64_t number = shared_->recorded.load(std::memory_order_acquire);
     while (shared_->completed.load(std::memory_order_acquire) < number) {
       MP_CHECK(!deadline || Clock::now() < *deadline, kEventSyncTimeout,
-               "shared event %p is not complete in the time given", handle_);
+               "shared event %p is not complete in the time given", handle());
       timespec pause{.tv_sec = 0, .tv_nsec = 20'000};
       nanosleep(&pause, nullptr);
     }
@@ -368,7 +368,7 @@ Status Event::Synchronize(Deadline deadline) {
   const Point point = LatestPoint();
   if (point.stream == nullptr) return Ok();
   MP_RETURN_IF_ERROR(point.stream->WaitFor(point.target, deadline, Code::kEventSyncTimeout));
-  MP_CHECK(!point.stream->WasAborted(point.target), kStreamAborted, "the stream of event %p was aborted", handle_);
+  MP_CHECK(!point.stream->WasAborted(point.target), kStreamAborted, "the stream of event %p was aborted", handle());
   return Ok();
 }
 
@@ -379,17 +379,17 @@ bool Event::WaitsComplete() {
 }
 
 Status Event::Timestamp(uint64_t* out_ns) {
-  MP_CHECK(has_timeline(), kTimestampMissing, "event %p keeps no time: make it with ACL_EVENT_TIME_LINE", handle_);
+  MP_CHECK(has_timeline(), kTimestampMissing, "event %p keeps no time: make it with ACL_EVENT_TIME_LINE", handle());
   if (shared_ != nullptr) {
     MP_CHECK(recorded() && Complete(), kTimestampMissing, "event %p has not been reached yet; synchronise first",
-             handle_);
+             handle());
     *out_ns = shared_->timestamp_ns.load(std::memory_order_acquire);
     return Ok();
   }
   const Point point = LatestPoint();
-  MP_CHECK(point.stream != nullptr, kTimestampMissing, "event %p was never recorded", handle_);
+  MP_CHECK(point.stream != nullptr, kTimestampMissing, "event %p was never recorded", handle());
   MP_CHECK(timestamp_generation_.load(std::memory_order_acquire) >= point.generation, kTimestampMissing,
-           "event %p has been recorded but its stream has not got there; synchronise first", handle_);
+           "event %p has been recorded but its stream has not got there; synchronise first", handle());
   *out_ns = timestamp_ns_.load(std::memory_order_relaxed);
   return Ok();
 }

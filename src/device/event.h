@@ -14,6 +14,7 @@
 
 #include "src/base/futex.h"
 #include "src/base/handle_table.h"
+#include "src/base/relaxed.h"
 #include "src/base/spinlock.h"
 #include "src/base/status.h"
 #include "src/device/stream.h"
@@ -118,10 +119,10 @@ class Event {
   Status WaitShared(Stream* stream, uint32_t timeout_s);
   Status WaitLevel(Stream* stream, uint32_t timeout_s);
 
-  void* handle_ = nullptr;
-  Device* device_ = nullptr;
-  EventMaking making_ = EventMaking::kPlain;
-  uint32_t flags_ = 0;
+  Relaxed<void*> handle_ = nullptr;
+  Relaxed<Device*> device_ = nullptr;
+  Relaxed<EventMaking> making_ = EventMaking::kPlain;
+  Relaxed<uint32_t> flags_ = 0;
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> timestamp_ns_{0};
   std::atomic<uint64_t> timestamp_generation_{0};
@@ -130,7 +131,7 @@ class Event {
   std::atomic<uint8_t> wait_claim_{kUnclaimed};
   std::atomic<int32_t> holds_{0};
   std::atomic<CaptureTarget*> captured_by_{nullptr};
-  SharedEventState* shared_ = nullptr;
+  Relaxed<SharedEventState*> shared_ = nullptr;
 
   mutable SpinLock lock_;  // guards what follows
   Point latest_;

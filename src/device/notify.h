@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/handle_table.h"
+#include "src/base/relaxed.h"
 #include "src/base/spinlock.h"
 #include "src/base/status.h"
 
@@ -28,7 +29,7 @@ class Notify {
 
   void* handle() const { return handle_; }
   Device* device() const { return device_; }
-  uint32_t id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle_)); }
+  uint32_t id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle())); }
 
   Status Record(Stream* stream, CountRecord mode, uint32_t value);
   // Waits until the word compares; with `clear` it is then set to 0. `timeout_s` 0: for ever.
@@ -51,13 +52,13 @@ class Notify {
   void Apply(CountRecord mode, uint32_t value);
   bool TryTake(CountWait mode, uint32_t value, bool clear);
 
-  void* handle_ = nullptr;
-  Device* device_ = nullptr;
-  bool counting_ = false;
+  Relaxed<void*> handle_ = nullptr;
+  Relaxed<Device*> device_ = nullptr;
+  Relaxed<bool> counting_ = false;
   std::atomic<int32_t> holds_{0};
   std::atomic<uint32_t> local_{0};
-  std::atomic<uint32_t>* word_ = &local_;
-  bool shared_ = false;
+  Relaxed<std::atomic<uint32_t>*> word_ = &local_;
+  Relaxed<bool> shared_ = false;
   SpinLock lock_;
   std::vector<Stream*> waiters_;
 };

@@ -92,8 +92,12 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
     aborted_from_ = aborted_to_ = 0;
   }
   TakeError().Ignore();  // what the slot's former stream left behind is nobody's
-  std::fill(std::begin(attributes), std::end(attributes), 0);
-  std::fill(std::begin(resource_limit_set), std::end(resource_limit_set), false);
+  {
+    std::lock_guard lock(attribute_lock);
+    std::fill(std::begin(attributes), std::end(attributes), 0);
+    std::fill(std::begin(resource_limit_set), std::end(resource_limit_set), false);
+  }
+  std::lock_guard lock(push_lock_);  // a launch that raced with the former stream's destruction may still be pushing
   if (tail_chunk_ == nullptr) tail_chunk_ = head_chunk_ = new Chunk;
 }
 
@@ -514,11 +518,15 @@ Status Stream::Abort(Status reason) {
   if (completed() >= target) return Ok();
   aborting_.fetch_add(1, std::memory_order_seq_cst);
   {
-    // Before anything is dropped, so that a thread already synchronising learns of it.
+    // Before anything is dropped, so that a thread already synchronising learns of it. An abort that is still under
+    // way (by another thread) and this one are one range.
     std::lock_guard lock(error_lock_);
-    aborted_from_ = completed();
-    aborted_to_ = target;
-    if (error_.ok()) error_ = std::move(reason);
+    const uint64_t done = completed();
+    if (done < target) {
+      if (done >= aborted_to_) aborted_from_ = done;
+      aborted_to_ = std::max(aborted_to_, target);
+      if (error_.ok()) error_ = std::move(reason);
+    }
   }
   Unblock();
   const bool finished = Scheduler::Get().Wait(this, target, std::nullopt);
