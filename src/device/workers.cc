@@ -45,12 +45,15 @@ Stream* RunQueue::Pop() {
   return nullptr;
 }
 
-Workers::Workers(int threads, int spin_us) : threads_(threads), spin_(std::chrono::microseconds(spin_us)) {}
+Workers::Workers(int threads, int spin_us)
+    : threads_(static_cast<uint32_t>(threads)),
+      cores_(std::thread::hardware_concurrency()),
+      spin_(std::chrono::microseconds(spin_us)) {}
 
 void Workers::Start() {
   static std::once_flag once;
   std::call_once(once, [this] {
-    for (int i = 0; i < threads_; ++i) {
+    for (uint32_t i = 0; i < threads_; ++i) {
       std::thread([this] {
         pthread_setname_np(pthread_self(), "mp-worker");
         Loop();
@@ -103,20 +106,27 @@ Stream* Workers::Next(int* in_a_row) {
 }
 
 void Workers::Loop() {
+  int grace = kGracePauses;
   for (int in_a_row = 0;;) {
     Stream* stream = Next(&in_a_row);
     if (stream == nullptr) {
-      if (!SpinForWork()) Sleep();
+      if (!SpinForWork(grace)) Sleep();
       continue;
     }
     stream->in_run_queue.exchange(false, std::memory_order_seq_cst);
-    if (!stream->TryTakeToken()) continue;  // a synchronising thread was faster
+    if (!stream->TryTakeToken()) {  // a synchronising thread was faster
+      grace = std::min(grace * 2, kMaxGracePauses);
+      continue;
+    }
+    grace = std::max(grace / 2, kGracePauses);
     if (queue_.size() != 0) WakeOwed();     // more is waiting than this thread can do at once
     stream->Run(Stream::kNever, kBudget);
   }
 }
 
-bool Workers::SpinForWork() {
+bool Workers::SpinForWork(int grace_pauses) {
+  // Spinning must not take a core from the client's threads and the workers that run.
+  if (threads_ - sleeping_.load(std::memory_order_relaxed) >= cores_ && cores_ > 1) return false;
   uint32_t nobody = 0;
   if (!spinning_.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) return false;
   const auto until = Clock::now() + spin_;
@@ -129,7 +139,7 @@ bool Workers::SpinForWork() {
   } while (!found && Clock::now() < until);
   // A thread that launches and then synchronises runs the task itself sooner than we could, and if we leave the entry
   // alone for a moment its next launch finds it still there and touches no line of ours.
-  for (int i = 0; found && i < kGracePauses; ++i) CpuRelax();
+  for (int i = 0; found && i < grace_pauses; ++i) CpuRelax();
   spinning_.store(0, std::memory_order_seq_cst);
   return found || queue_.size() != 0;
 }
@@ -144,15 +154,19 @@ void Workers::Sleep() {
 
 bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {
   const auto spin_until = Clock::now() + spin_;
+  uint64_t seen = stream->completed();
   for (;;) {
-    // Helping is for untimed waits: a timed one could not stop in the middle of a task.
-    if (!deadline && stream->TryTakeToken()) {
+    // Helping is for untimed waits: a timed one could not stop in the middle of a task. A stream that has moved since
+    // we last looked is in a worker's hand, who goes on with it sooner than we could.
+    const uint64_t before = std::exchange(seen, stream->completed());
+    if (!deadline && seen == before && stream->TryTakeToken()) {
       stream->Run(target, UINT32_MAX);
       WakeOwed();  // what we made ready is not ours to run
     }
-    for (int i = 0; i < 64; ++i) {
+    const int pauses = seen == before ? 1 : kPausesPerLook;
+    for (int i = 0; i < 64; i += pauses) {
       if (stream->completed() >= target) return true;
-      CpuRelax();
+      for (int pause = 0; pause < pauses; ++pause) CpuRelax();
     }
     if (Clock::now() < spin_until && (!deadline || Clock::now() < *deadline)) continue;
 

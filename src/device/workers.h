@@ -45,8 +45,12 @@ class Workers : public Scheduler {
  private:
   // Tasks a worker runs of one stream before others get their turn.
   static constexpr uint32_t kBudget = 256;
-  // How long a spinner lets a new entry lie: about half a microsecond.
+  // How long a spinner lets a new entry lie. It starts at half a microsecond, doubles each time a synchronising thread
+  // was faster, and halves each time it was not.
   static constexpr int kGracePauses = 16;
+  static constexpr int kMaxGracePauses = 256;
+  // A thread that waits for a stream others run looks at its counter only so often: each look slows the runner down.
+  static constexpr int kPausesPerLook = 16;
   // How many streams in a row a worker takes from its own hand before it looks at the queue.
   static constexpr int kHandLimit = 64;
 
@@ -54,11 +58,12 @@ class Workers : public Scheduler {
   void Loop();
   Stream* Next(int* in_a_row);
   void EmptyHand();
-  bool SpinForWork();
+  bool SpinForWork(int grace_pauses);
   void Sleep();
   void WakeOne();
 
-  const int threads_;
+  const uint32_t threads_;
+  const uint32_t cores_;
   const Clock::duration spin_;
   RunQueue queue_;
   std::atomic<bool> started_{false};
