@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording a run, and following the plan that was made of it.
+#include <algorithm>
+
+#include "src/base/format.h"
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+Status PoolState::StartRecording() {
+  {
+    std::lock_guard lock(plan_lock_);
+    MP_REQUIRE(recorder_ == nullptr, "a recording is under way already; stop it first");
+    MP_REQUIRE(follower_ == nullptr, "a plan is being followed; record without it (millpondPoolUnfollow)");
+    recorder_ = std::make_unique<Recorder>();
+    recording_.store(true, std::memory_order_release);
+  }
+  DisableFronts();  // takes the lanes' locks, which are outside plan_lock_
+  return Ok();
+}
+
+Status PoolState::StopRecording(Recording* out_recording) {
+  {
+    std::lock_guard lock(plan_lock_);
+    MP_REQUIRE(recorder_ != nullptr, "no recording is under way; start one first");
+    recording_.store(false, std::memory_order_release);
+    *out_recording = std::move(recorder_->recording);
+    recorder_.reset();
+  }
+  EnableFronts();
+  return Ok();
+}
+
+void PoolState::RecordAllocation(Address address, size_t bytes, StreamKey stream) {
+  std::lock_guard lock(plan_lock_);
+  if (recorder_ == nullptr) return;
+  const auto number = static_cast<uint32_t>(recorder_->streams.size());
+  const uint32_t index = recorder_->streams.try_emplace(stream, number).first->second;
+  const auto id = static_cast<uint32_t>(recorder_->step_of.size());
+  recorder_->step_of.push_back(recorder_->recording.steps.size());
+  recorder_->live[address] = id;
+  recorder_->recording.steps.push_back({.allocate = true, .id = id, .stream = index, .bytes = bytes});
+}
+
+// A block that was there before the recording began is not part of it.
+void PoolState::RecordFree(Address address) {
+  std::lock_guard lock(plan_lock_);
+  if (recorder_ == nullptr) return;
+  const auto found = recorder_->live.find(address);
+  if (found == recorder_->live.end()) return;
+  const Step& allocation = recorder_->recording.steps[recorder_->step_of[found->second]];
+  const Step step{.allocate = false, .id = found->second, .stream = allocation.stream, .bytes = allocation.bytes};
+  recorder_->recording.steps.push_back(step);
+  recorder_->live.erase(found);
+}
+
+// With grow_. Memory for one stream of a plan; on failure nothing is left but spare pages.
+Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
+  if (page_bytes == 0) {
+    area->bytes = wanted;
+    MP_RETURN_IF_ERROR(Charge(wanted));
+    Status status = source->NewSegment(wanted, &area->address);
+    if (!status.ok()) Discharge(wanted);
+    return status;
+  }
+  area->bytes = RoundUp(wanted, page_bytes);
+  const size_t count = area->bytes / page_bytes;
+  while (area->pages.size() < count && !spare_.empty()) {
+    area->pages.push_back(spare_.back());
+    spare_.pop_back();
+  }
+  Status status = NewPages(count - area->pages.size(), &area->pages);
+  if (status.ok()) status = source->Reserve(area->bytes, &area->address);
+  size_t mapped = 0;
+  while (status.ok() && mapped < count) {
+    status = source->Map(area->address + mapped * page_bytes, area->pages[mapped]);
+    if (status.ok()) ++mapped;
+  }
+  if (status.ok()) return status;
+  for (size_t i = 0; i < mapped; ++i) source->Unmap(area->address + i * page_bytes, area->pages[i]).Ignore();
+  if (area->address != 0) source->Unreserve(area->address, area->bytes);
+  spare_.insert(spare_.end(), area->pages.begin(), area->pages.end());
+  return status;
+}
+
+Status PoolState::Follow(const Plan& plan) {
+  std::lock_guard grow(grow_);
+  {
+    std::lock_guard lock(plan_lock_);
+    MP_REQUIRE(follower_ == nullptr, "a plan is being followed already; end that first (millpondPoolUnfollow)");
+    MP_REQUIRE(recorder_ == nullptr, "a recording is under way; stop it first");
+    MP_CHECK(red_zone == 0, kUnsupported,
+             "plans leave no room for red zones; follow them without MILLPOND_POOL_RED_ZONE");
+    follower_ = std::make_unique<Follower>();
+    follower_->plan = plan;
+    for (const size_t wanted : plan.area_bytes) {
+      Follower::Area area;
+      if (Status status = MakeArea(wanted, &area); !status.ok()) {
+        DropAreas();
+        return std::move(status).Prefixed("the plan's memory could not be had");
+      }
+      follower_->areas.push_back(std::move(area));
+    }
+    following_.store(true, std::memory_order_release);
+  }
+  DisableFronts();  // takes the lanes' locks, which are outside plan_lock_
+  return Ok();
+}
+
+// With grow_ and plan_lock_; nothing in the areas is in use.
+void PoolState::DropAreas() {
+  for (Follower::Area& area : follower_->areas) {
+    Ticket ticket = 0;
+    if (area.stream != 0 && source->Mark(area.stream, &ticket).ok() && ticket != 0) {
+      source->Await(ticket).Ignore();  // a stream that failed is done, too
+      source->Drop(ticket);
+    }
+    if (page_bytes == 0) {
+      source->DeleteSegment(area.address, area.bytes);
+      Discharge(area.bytes);
+      continue;
+    }
+    for (size_t i = 0; i < area.pages.size(); ++i) {
+      source->Unmap(area.address + i * page_bytes, area.pages[i]).Ignore();  // nothing else could be done
+      spare_.push_back(area.pages[i]);
+    }
+    source->Unreserve(area.address, area.bytes);
+  }
+  follower_.reset();
+}
+
+Status PoolState::Unfollow() {
+  std::lock_guard grow(grow_);
+  {
+    std::lock_guard lock(plan_lock_);
+    if (follower_ == nullptr) return Ok();
+    MP_REQUIRE(follower_->requested.empty(), "%zu blocks that the plan placed are still live; free them first",
+               follower_->requested.size());
+    following_.store(false, std::memory_order_release);
+    DropAreas();
+  }
+  EnableFronts();
+  return Ok();
+}
+
+Status PoolState::BeginRun() {
+  std::lock_guard lock(plan_lock_);
+  MP_REQUIRE(follower_ != nullptr, "there is no plan to follow; give one first (millpondPoolFollow)");
+  MP_REQUIRE(!follower_->running, "a run is under way already; end it first");
+  follower_->running = true;
+  follower_->diverged = false;
+  follower_->cursor = 0;
+  for (Follower::Area& area : follower_->areas) {
+    if (area.live.empty()) area.stream = 0;  // bound anew by this run
+  }
+  return Ok();
+}
+
+Status PoolState::EndRun() {
+  std::lock_guard lock(plan_lock_);
+  MP_REQUIRE(follower_ != nullptr && follower_->running, "no run is under way; begin one first");
+  follower_->running = false;
+  return Ok();
+}
+
+bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
+  std::lock_guard lock(plan_lock_);
+  if (follower_ == nullptr || !follower_->running || follower_->diverged) return false;
+  const auto diverge = [&] {
+    follower_->diverged = true;
+    counters_.diverged.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  };
+  if (follower_->cursor >= follower_->plan.places.size()) return diverge();
+  const Plan::Place& place = follower_->plan.places[follower_->cursor];
+  Follower::Area& area = follower_->areas[place.stream];
+  if (place.bytes != bytes || (area.stream != 0 && area.stream != stream)) return diverge();
+  // A stream has one area: what another stream was bound to would need events.
+  for (const Follower::Area& other : follower_->areas) {
+    if (&other != &area && other.stream == stream) return diverge();
+  }
+  const Address address = area.address + place.offset;
+  const size_t rounded = RoundUp(bytes, kUnit);
+  // What an earlier run left alive may be in the way.
+  auto after = area.live.lower_bound(address);
+  if (after != area.live.end() && after->first < address + rounded) return diverge();
+  if (after != area.live.begin() && std::prev(after)->first + std::prev(after)->second > address) return diverge();
+  area.live.emplace_hint(after, address, rounded);
+  area.stream = stream;
+  follower_->requested[address] = bytes;
+  ++follower_->cursor;
+  counters_.planned.fetch_add(1, std::memory_order_relaxed);
+  counters_.allocations.fetch_add(1, std::memory_order_relaxed);
+  Count(static_cast<int64_t>(bytes), static_cast<int64_t>(rounded));
+  *out_address = address;
+  return true;
+}
+
+bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status) {
+  std::lock_guard lock(plan_lock_);
+  if (follower_ == nullptr) return false;
+  for (Follower::Area& area : follower_->areas) {
+    if (address - area.address >= area.bytes) continue;
+    const auto found = area.live.find(address);
+    if (found == area.live.end()) {
+      *out_status = Status(Code::kMemoryFree, Format("%p is in the planned area of stream %p, but no live block starts "
+                                                     "there: freed twice, or inside a block",
+                                                     reinterpret_cast<const void*>(address),
+                                                     reinterpret_cast<const void*>(area.stream)));
+      return true;
+    }
+    if (!own_stream && stream != area.stream) {
+      // The area's stream reuses the memory at once, so its work must come after the other stream's.
+      Ticket ticket = 0;
+      *out_status = source->Mark(stream, &ticket);
+      if (out_status->ok() && ticket != 0) *out_status = source->Order(area.stream, ticket);
+      if (ticket != 0) source->Drop(ticket);
+      if (!out_status->ok()) return true;
+    }
+    const auto requested = follower_->requested.find(address);
+    counters_.frees.fetch_add(1, std::memory_order_relaxed);
+    Count(-static_cast<int64_t>(requested->second), -static_cast<int64_t>(found->second));
+    follower_->requested.erase(requested);
+    area.live.erase(found);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace millpond::pool

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pool/front.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace millpond::pool {
+
+namespace {
+bool Membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+}  // namespace
+
+bool Front::Supported() {
+  static const bool supported = Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+  return supported;
+}
+
+void Front::Revoke() {
+  if (closed()) return;
+  revoked_.store(kRevoked, std::memory_order_seq_cst);
+  Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  while (busy_.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+Front::Counts Front::Read() const {
+  return {.live = live_.load(std::memory_order_relaxed),
+          .used = used_.load(std::memory_order_relaxed),
+          .live_high = live_high_.load(std::memory_order_relaxed),
+          .used_high = used_high_.load(std::memory_order_relaxed),
+          .allocations = allocations_.load(std::memory_order_relaxed),
+          .frees = frees_.load(std::memory_order_relaxed)};
+}
+
+Front::Counts Front::TakeCounts() {
+  const Counts counts = Read();
+  for (auto* counter : {&live_, &used_, &live_high_, &used_high_}) counter->store(0, std::memory_order_relaxed);
+  for (auto* counter : {&allocations_, &frees_}) counter->store(0, std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace millpond::pool

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one thread holds back of one lane: freed small blocks in chains of equal size, and the last freed large block.
+// Its thread reaches it without a lock and without an atomic read-modify-write. Whoever else wants what is in it
+// (trim, snapshot, out of memory) holds the lane's lock, says so in `revoked`, and makes every thread of the process
+// pass a memory barrier (membarrier), after which either it sees `busy` or the owner sees `revoked`.
+#ifndef MILLPOND_SRC_POOL_FRONT_H_
+#define MILLPOND_SRC_POOL_FRONT_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "src/pool/heap.h"
+
+namespace millpond::pool {
+
+class PoolState;
+
+class alignas(64) Front {
+ public:
+  Front(Lane* lane, size_t small_limit, size_t cache_limit)
+      : lane_(lane), small_limit_(small_limit), cache_limit_(cache_limit) {}
+
+  // False where the kernel has no membarrier: then no thread holds anything back.
+  static bool Supported();
+
+  Lane* lane() const { return lane_; }
+
+  // The owner, around everything it does without the lane's lock. False: go through the lane.
+  bool Enter() {
+    busy_.store(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__builtin_expect(revoked_.load(std::memory_order_acquire) == kOpen, true)) return true;
+    busy_.store(0, std::memory_order_release);
+    return false;
+  }
+  void Leave() { busy_.store(0, std::memory_order_release); }
+
+  // Others, with the lane's lock: afterwards the owner stays out until Return.
+  void Revoke();
+  void Return() {
+    if (revoked_.load(std::memory_order_relaxed) == kRevoked) revoked_.store(kOpen, std::memory_order_release);
+  }
+  // The lane's stream is gone: only the owner, who forgets what it noted of the old stream, opens the front again.
+  void Close() { revoked_.store(kClosed, std::memory_order_release); }
+  void Reopen() { revoked_.store(kOpen, std::memory_order_release); }
+  bool closed() const { return revoked_.load(std::memory_order_relaxed) == kClosed; }
+
+  // The owner inside Enter, or anybody with the lane's lock after Revoke (the owner needs only the lock).
+  Block* Pop(size_t bytes) {
+    if (bytes >= small_limit_) {
+      Block* block = large_;
+      if (block == nullptr || block->bytes != bytes) return nullptr;
+      large_ = nullptr;
+      return block;
+    }
+    Chain& chain = chains_[Index(bytes)];
+    Block* block = chain.head;
+    if (block == nullptr || chain.bytes != bytes) return nullptr;
+    chain.head = block->next;
+    held_ -= bytes;
+    return block;
+  }
+  // False: no room; the caller makes some with TakeAll or TakeLarge.
+  bool Push(Block* block) {
+    const size_t bytes = block->bytes;
+    if (bytes >= small_limit_) {
+      if (large_ != nullptr) return false;
+      large_ = block;
+      return true;
+    }
+    Chain& chain = chains_[Index(bytes)];
+    if ((chain.head != nullptr && chain.bytes != bytes) || held_ + bytes > cache_limit_) return false;
+    chain.bytes = bytes;
+    block->next = chain.head;
+    chain.head = block;
+    held_ += bytes;
+    return true;
+  }
+  Block* TakeLarge() { return std::exchange(large_, nullptr); }
+  template <class Visit>
+  void TakeSmall(Visit visit) {
+    for (Chain& chain : chains_) {
+      for (Block* block = std::exchange(chain.head, nullptr); block != nullptr;) {
+        Block* next = block->next;
+        visit(block);
+        block = next;
+      }
+    }
+    held_ = 0;
+  }
+
+  // What the owner did since the counts were last folded into the pool's. One writer, many readers.
+  struct Counts {
+    int64_t live = 0, used = 0;            // bytes: requested, rounded
+    int64_t live_high = 0, used_high = 0;  // the most they were
+    uint64_t allocations = 0, frees = 0;
+  };
+  void CountAllocation(size_t requested, size_t bytes) {
+    Raise(live_, live_high_, requested);
+    Raise(used_, used_high_, bytes);
+    Add(allocations_, 1);
+  }
+  void CountFree(size_t requested, size_t bytes) {
+    Add(live_, -static_cast<int64_t>(requested));
+    Add(used_, -static_cast<int64_t>(bytes));
+    Add(frees_, 1);
+  }
+  Counts Read() const;
+  Counts TakeCounts();  // the owner, or others after Revoke
+
+ private:
+  static constexpr uint32_t kOpen = 0, kRevoked = 1, kClosed = 2;
+  static constexpr size_t kChains = 64;
+  struct Chain {
+    size_t bytes = 0;
+    Block* head = nullptr;
+  };
+  static size_t Index(size_t bytes) { return (bytes / kUnit * 0x9e3779b97f4a7c15u) >> 58; }
+  template <class T>
+  static T Add(std::atomic<T>& counter, std::type_identity_t<T> delta) {
+    const T value = counter.load(std::memory_order_relaxed) + delta;
+    counter.store(value, std::memory_order_relaxed);
+    return value;
+  }
+  static void Raise(std::atomic<int64_t>& counter, std::atomic<int64_t>& high, size_t bytes) {
+    const int64_t value = Add(counter, static_cast<int64_t>(bytes));
+    if (value > high.load(std::memory_order_relaxed)) high.store(value, std::memory_order_relaxed);
+  }
+
+  std::atomic<uint32_t> busy_{0};
+  std::atomic<uint32_t> revoked_{0};
+  Lane* const lane_;
+  const size_t small_limit_;
+  const size_t cache_limit_;
+  Block* large_ = nullptr;
+  size_t held_ = 0;
+  std::atomic<int64_t> live_{0}, used_{0}, live_high_{0}, used_high_{0};
+  std::atomic<uint64_t> allocations_{0}, frees_{0};
+  std::array<Chain, kChains> chains_;
+};
+
+}  // namespace millpond::pool
+
+#endif  // MILLPOND_SRC_POOL_FRONT_H_

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages: taking them from the source, moving them where they are needed, giving them back.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "src/base/format.h"
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+Status PoolState::Charge(size_t bytes) {
+  const size_t limit = std::atomic_ref(settings.limit).load(std::memory_order_relaxed);
+  const size_t now = counters_.reserved.load(std::memory_order_relaxed);
+  MP_CHECK(limit == 0 || now + bytes <= limit, kOutOfMemory,
+           "the pool's limit is %zu bytes (MILLPOND_POOL_LIMIT): %zu are reserved and %zu more are needed", limit, now,
+           bytes);
+  counters_.reserved.store(now + bytes, std::memory_order_relaxed);  // only with grow_
+  if (now + bytes > counters_.reserved_high.load(std::memory_order_relaxed)) {
+    counters_.reserved_high.store(now + bytes, std::memory_order_relaxed);
+  }
+  return Ok();
+}
+
+void PoolState::Discharge(size_t bytes) { counters_.reserved.fetch_sub(bytes, std::memory_order_relaxed); }
+
+Status PoolState::NewPages(size_t count, std::vector<PageHandle>* out_pages) {
+  for (size_t i = 0; i < count; ++i) {
+    MP_RETURN_IF_ERROR(Charge(page_bytes));
+    PageHandle page = 0;
+    if (Status status = source->NewPage(&page); !status.ok()) {
+      Discharge(page_bytes);
+      return status;
+    }
+    counters_.taken.fetch_add(1, std::memory_order_relaxed);
+    out_pages->push_back(page);
+  }
+  return Ok();
+}
+
+// A lane without a stream has nothing under way.
+Status PoolState::MarkLane(const Lane& lane, Ticket* out_ticket) {
+  *out_ticket = 0;
+  return lane.stream() == 0 ? Ok() : source->Mark(lane.stream(), out_ticket);
+}
+
+bool PoolState::UpdatePassed(Lane* lane) {
+  if (lane->passed == lane->serial) return true;
+  if (lane->mark_serial > lane->passed) {
+    if (lane->mark != 0 && !source->Passed(lane->mark)) return false;
+    if (lane->mark != 0) source->Drop(std::exchange(lane->mark, 0));
+    lane->passed = lane->mark_serial;
+    if (lane->passed == lane->serial) return true;
+  }
+  Ticket ticket = 0;
+  if (!MarkLane(*lane, &ticket).ok()) return false;  // e.g. while the stream is being captured
+  lane->mark_serial = lane->serial;
+  lane->mark = ticket;
+  if (ticket != 0 && !source->Passed(ticket)) return false;
+  if (ticket != 0) source->Drop(std::exchange(lane->mark, 0));
+  lane->passed = lane->serial;
+  return true;
+}
+
+void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const Heap::Growth* except,
+                            std::vector<PageHandle>* out_pages) {
+  const auto passed = [&](const Block& block) { return block.freed_at <= lane->passed; };
+  for (Heap* each : {&lane->large, &lane->small}) {
+    while (out_pages->size() < count) {
+      Block* block = each->LargestWithPages(each == heap ? except : nullptr, passed);
+      if (block == nullptr) break;
+      const size_t before = out_pages->size();
+      std::vector<Address> addresses;
+      each->TakePages(block, count - before, out_pages, &addresses);
+      for (size_t i = 0; i < addresses.size(); ++i) {
+        // The source cannot refuse what is mapped; if it does, the page stays where it is and is lost to us.
+        source->Unmap(addresses[i], (*out_pages)[before + i]).Ignore();
+      }
+    }
+  }
+}
+
+void PoolState::Collect(size_t count, Lane* own, const Heap* heap, const Heap::Growth* except,
+                        std::vector<PageHandle>* out_pages) {
+  while (out_pages->size() < count && !spare_.empty()) {
+    out_pages->push_back(spare_.back());
+    spare_.pop_back();
+  }
+  const size_t before = out_pages->size();
+  if (out_pages->size() < count) {
+    UpdatePassed(own);
+    CollectFrom(own, count, heap, except, out_pages);
+  }
+  for (Lane* lane : Lanes()) {
+    if (out_pages->size() >= count) break;
+    if (lane == own) continue;
+    std::lock_guard lock(lane->lock);
+    if (!lane->pending.empty()) PollPending(lane);
+    if (lane->large.WholePages() + lane->small.WholePages() == 0) continue;
+    UpdatePassed(lane);
+    CollectFrom(lane, count, nullptr, nullptr, out_pages);
+  }
+  counters_.moved.fetch_add(out_pages->size() - before, std::memory_order_relaxed);
+}
+
+// Waits a little for free pages whose streams are not done. True: something has become free meanwhile.
+bool PoolState::WaitForPages(size_t needed) {
+  if (settings.wait == 0) return false;
+  const uint64_t until = NowNs() + settings.wait * 1000;
+  size_t waiting = 0;
+  std::vector<Lane*> lanes = Lanes();
+  std::erase_if(lanes, [&](Lane* lane) {
+    std::lock_guard lock(lane->lock);
+    const size_t whole = lane->large.WholePages() + lane->small.WholePages();
+    if (whole == 0 || lane->passed == lane->serial) return true;
+    waiting += whole;
+    return false;
+  });
+  if (waiting < needed) return false;  // waiting would not spare us the new pages
+  counters_.waits.fetch_add(1, std::memory_order_relaxed);
+  for (;;) {
+    bool all = true;
+    for (Lane* lane : lanes) {
+      std::lock_guard lock(lane->lock);
+      all = UpdatePassed(lane) && all;
+    }
+    if (all) return true;
+    if (NowNs() > until) return false;
+    sched_yield();
+  }
+}
+
+Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block) {
+  std::vector<PageHandle> pages;
+  pages.reserve(growth.pages);
+  Collect(growth.pages, lane, heap, &growth, &pages);
+  Status status = NewPages(growth.pages - pages.size(), &pages);
+  const std::vector<Address> holes = heap->Holes(growth, rounded);
+  size_t mapped = 0;
+  while (status.ok() && mapped < holes.size()) {
+    status = source->Map(holes[mapped], pages[mapped]);
+    if (status.ok()) ++mapped;
+  }
+  if (!status.ok()) {
+    while (mapped > 0) {
+      --mapped;
+      source->Unmap(holes[mapped], pages[mapped]).Ignore();  // mapped a moment ago
+    }
+    spare_.insert(spare_.end(), pages.begin(), pages.end());
+    return status;
+  }
+  if (settings.history != 0) {
+    for (const Address hole : holes) {
+      Remember(HistoryEntry::Action::kPageTaken, hole, page_bytes, lane->stream());
+    }
+  }
+  *out_block = heap->Grow(growth, rounded, pages.data());
+  return Ok();
+}
+
+// Reserves more addresses for the heap. With grow_, without the lane's lock.
+Status PoolState::AddPages(Lane* lane, Heap* heap, size_t rounded) {
+  const size_t wanted = settings.reserve != 0 ? settings.reserve : source->total_bytes();
+  const size_t least = RoundUp(rounded, page_bytes) + page_bytes;
+  size_t bytes = RoundUp(std::max(heap->small() ? wanted / 16 : wanted, least), page_bytes);
+  Address address = 0;
+  Status status = source->Reserve(bytes, &address);
+  while (!status.ok() && bytes > least) {
+    bytes = std::max(least, RoundUp(bytes / 4, page_bytes));
+    status = source->Reserve(bytes, &address);
+  }
+  MP_RETURN_IF_ERROR(std::move(status));
+  std::lock_guard lock(lane->lock);
+  spans.Add(heap->AddSpan(address, bytes, true));
+  return Ok();
+}
+
+Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block) {
+  constexpr size_t kSmallSegment = size_t{2} << 20;
+  const size_t least = heap->small() ? kSmallSegment : settings.segment;
+  // Large blocks get a segment of their own size; several smaller ones share one.
+  const size_t bytes = rounded >= least / 2 ? RoundUp(rounded, kSmallSegment) : least;
+  MP_RETURN_IF_ERROR(Charge(bytes));
+  Address address = 0;
+  if (Status status = source->NewSegment(bytes, &address); !status.ok()) {
+    Discharge(bytes);
+    return status;
+  }
+  counters_.taken.fetch_add(1, std::memory_order_relaxed);
+  if (settings.history != 0) Remember(HistoryEntry::Action::kPageTaken, address, bytes, lane->stream());
+  std::lock_guard lock(lane->lock);
+  spans.Add(heap->AddSpan(address, bytes, false));
+  *out_block = heap->Take(rounded);
+  return Ok();
+}
+
+Status PoolState::OutOfMemoryNow(size_t bytes, const Status& why) {
+  const Statistics now = GetStatistics();
+  return Status(Code::kOutOfMemory,
+                Format("no memory for a block of %zu bytes on device %d, even after waiting for the streams and "
+                       "trimming: %zu bytes are live in %llu blocks, %zu reserved, %zu pending, the largest free block "
+                       "has %zu. %s",
+                       bytes, device, now.live_bytes, static_cast<unsigned long long>(now.live_blocks),
+                       now.reserved_bytes, now.pending_bytes, now.largest_free_bytes, why.message().c_str()));
+}
+
+Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block) {
+  std::unique_lock grow(grow_);
+  bool waited = false;
+  bool reclaimed = false;
+  bool segments = page_bytes == 0;
+  for (;;) {
+    Status status;
+    size_t needed = 0;
+    bool no_room = false;
+    {
+      std::lock_guard lock(lane->lock);
+      Heap* heap = HeapFor(lane, rounded);
+      // Somebody may have freed, or a growth of another thread may have left enough.
+      if ((*out_block = heap->Take(rounded)) != nullptr) break;
+      Heap::Growth growth;
+      if (!segments) {
+        if (!heap->PlanGrowth(rounded, &growth)) {
+          no_room = true;
+        } else {
+          UpdatePassed(lane);
+          needed = growth.pages;
+          if (waited || lane->passed == lane->serial) {
+            status = GrowByPages(lane, heap, rounded, growth, out_block);
+            if (status.ok()) break;
+            needed = 0;
+          }
+        }
+      }
+    }
+    if (no_room) {
+      Heap* heap = HeapFor(lane, rounded);
+      // Without addresses there are still segments, which bring their own.
+      if (!AddPages(lane, heap, rounded).ok()) segments = true;
+      continue;
+    }
+    if (needed != 0) {
+      waited = true;
+      WaitForPages(needed);
+      continue;
+    }
+    if (segments) {
+      status = GrowBySegment(lane, HeapFor(lane, rounded), rounded, out_block);
+      if (status.ok()) break;
+    }
+    if (reclaimed || status.code() != Code::kOutOfMemory) {
+      return status.code() == Code::kOutOfMemory ? OutOfMemoryNow(rounded, status) : std::move(status);
+    }
+    reclaimed = true;
+    Reclaim();
+    if (segments) ReleaseSegments(0);
+  }
+  if (reclaimed) counters_.retries.fetch_add(1, std::memory_order_relaxed);
+  return Ok();
+}
+
+// With grow_. Everything that was freed becomes free indeed, however long its streams take.
+void PoolState::Reclaim() {
+  for (Lane* lane : Lanes()) {
+    std::vector<Lane::Pending> pending;
+    Ticket ticket = 0;
+    uint64_t serial = 0;
+    {
+      std::lock_guard lock(lane->lock);
+      FlushOthers(lane);
+      pending.swap(lane->pending);
+      serial = lane->serial;
+      if (lane->passed != serial && !MarkLane(*lane, &ticket).ok()) serial = lane->passed;
+    }
+    // A source that will not wait (a task may not; a client may have forbidden it) says so: then nothing has passed.
+    const auto done = [&](Ticket awaited) {
+      if (!source->Await(awaited).ok() && !source->Passed(awaited)) return false;
+      source->Drop(awaited);
+      return true;
+    };
+    for (Lane::Pending& each : pending) std::erase_if(each.tickets, done);
+    if (ticket != 0 && !done(ticket)) {
+      source->Drop(ticket);
+      serial = 0;
+    }
+    std::lock_guard lock(lane->lock);
+    lane->passed = std::max(lane->passed, serial);
+    for (Lane::Pending& each : pending) {
+      if (!each.tickets.empty()) {
+        lane->pending.push_back(std::move(each));
+        continue;
+      }
+      lane->pending_bytes -= each.block->bytes;
+      Settle(lane, each.block);
+    }
+  }
+}
+
+// With grow_. Whole segments that are free and whose streams are done go back.
+size_t PoolState::ReleaseSegments(size_t keep_bytes) {
+  size_t released = 0;
+  for (Lane* lane : Lanes()) {
+    for (Heap* heap : {&lane->large, &lane->small}) {
+      for (;;) {
+        if (counters_.reserved.load(std::memory_order_relaxed) <= keep_bytes) return released;
+        std::lock_guard lock(lane->lock);
+        UpdatePassed(lane);
+        Span* span = heap->FreeSegment([&](const Block& block) { return block.freed_at <= lane->passed; });
+        if (span == nullptr) break;
+        spans.Remove(span);
+        source->DeleteSegment(span->address, span->bytes);
+        if (settings.history != 0) {
+          Remember(HistoryEntry::Action::kPageGiven, span->address, span->bytes, lane->stream());
+        }
+        Discharge(span->bytes);
+        counters_.given.fetch_add(1, std::memory_order_relaxed);
+        released += span->bytes;
+        heap->DropSpan(span);
+      }
+    }
+  }
+  return released;
+}
+
+Status PoolState::Trim(size_t keep_bytes, bool wait) {
+  std::lock_guard grow(grow_);
+  if (wait) {
+    Reclaim();
+  } else {
+    for (Lane* lane : Lanes()) {
+      std::lock_guard lock(lane->lock);
+      FlushOthers(lane);
+      if (!lane->pending.empty()) PollPending(lane);
+      UpdatePassed(lane);
+    }
+  }
+  const auto reserved = [&] { return counters_.reserved.load(std::memory_order_relaxed); };
+  if (page_bytes != 0 && reserved() > keep_bytes) {
+    std::vector<PageHandle> pages = std::move(spare_);
+    spare_.clear();
+    const size_t count = (reserved() - keep_bytes + page_bytes - 1) / page_bytes;
+    for (Lane* lane : Lanes()) {
+      std::lock_guard lock(lane->lock);
+      CollectFrom(lane, count, nullptr, nullptr, &pages);
+    }
+    while (pages.size() > count) {
+      spare_.push_back(pages.back());
+      pages.pop_back();
+    }
+    for (const PageHandle page : pages) source->DeletePage(page);
+    Discharge(pages.size() * page_bytes);
+    counters_.given.fetch_add(pages.size(), std::memory_order_relaxed);
+  }
+  ReleaseSegments(keep_bytes);
+  return Ok();
+}
+
+PoolState::~PoolState() {
+  Unfollow().Ignore();
+  std::lock_guard grow(grow_);
+  Reclaim();
+  for (Lane* lane : Lanes()) {
+    for (Heap* heap : {&lane->large, &lane->small}) {
+      for (const std::unique_ptr<Span>& span : heap->spans()) {
+        if (span->page_bytes == 0) {
+          source->DeleteSegment(span->address, span->bytes);
+          continue;
+        }
+        for (size_t i = 0; i < span->pages.size(); ++i) {
+          if (span->pages[i] == 0) continue;
+          source->Unmap(span->address + i * page_bytes, span->pages[i]).Ignore();  // nothing else could be done
+          source->DeletePage(span->pages[i]);
+        }
+        source->Unreserve(span->address, span->bytes);
+      }
+    }
+    if (lane->mark != 0) source->Drop(lane->mark);
+  }
+  for (const PageHandle page : spare_) source->DeletePage(page);
+}
+
+}  // namespace millpond::pool

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks in address order over spans of addresses; free ones in bins by size. A span that grows by pages is tiled by
+// live, free and hole blocks: a hole has no memory behind it. Two kinds of free bytes follow: whole pages, which can be
+// mapped elsewhere, and the rest, which are stranded where they are; placement tries to strand as little as it can.
+// A Heap knows no stream, takes no lock and makes no system call; whoever calls it holds the lane's lock.
+#ifndef MILLPOND_SRC_POOL_HEAP_H_
+#define MILLPOND_SRC_POOL_HEAP_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/pool/page_source.h"
+
+namespace millpond::pool {
+
+class Heap;
+class Lane;
+struct Span;
+
+inline constexpr size_t kUnit = 512;  // every block is a multiple of it
+inline constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+struct Block {
+  // kCached: free for the client, held back by a Front. kPending: freed, another stream still uses it.
+  enum class State : uint8_t { kLive, kFree, kHole, kCached, kPending };
+
+  Address address = 0;
+  size_t bytes = 0;
+  Span* span = nullptr;
+  std::atomic<State> state{State::kHole};
+  bool planned = false;
+  uint16_t bin = 0;
+  bool recorded = false;  // other streams use it too: the lane knows which
+  size_t requested = 0;
+  uint64_t freed_at = 0;  // the lane's serial number of the free
+  uint64_t since_ns = 0;  // only kept when the pool has history
+  const char* tag = nullptr;
+  Block* before = nullptr;  // neighbours in the span
+  Block* after = nullptr;
+  Block* next = nullptr;  // in a bin, the list of holes, a front's chain
+  Block* last = nullptr;
+
+  Address end() const { return address + bytes; }
+  bool Is(State wanted) const { return state.load(std::memory_order_relaxed) == wanted; }
+};
+
+// Addresses reserved at once. `table` finds a block by its start, read without a lock.
+struct Span {
+  Span(Heap* owner, Address at, size_t size, size_t page_size);
+  ~Span();
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+  bool Holds(Address where) const { return where - address < bytes; }
+  std::atomic<Block*>& At(Address where) const { return table[(where - address) / kUnit]; }
+  PageHandle& PageAt(Address where) { return pages[(where - address) / page_bytes]; }
+
+  Heap* heap;
+  Address address;
+  size_t bytes;
+  size_t page_bytes;  // 0: a segment
+  std::atomic<Block*>* table = nullptr;
+  std::vector<PageHandle> pages;
+  size_t mapped_bytes = 0;
+  Block* first = nullptr;
+};
+
+class Heap {
+ public:
+  using State = Block::State;
+
+  Heap(Lane* lane, bool small, size_t page_bytes);
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  Lane* lane() const { return lane_; }
+  bool small() const { return small_; }
+  const std::vector<std::unique_ptr<Span>>& spans() const { return spans_; }
+
+  // A fitting free block, cut to size and live; null: the heap must grow. pre: bytes is a multiple of kUnit.
+  Block* Take(size_t bytes);
+  // The same at a given address; null if that is not free.
+  Block* TakeAt(Address address, size_t bytes);
+  // A live block becomes free and merges with its free neighbours. Returns the block that holds it now.
+  Block* Put(Block* block, uint64_t freed_at);
+
+  // Where `bytes` would go with the fewest pages mapped. False: no room in the reserved addresses.
+  struct Growth {
+    Address start = 0;
+    Span* span = nullptr;
+    size_t pages = 0;
+    Block* run = nullptr;  // the first block of the run of free and hole blocks it lies in
+  };
+  bool PlanGrowth(size_t bytes, Growth* out_growth) const;
+  // Fills the holes that the growth needs with `pages` (mapped already by the caller, in address order) and returns
+  // the live block.
+  Block* Grow(const Growth& growth, size_t bytes, const PageHandle* pages);
+  // The page addresses, in order, that Grow will fill.
+  std::vector<Address> Holes(const Growth& growth, size_t bytes) const;
+
+  // The largest free block with at least one whole page that may be taken: `allowed(block)` decides. Null: none.
+  template <class Allowed>
+  Block* LargestWithPages(const Growth* except, Allowed allowed) const;
+  // Turns up to `count` whole pages of a free block into a hole; their handles are appended to `out_pages` and their
+  // addresses to `out_addresses` (the caller unmaps them).
+  void TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pages, std::vector<Address>* out_addresses);
+  size_t WholePages(const Block& block) const;
+  size_t WholePages() const;
+
+  Span* AddSpan(Address address, size_t bytes, bool pages);
+  // A segment that is one free block, removed from the bins; the caller gives its memory back, then calls DropSpan.
+  template <class Allowed>
+  Span* FreeSegment(Allowed allowed);
+  void DropSpan(Span* span);
+
+  // The bytes of `block` that no whole page covers.
+  size_t Stranded(Address address, size_t bytes) const;
+
+  size_t free_bytes() const { return free_bytes_; }
+  size_t largest_free() const;
+  Block* NewBlock();
+  void DeleteBlock(Block* block);
+
+ private:
+  static constexpr uint32_t kSubBins = 16;
+  static constexpr uint32_t kBins = 32 * kSubBins;
+  static uint32_t BinOf(size_t bytes);
+  void Insert(Block* block);  // into its bin
+  void Remove(Block* block);
+  void SetState(Block* block, State state);  // with the lists that go with it
+  Block* Split(Block* block, size_t at);     // the second part, in the same state
+  Block* Merge(Block* block);                // with neighbours of the same state
+  Block* BestIn(uint32_t bin, size_t bytes) const;
+  void Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const;
+
+  Lane* lane_;
+  bool small_;
+  size_t page_bytes_;
+  size_t free_bytes_ = 0;
+  uint64_t bitmap_[kBins / 64] = {};
+  Block* bins_[kBins] = {};
+  Block* holes_ = nullptr;
+  std::vector<std::unique_ptr<Span>> spans_;
+  std::vector<std::unique_ptr<Span>> retired_;  // a late look-up of a bad pointer may still read their tables
+  std::vector<std::unique_ptr<Block[]>> storage_;
+  Block* unused_ = nullptr;
+};
+
+template <class Allowed>
+Block* Heap::LargestWithPages(const Growth* except, Allowed allowed) const {
+  if (page_bytes_ == 0) return nullptr;
+  const auto in_run = [&](const Block* block) {
+    if (except == nullptr || except->span != block->span) return false;
+    for (const Block* other = except->run; other != nullptr && !other->Is(State::kLive); other = other->after) {
+      if (other == block) return true;
+      if (!other->Is(State::kFree) && !other->Is(State::kHole)) return false;
+    }
+    return false;
+  };
+  for (uint32_t bin = kBins; bin-- > BinOf(page_bytes_);) {
+    if ((bitmap_[bin / 64] >> (bin % 64) & 1) == 0) continue;
+    Block* best = nullptr;
+    for (Block* block = bins_[bin]; block != nullptr; block = block->next) {
+      if (WholePages(*block) == 0 || (best != nullptr && block->bytes <= best->bytes) || in_run(block)) continue;
+      if (allowed(*block)) best = block;
+    }
+    if (best != nullptr) return best;
+  }
+  return nullptr;
+}
+
+template <class Allowed>
+Span* Heap::FreeSegment(Allowed allowed) {
+  for (const std::unique_ptr<Span>& span : spans_) {
+    Block* only = span->first;
+    if (span->page_bytes != 0 || only->after != nullptr || !only->Is(State::kFree) || !allowed(*only)) continue;
+    Remove(only);
+    only->state.store(State::kHole, std::memory_order_relaxed);
+    return span.get();
+  }
+  return nullptr;
+}
+
+}  // namespace millpond::pool
+
+#endif  // MILLPOND_SRC_POOL_HEAP_H_

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pool/pool.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/base/thread_local.h"
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+namespace {
+
+// A lane keeps small and large blocks together until it has handed out this much: two half-empty pages would be much
+// for a stream of little use.
+constexpr size_t kTogether = size_t{64} << 20;
+
+thread_local FrontNote t_notes[kFrontNotes] MP_FAST_TLS = {};
+
+// Pools that live, by number, for threads that end.
+struct Directory {
+  std::mutex lock;
+  std::unordered_map<uint64_t, PoolState*> pools;
+  uint64_t next = 1;
+};
+Directory& Pools() {
+  static auto& directory = *new Directory;  // used by threads that end after static destruction
+  return directory;
+}
+
+// Every front a thread has, so that they are given back when it ends.
+struct ThreadFronts {
+  std::vector<std::pair<uint64_t, Front*>> fronts;
+  ~ThreadFronts() {
+    for (FrontNote& note : t_notes) note = {};
+    std::lock_guard lock(Pools().lock);
+    for (const auto& [pool, front] : fronts) {
+      const auto found = Pools().pools.find(pool);
+      if (found != Pools().pools.end()) found->second->Abandon(front);
+    }
+  }
+};
+ThreadFronts& ThisThreadsFronts() {
+  static thread_local ThreadFronts fronts;
+  return fronts;
+}
+
+void RaiseTo(std::atomic<int64_t>* high, int64_t value) {
+  int64_t seen = high->load(std::memory_order_relaxed);
+  while (value > seen && !high->compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+FrontNote* FrontNotes() { return t_notes; }
+
+PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t device_number)
+    : id([] {
+        std::lock_guard lock(Pools().lock);
+        return Pools().next++;
+      }()),
+      source(page_source),
+      settings(wanted),
+      device(device_number),
+      red_zone(RoundUp(wanted.red_zone, kUnit)),
+      page_bytes(wanted.vmm != 0 ? page_source->page_bytes() : 0) {
+  // Anything that must see each call keeps the fronts out.
+  if (!Front::Supported() || settings.history != 0 || red_zone != 0 || settings.poison != 0 || settings.cache == 0) {
+    plain_.store(1, std::memory_order_relaxed);
+  }
+  std::lock_guard lock(Pools().lock);
+  Pools().pools[id] = this;
+}
+
+std::vector<Lane*> PoolState::Lanes() {
+  std::shared_lock lock(lanes_lock_);
+  std::vector<Lane*> lanes;
+  lanes.reserve(lanes_.size());
+  for (const std::unique_ptr<Lane>& lane : lanes_) lanes.push_back(lane.get());
+  return lanes;
+}
+
+Lane* PoolState::LaneOf(StreamKey stream) {
+  {
+    std::shared_lock lock(lanes_lock_);
+    if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
+  }
+  std::unique_lock lock(lanes_lock_);
+  if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
+  Lane* lane = nullptr;
+  if (!orphans_.empty()) {
+    lane = orphans_.back();
+    orphans_.pop_back();
+    lane->set_stream(stream);
+  } else {
+    lanes_.push_back(std::make_unique<Lane>(stream, page_bytes));
+    lane = lanes_.back().get();
+  }
+  by_stream_[stream] = lane;
+  return lane;
+}
+
+Front* PoolState::FrontOf(Lane* lane) {
+  FrontNote& note = t_notes[NoteIndex(lane->stream())];
+  if (note.pool == id && note.stream == lane->stream() && note.front->lane() == lane && !note.front->closed()) {
+    return note.front;
+  }
+  ThreadFronts& mine = ThisThreadsFronts();
+  Front* front = nullptr;
+  for (const auto& [pool, each] : mine.fronts) {
+    if (pool == id && each->lane() == lane) front = each;
+  }
+  if (front != nullptr && front->closed()) {
+    for (FrontNote& each : t_notes) {
+      if (each.pool == id && each.front == front) each = {};
+    }
+    std::lock_guard lock(lane->lock);
+    front->Reopen();
+  } else if (front == nullptr) {
+    std::lock_guard lock(lane->lock);
+    if (!lane->idle_fronts.empty()) {
+      front = lane->idle_fronts.back();
+      lane->idle_fronts.pop_back();
+    } else {
+      lane->fronts.push_back(std::make_unique<Front>(lane, settings.small, settings.cache));
+      front = lane->fronts.back().get();
+    }
+    mine.fronts.emplace_back(id, front);
+    front->Reopen();
+  }
+  note = {.pool = id, .stream = lane->stream(), .front = front};
+  return front;
+}
+
+void PoolState::Abandon(Front* front) {
+  Lane* lane = front->lane();
+  std::lock_guard lock(lane->lock);
+  FlushLarge(lane, front);
+  FlushSmall(lane, front);
+  Fold(front);
+  front->Close();
+  lane->idle_fronts.push_back(front);
+}
+
+void PoolState::DisableFronts() {
+  plain_.fetch_add(1, std::memory_order_seq_cst);
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    for (const std::unique_ptr<Front>& front : lane->fronts) front->Revoke();
+    for (const std::unique_ptr<Front>& front : lane->fronts) {
+      FlushLarge(lane, front.get());
+      FlushSmall(lane, front.get());
+      Fold(front.get());
+    }
+  }
+}
+
+void PoolState::EnableFronts() {
+  if (plain_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    for (const std::unique_ptr<Front>& front : lane->fronts) front->Return();
+  }
+}
+
+void PoolState::FlushLarge(Lane* lane, Front* front) {
+  if (Block* block = front->TakeLarge()) Settle(lane, block);
+}
+
+void PoolState::FlushSmall(Lane* lane, Front* front) {
+  front->TakeSmall([&](Block* block) { Settle(lane, block); });
+}
+
+void PoolState::FlushOthers(Lane* lane) {
+  for (const std::unique_ptr<Front>& front : lane->fronts) {
+    front->Revoke();
+    FlushLarge(lane, front.get());
+    FlushSmall(lane, front.get());
+    Fold(front.get());
+    if (fronts_allowed()) front->Return();
+  }
+}
+
+void PoolState::Count(int64_t live, int64_t used) {
+  const int64_t live_now = counters_.live.fetch_add(live, std::memory_order_relaxed) + live;
+  const int64_t used_now = counters_.used.fetch_add(used, std::memory_order_relaxed) + used;
+  if (live > 0) RaiseTo(&counters_.live_high, live_now);
+  if (used > 0) RaiseTo(&counters_.used_high, used_now);
+}
+
+void PoolState::Fold(Front* front) {
+  const Front::Counts counts = front->TakeCounts();
+  if (counts.allocations == 0 && counts.frees == 0) return;
+  RaiseTo(&counters_.live_high, counters_.live.load(std::memory_order_relaxed) + counts.live_high);
+  RaiseTo(&counters_.used_high, counters_.used.load(std::memory_order_relaxed) + counts.used_high);
+  counters_.live.fetch_add(counts.live, std::memory_order_relaxed);
+  counters_.used.fetch_add(counts.used, std::memory_order_relaxed);
+  counters_.allocations.fetch_add(counts.allocations, std::memory_order_relaxed);
+  counters_.frees.fetch_add(counts.frees, std::memory_order_relaxed);
+}
+
+Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
+  return bytes < settings.small && lane->volume > kTogether ? &lane->small : &lane->large;
+}
+
+Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
+  MP_REQUIRE(bytes != 0, "a block of 0 bytes was asked for; ask for at least 1");
+  const size_t most = source->total_bytes();
+  MP_CHECK(bytes <= most, kOutOfMemory, "a block of %zu bytes was asked for; device %d has %zu bytes in all", bytes,
+           device, most);
+  *out_rounded = RoundUp(bytes, kUnit) + 2 * red_zone;
+  return Ok();
+}
+
+Status PoolState::Finish(Lane* lane, Block* block, size_t requested, Address* out_address) {
+  block->requested = requested;
+  const Address address = block->address + red_zone;
+  counters_.allocations.fetch_add(1, std::memory_order_relaxed);
+  Count(static_cast<int64_t>(requested), static_cast<int64_t>(block->bytes));
+  if (settings.history != 0) {
+    block->since_ns = NowNs();
+    Remember(HistoryEntry::Action::kAllocate, address, requested, lane->stream());
+  }
+  if (recording_.load(std::memory_order_relaxed)) RecordAllocation(address, requested, lane->stream());
+  if (red_zone != 0) {
+    const size_t tail = block->bytes - red_zone - requested;
+    MP_RETURN_IF_ERROR(source->Fill(block->address, red_zone, 0xfd, lane->stream()));
+    MP_RETURN_IF_ERROR(source->Fill(address + requested, tail, 0xfd, lane->stream()));
+  }
+  *out_address = address;
+  return Ok();
+}
+
+Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
+  size_t rounded = 0;
+  MP_RETURN_IF_ERROR(CheckRequest(bytes, &rounded));
+  if (following_.load(std::memory_order_acquire) && advice == 0 && Planned(bytes, stream, out_address)) return Ok();
+  Lane* lane = LaneOf(stream);
+  Front* front = fronts_allowed() && stream != 0 ? FrontOf(lane) : nullptr;
+  Block* block = nullptr;
+  {
+    std::lock_guard lock(lane->lock);
+    if (!lane->pending.empty()) PollPending(lane);
+    Heap* heap = HeapFor(lane, rounded);
+    if (front != nullptr) {
+      Fold(front);
+      if (heap == &lane->large || advice != 0) FlushLarge(lane, front);
+      if (advice != 0) FlushSmall(lane, front);
+    }
+    if (advice > red_zone) {
+      const Address start = advice - red_zone;
+      if (Span* span = spans.Find(start); span != nullptr && span->heap != nullptr && span->heap->lane() == lane &&
+                                          start % kUnit == 0 && span->Holds(start + rounded - 1)) {
+        block = span->heap->TakeAt(start, rounded);
+      }
+    }
+    if (block == nullptr) block = heap->Take(rounded);
+    if (block == nullptr && front != nullptr && heap == &lane->small) {
+      FlushSmall(lane, front);
+      block = heap->Take(rounded);
+    }
+    lane->volume += rounded;
+  }
+  if (block == nullptr) {
+    if (Status status = AllocateByGrowth(lane, rounded, &block); !status.ok()) {
+      counters_.failures.fetch_add(1, std::memory_order_relaxed);
+      if (settings.history != 0) Remember(HistoryEntry::Action::kOutOfMemory, 0, bytes, stream);
+      return status;
+    }
+  }
+  return Finish(lane, block, bytes, out_address);
+}
+
+Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
+    : state_(std::make_unique<PoolState>(source, settings, device)) {}
+
+Pool::~Pool() {
+  {
+    std::lock_guard lock(Pools().lock);
+    Pools().pools.erase(state_->id);
+  }
+  state_.reset();
+}
+
+Status Pool::Allocate(size_t bytes, StreamKey stream, Address* out_address) {
+  const FrontNote& note = t_notes[NoteIndex(stream)];
+  if (__builtin_expect(note.pool == state_->id && note.stream == stream && note.front->Enter(), true)) {
+    Front* front = note.front;
+    const size_t rounded = RoundUp(bytes, kUnit);
+    Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
+    if (__builtin_expect(block != nullptr, true)) {
+      block->requested = bytes;
+      block->state.store(Block::State::kLive, std::memory_order_relaxed);
+      front->CountAllocation(bytes, rounded);
+      *out_address = block->address;
+      front->Leave();
+      return Ok();
+    }
+    front->Leave();
+  }
+  return state_->AllocateSlow(bytes, stream, 0, out_address);
+}
+
+Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
+  return state_->AllocateSlow(bytes, stream, advice, out_address);
+}
+
+Status Pool::Free(Address address, StreamKey stream) {
+  const FrontNote& note = t_notes[NoteIndex(stream)];
+  if (__builtin_expect(note.pool == state_->id && note.stream == stream && note.front->Enter(), true)) {
+    Front* front = note.front;
+    Span* span = state_->spans.Find(address);
+    if (__builtin_expect(span != nullptr && span->heap != nullptr && span->heap->lane() == front->lane() &&
+                             address % kUnit == 0,
+                         true)) {
+      Block* block = span->At(address).load(std::memory_order_acquire);
+      if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
+        block->state.store(Block::State::kCached, std::memory_order_relaxed);
+        front->CountFree(block->requested, block->bytes);
+        front->Leave();
+        return Ok();
+      }
+    }
+    front->Leave();
+  }
+  return state_->FreeSlow(address, stream, false);
+}
+
+Status Pool::Free(Address address) { return state_->FreeSlow(address, 0, true); }
+Status Pool::RecordStream(Address address, StreamKey stream) { return state_->RecordStream(address, stream); }
+Status Pool::Tag(Address address, const char* tag) { return state_->Tag(address, tag); }
+bool Pool::Find(Address address, Address* out_start, size_t* out_bytes) const {
+  return state_->FindBlock(address, out_start, out_bytes);
+}
+void Pool::ForgetStream(StreamKey stream) { state_->ForgetStream(stream); }
+Status Pool::Trim(size_t keep_bytes, bool wait) { return state_->Trim(keep_bytes, wait); }
+void Pool::set_limit(size_t bytes) { std::atomic_ref(state_->settings.limit).store(bytes, std::memory_order_relaxed); }
+void Pool::set_keep(size_t bytes) { std::atomic_ref(state_->settings.keep).store(bytes, std::memory_order_relaxed); }
+Statistics Pool::GetStatistics() const { return state_->GetStatistics(); }
+void Pool::ResetHighs() { state_->ResetHighs(); }
+Snapshot Pool::TakeSnapshot() const { return state_->TakeSnapshot(); }
+Status Pool::StartRecording() { return state_->StartRecording(); }
+Status Pool::StopRecording(Recording* out_recording) { return state_->StopRecording(out_recording); }
+Status Pool::Follow(const Plan& plan) { return state_->Follow(plan); }
+Status Pool::BeginRun() { return state_->BeginRun(); }
+Status Pool::EndRun() { return state_->EndRun(); }
+Status Pool::Unfollow() { return state_->Unfollow(); }
+int32_t Pool::device() const { return state_->device; }
+const Settings& Pool::settings() const { return state_->settings; }
+
+}  // namespace millpond::pool

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when a block is freed, until its memory may be used again.
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/format.h"
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+namespace {
+constexpr uint8_t kPoison = 0xdb;
+constexpr uint8_t kRedZone = 0xfd;
+
+// The block whose start is the nearest at or before `address`. For messages and look-ups: walks the table.
+const Block* Nearest(const Span& span, Address address) {
+  for (size_t index = (address - span.address) / kUnit + 1; index-- > 0;) {
+    if (const Block* block = span.table[index].load(std::memory_order_acquire)) return block;
+  }
+  return nullptr;
+}
+}  // namespace
+
+Status PoolState::NotLive(Address address, Span* span) const {
+  const auto* at = reinterpret_cast<const void*>(address);
+  MP_CHECK(span != nullptr, kMemoryFree,
+           "%p was not allocated from this pool (device %d): free it where it came from, or it is not an address of a "
+           "block at all",
+           at, device);
+  const Block* block = Nearest(*span, address - red_zone);
+  if (block == nullptr || block->end() <= address - red_zone) {
+    return Status(Code::kMemoryFree, Format("%p is inside the pool of device %d, but no block is there", at, device));
+  }
+  if (block->Is(Block::State::kLive)) {
+    return Status(Code::kMemoryFree,
+                  Format("%p is %zu bytes inside a live block of %zu bytes that starts at %p: free the start", at,
+                         address - block->address - red_zone, block->requested,
+                         reinterpret_cast<const void*>(block->address + red_zone)));
+  }
+  return Status(Code::kMemoryFree, Format("%p is already free (double free), or was never the start of a block: it lies in "
+                                          "%zu free bytes of the pool of device %d",
+                                          at, block->bytes, device));
+}
+
+Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
+  Status planned;
+  if (following_.load(std::memory_order_acquire) && FreePlanned(address, stream, own_stream, &planned)) return planned;
+  const Address start = address - red_zone;
+  Span* span = spans.Find(start);
+  if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
+  Lane* lane = span->heap->lane();
+  Front* front = fronts_allowed() && lane->stream() != 0 ? FrontOf(lane) : nullptr;
+  StreamKey used_on = own_stream ? lane->stream() : stream;
+  if (red_zone != 0) {
+    const Block* block = span->At(start).load(std::memory_order_acquire);
+    if (block != nullptr && block->Is(Block::State::kLive)) MP_RETURN_IF_ERROR(CheckRedZones(*block, used_on));
+  }
+  {
+    std::lock_guard lock(lane->lock);
+    Block* block = span->At(start).load(std::memory_order_acquire);
+    if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
+    if (own_stream) used_on = lane->stream();
+    if (front != nullptr) Fold(front);
+    counters_.frees.fetch_add(1, std::memory_order_relaxed);
+    Count(-static_cast<int64_t>(block->requested), -static_cast<int64_t>(block->bytes));
+    if (settings.history != 0) {
+      block->since_ns = NowNs();
+      Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
+    }
+    if (recording_.load(std::memory_order_relaxed)) RecordFree(address);
+    if (settings.poison != 0) MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoison, used_on));
+    const bool foreign_use = block->recorded || used_on != lane->stream();
+    if (front != nullptr && !foreign_use) {
+      if (block->bytes >= settings.small) {
+        FlushLarge(lane, front);
+      } else {
+        FlushSmall(lane, front);
+      }
+      block->state.store(Block::State::kCached, std::memory_order_relaxed);
+      if (!front->Push(block)) Settle(lane, block);
+    } else {
+      MP_RETURN_IF_ERROR(Release(lane, block, used_on));
+    }
+  }
+  MaybeTrim();
+  return Ok();
+}
+
+Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
+  std::vector<StreamKey> streams;
+  if (block->recorded) {
+    const auto found = lane->recorded.find(block);
+    streams = std::move(found->second);
+    lane->recorded.erase(found);
+    block->recorded = false;
+  }
+  if (last_use != lane->stream() && std::find(streams.begin(), streams.end(), last_use) == streams.end()) {
+    streams.push_back(last_use);
+  }
+  Lane::Pending pending{.block = block, .tickets = {}};
+  for (const StreamKey stream : streams) {
+    Ticket ticket = 0;
+    if (Status status = source->Mark(stream, &ticket); !status.ok()) {
+      for (const Ticket other : pending.tickets) source->Drop(other);
+      lane->recorded[block] = std::move(streams);  // still live, and still in use there: the caller may try again
+      block->recorded = true;
+      counters_.frees.fetch_sub(1, std::memory_order_relaxed);
+      Count(static_cast<int64_t>(block->requested), static_cast<int64_t>(block->bytes));
+      return std::move(status).Prefixed("the block is not freed, because the work of another stream that uses it could "
+                                        "not be marked");
+    }
+    if (ticket != 0) pending.tickets.push_back(ticket);
+  }
+  if (pending.tickets.empty()) {
+    Settle(lane, block);
+    return Ok();
+  }
+  block->state.store(Block::State::kPending, std::memory_order_relaxed);
+  lane->pending_bytes += block->bytes;
+  lane->pending.push_back(std::move(pending));
+  return Ok();
+}
+
+void PoolState::Settle(Lane* lane, Block* block) {
+  if (settings.history != 0) {
+    Remember(HistoryEntry::Action::kFreeCompleted, block->address + red_zone, block->requested, lane->stream());
+  }
+  block->span->heap->Put(block, ++lane->serial);
+}
+
+void PoolState::PollPending(Lane* lane) {
+  std::erase_if(lane->pending, [&](Lane::Pending& each) {
+    while (!each.tickets.empty() && source->Passed(each.tickets.back())) {
+      source->Drop(each.tickets.back());
+      each.tickets.pop_back();
+    }
+    if (!each.tickets.empty()) return false;
+    lane->pending_bytes -= each.block->bytes;
+    Settle(lane, each.block);
+    return true;
+  });
+}
+
+Status PoolState::CheckRedZones(const Block& block, StreamKey stream) {
+  const Address address = block.address + red_zone;
+  const size_t tail = block.bytes - red_zone - block.requested;
+  std::vector<uint8_t> zone(std::max(red_zone, tail));
+  const auto check = [&](Address at, size_t bytes, const char* side) -> Status {
+    MP_RETURN_IF_ERROR(source->Read(at, bytes, zone.data(), stream));
+    for (size_t i = 0; i < bytes; ++i) {
+      if (zone[i] == kRedZone) continue;
+      const auto distance = static_cast<int64_t>(at + i) - static_cast<int64_t>(address);
+      return Status(Code::kDeviceMemory,
+                    Format("the red zone %s the block of %zu bytes at %p was written: byte %lld is 0x%02x; a kernel or "
+                           "copy on stream %p went out of bounds",
+                           side, block.requested, reinterpret_cast<const void*>(address),
+                           static_cast<long long>(distance), zone[i], reinterpret_cast<const void*>(stream)));
+    }
+    return Ok();
+  };
+  MP_RETURN_IF_ERROR(check(block.address, red_zone, "before"));
+  return check(address + block.requested, tail, "after");
+}
+
+Status PoolState::RecordStream(Address address, StreamKey stream) {
+  const Address start = address - red_zone;
+  if (following_.load(std::memory_order_acquire)) {
+    std::lock_guard lock(plan_lock_);
+    MP_CHECK(follower_ == nullptr || !follower_->requested.contains(address), kUnsupported,
+             "%p was placed by a plan, which shares memory only within a stream: leave blocks that other streams use "
+             "out of planned runs (millpondPoolEndRun before, millpondPoolBeginRun after)",
+             reinterpret_cast<const void*>(address));
+  }
+  Span* span = spans.Find(start);
+  if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
+  Lane* lane = span->heap->lane();
+  std::lock_guard lock(lane->lock);
+  Block* block = span->At(start).load(std::memory_order_acquire);
+  if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
+  if (stream == lane->stream()) return Ok();
+  std::vector<StreamKey>& streams = lane->recorded[block];
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+  block->recorded = true;
+  return Ok();
+}
+
+Status PoolState::Tag(Address address, const char* tag) {
+  const Address start = address - red_zone;
+  Span* span = spans.Find(start);
+  if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
+  std::lock_guard lock(span->heap->lane()->lock);
+  Block* block = span->At(start).load(std::memory_order_acquire);
+  if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
+  block->tag = tag;
+  return Ok();
+}
+
+bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes) {
+  if (following_.load(std::memory_order_acquire)) {
+    std::lock_guard lock(plan_lock_);
+    for (const auto& [start, bytes] : follower_ != nullptr ? follower_->requested : decltype(follower_->requested){}) {
+      if (address - start >= bytes) continue;
+      *out_start = start;
+      *out_bytes = bytes;
+      return true;
+    }
+  }
+  Span* span = spans.Find(address - red_zone);
+  if (span == nullptr) return false;
+  std::lock_guard lock(span->heap->lane()->lock);
+  const Block* block = Nearest(*span, address);
+  if (block == nullptr || !block->Is(Block::State::kLive)) return false;
+  const Address start = block->address + red_zone;
+  if (address - start >= block->requested) return false;
+  *out_start = start;
+  *out_bytes = block->requested;
+  return true;
+}
+
+void PoolState::ForgetStream(StreamKey stream) {
+  Lane* lane = nullptr;
+  {
+    std::unique_lock lock(lanes_lock_);
+    const auto found = by_stream_.find(stream);
+    if (found == by_stream_.end()) return;
+    lane = found->second;
+    by_stream_.erase(found);
+  }
+  // A mark that cannot be made (the stream is gone already) has nothing to wait for.
+  Ticket ticket = 0;
+  if (source->Mark(stream, &ticket).ok() && ticket != 0) {
+    source->Await(ticket).Ignore();
+    source->Drop(ticket);
+  }
+  {
+    std::lock_guard lock(lane->lock);
+    FlushOthers(lane);
+    for (const std::unique_ptr<Front>& front : lane->fronts) {
+      front->Revoke();
+      front->Close();
+    }
+    if (lane->mark != 0) source->Drop(std::exchange(lane->mark, 0));
+    lane->passed = lane->mark_serial = lane->serial;
+    lane->set_stream(0);
+  }
+  std::unique_lock lock(lanes_lock_);
+  orphans_.push_back(lane);
+}
+
+void PoolState::MaybeTrim() {
+  const size_t keep = std::atomic_ref(settings.keep).load(std::memory_order_relaxed);
+  if (keep == SIZE_MAX) return;
+  const size_t used = static_cast<size_t>(std::max<int64_t>(0, counters_.used.load(std::memory_order_relaxed)));
+  const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
+  const size_t free = reserved > used ? reserved - used : 0;
+  const size_t slack = std::max(page_bytes, size_t{1} << 20);
+  if (free < keep + 2 * slack || free < keep) return;
+  Trim(used + keep, false).Ignore();  // what cannot go now goes with a later free
+}
+
+}  // namespace millpond::pool

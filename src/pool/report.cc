@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statistics and snapshots.
+#include <algorithm>
+
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+void PoolState::Remember(HistoryEntry::Action action, Address address, size_t bytes, StreamKey stream) {
+  const HistoryEntry entry{.action = action, .address = address, .bytes = bytes, .stream = stream, .time_us = NowNs() / 1000};
+  std::lock_guard lock(history_lock_);
+  if (history_.size() < settings.history) {
+    history_.push_back(entry);
+    return;
+  }
+  history_[history_next_] = entry;
+  history_next_ = (history_next_ + 1) % history_.size();
+}
+
+Statistics PoolState::GetStatistics() {
+  Statistics sum;
+  const auto get = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+  int64_t live = get(counters_.live);
+  int64_t used = get(counters_.used);
+  int64_t live_high = get(counters_.live_high);
+  int64_t used_high = get(counters_.used_high);
+  sum.allocations = get(counters_.allocations);
+  sum.frees = get(counters_.frees);
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    sum.pending_bytes += lane->pending_bytes;
+    for (const Heap* heap : {&lane->large, &lane->small}) {
+      sum.stranded_bytes += heap->free_bytes() - heap->WholePages() * page_bytes;
+      sum.largest_free_bytes = std::max(sum.largest_free_bytes, heap->largest_free());
+    }
+    for (const std::unique_ptr<Front>& front : lane->fronts) {
+      const Front::Counts counts = front->Read();
+      live_high = std::max(live_high, live + counts.live_high);
+      used_high = std::max(used_high, used + counts.used_high);
+      live += counts.live;
+      used += counts.used;
+      sum.allocations += counts.allocations;
+      sum.frees += counts.frees;
+    }
+  }
+  sum.live_bytes = static_cast<size_t>(std::max<int64_t>(live, 0));
+  sum.used_bytes = static_cast<size_t>(std::max<int64_t>(used, 0));
+  sum.live_bytes_high = static_cast<size_t>(std::max(live_high, live));
+  sum.used_bytes_high = static_cast<size_t>(std::max(used_high, used));
+  sum.live_blocks = sum.allocations - std::min(sum.allocations, sum.frees);
+  sum.reserved_bytes = get(counters_.reserved);
+  sum.reserved_bytes_high = get(counters_.reserved_high);
+  sum.pages_taken = get(counters_.taken);
+  sum.pages_given = get(counters_.given);
+  sum.pages_moved = get(counters_.moved);
+  sum.waits = get(counters_.waits);
+  sum.retries = get(counters_.retries);
+  sum.failures = get(counters_.failures);
+  sum.planned = get(counters_.planned);
+  sum.diverged = get(counters_.diverged);
+  return sum;
+}
+
+void PoolState::ResetHighs() {
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    for (const std::unique_ptr<Front>& front : lane->fronts) {
+      front->Revoke();
+      Fold(front.get());
+      if (fronts_allowed()) front->Return();
+    }
+  }
+  counters_.live_high.store(counters_.live.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  counters_.used_high.store(counters_.used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  counters_.reserved_high.store(counters_.reserved.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uint64_t now) const {
+  SpanInfo info{.address = span.address,
+                .bytes = span.bytes,
+                .mapped = span.mapped_bytes,
+                .stream = lane.stream(),
+                .small = small,
+                .pages = span.page_bytes != 0,
+                .blocks = {}};
+  for (const Block* block = span.first; block != nullptr; block = block->after) {
+    // What keeps slices apart has no entry in the table, and no memory.
+    const bool separator = span.At(block->address).load(std::memory_order_relaxed) == nullptr;
+    const Block::State state =
+        separator ? Block::State::kHole : block->state.load(std::memory_order_relaxed);
+    BlockInfo entry{.address = block->address, .bytes = block->bytes, .stream = lane.stream()};
+    switch (state) {
+      case Block::State::kLive: entry.state = BlockState::kLive; break;
+      case Block::State::kFree: entry.state = BlockState::kFree; break;
+      case Block::State::kPending: entry.state = BlockState::kPending; break;
+      case Block::State::kCached: entry.state = BlockState::kCached; break;
+      case Block::State::kHole: entry.state = BlockState::kHole; break;
+    }
+    if (state == Block::State::kLive) {
+      entry.address += red_zone;
+      entry.requested = block->requested;
+      entry.tag = block->tag;
+    }
+    if (settings.history != 0 && state != Block::State::kHole) entry.age_ns = now - std::min(now, block->since_ns);
+    if (!info.blocks.empty() && entry.state == BlockState::kHole && info.blocks.back().state == BlockState::kHole) {
+      info.blocks.back().bytes += entry.bytes;
+      continue;
+    }
+    info.blocks.push_back(entry);
+  }
+  return info;
+}
+
+Snapshot PoolState::TakeSnapshot() {
+  Snapshot snapshot;
+  snapshot.device = device;
+  const uint64_t now = NowNs();
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    // The owners stay out while their blocks' states are read.
+    for (const std::unique_ptr<Front>& front : lane->fronts) front->Revoke();
+    for (const Heap* heap : {&lane->large, &lane->small}) {
+      for (const std::unique_ptr<Span>& span : heap->spans()) {
+        snapshot.spans.push_back(Describe(*span, *lane, heap->small(), now));
+      }
+    }
+    if (fronts_allowed()) {
+      for (const std::unique_ptr<Front>& front : lane->fronts) front->Return();
+    }
+  }
+  {
+    std::lock_guard lock(plan_lock_);
+    for (const Follower::Area& area : follower_ != nullptr ? follower_->areas : std::vector<Follower::Area>{}) {
+      SpanInfo info{.address = area.address, .bytes = area.bytes, .mapped = area.bytes, .stream = area.stream,
+                    .small = false, .pages = !area.pages.empty(), .blocks = {}};
+      Address at = area.address;
+      const auto free_until = [&](Address end) {
+        if (end > at) info.blocks.push_back({.address = at, .bytes = end - at, .stream = area.stream});
+      };
+      for (const auto& [address, bytes] : area.live) {
+        free_until(address);
+        info.blocks.push_back({.address = address, .bytes = bytes, .requested = follower_->requested.at(address),
+                               .state = BlockState::kLive, .stream = area.stream, .age_ns = 0, .tag = "planned"});
+        at = address + bytes;
+      }
+      free_until(area.address + area.bytes);
+      snapshot.spans.push_back(std::move(info));
+    }
+  }
+  snapshot.statistics = GetStatistics();
+  std::lock_guard lock(history_lock_);
+  for (size_t i = 0; i < history_.size(); ++i) {
+    snapshot.history.push_back(history_[(history_next_ + i) % history_.size()]);
+  }
+  return snapshot;
+}
+
+}  // namespace millpond::pool
