@@ -14,6 +14,7 @@
 #ifndef MILLPOND_INCLUDE_MILLPOND_POOL_H_
 #define MILLPOND_INCLUDE_MILLPOND_POOL_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -98,15 +99,21 @@ MILLPOND_POOL_API aclError millpondPoolUnfollow(millpondPool pool);
 
 MILLPOND_POOL_API aclError millpondPoolCreateDesc(millpondPool pool, aclrtStream stream, aclrtAllocatorDesc* desc);
 
-// PyTorch: names for NPUPluggableAllocator and its optional functions, on the default pool of `device`.
+// PyTorch: the functions of NPUPluggableAllocator, on the default pool of `device`. The first two are given by name, the
+// others by address to the method of the same name on allocator(): set_init_fn(millpond_init) and so on. What fails is
+// also said on stderr, because torch_npu looks at no result. docs/compat.md has what torch_npu passes and expects.
 
 MILLPOND_POOL_API void* millpond_malloc(ssize_t size, int device, aclrtStream stream);
 MILLPOND_POOL_API void millpond_free(void* ptr, ssize_t size, int device, aclrtStream stream);
 MILLPOND_POOL_API void millpond_init(int device_count);
-MILLPOND_POOL_API void millpond_reset(int check_error);
+// Gives back all that is free: torch.npu.empty_cache().
+MILLPOND_POOL_API void millpond_reset(bool check_error);
+MILLPOND_POOL_API void millpond_reset_peak_status(int8_t device);
 MILLPOND_POOL_API void millpond_memory_fraction(double fraction, int device);
 MILLPOND_POOL_API void* millpond_base_alloc(void* ptr, size_t* size);
+// `stream` may be an acl stream or, as torch_npu passes it, the address of a c10_npu::NPUStream on the caller's stack.
 MILLPOND_POOL_API void millpond_record_stream(void* ptr, aclrtStream stream);
+// Does nothing, safely: a recorded stream that is done holds nothing back.
 MILLPOND_POOL_API void millpond_erase_stream(void* ptr, aclrtStream stream);
 
 #ifdef __cplusplus

@@ -19,3 +19,4 @@ if(acl_tests)
 endif()
 
 include(api/shims.cmake)
+include(api/pool.cmake)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/api/pool/pool_table.h"
+
+#include <cstdio>
+#include <new>
+#include <string>
+
+namespace millpond::pool_api {
+
+// Leaked: static destructors of clients may still free blocks.
+PoolTable& g_pools = *new PoolTable;
+std::array<std::atomic<Entry*>, kDevices> g_defaults{};
+
+namespace {
+
+std::mutex g_defaults_mutex;
+std::array<void*, kDevices> g_default_handles{};  // guarded by g_defaults_mutex
+
+// A plain array: usable while a thread's objects are being destroyed.
+thread_local char t_last_error[2048] = "";
+
+}  // namespace
+
+const char* LastError() { return t_last_error; }
+
+aclError Fail(const char* api, const Status& status) {
+  std::snprintf(t_last_error, sizeof(t_last_error), "%s: %s", api, status.message().c_str());
+  return AclErrorFrom(status.code());
+}
+
+aclError FailWithCurrentException(const char* api) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Fail(api, {Code::kHostOutOfMemory, "the host has no memory left for the pool's own tables"});
+  } catch (const std::exception& error) {
+    return Fail(api, InternalError(error.what()));
+  } catch (...) {
+    return Fail(api, InternalError("something that is no std::exception was thrown"));
+  }
+}
+
+Status NotAPool(millpondPool pool) {
+  return InvalidArgument(Format(
+      "%p is not a pool: it was destroyed or never made; use what millpondPoolCreate or millpondPoolDefault gave",
+      static_cast<void*>(pool)));
+}
+
+Status DefaultStream(pool::StreamKey* out_stream) {
+  aclrtStream stream = nullptr;
+  MP_RETURN_IF_ERROR(FromAcl(aclrtCtxGetCurrentDefaultStream(&stream), "aclrtCtxGetCurrentDefaultStream")
+                         .Prefixed("stream is null, which means the current context's default stream"));
+  *out_stream = reinterpret_cast<pool::StreamKey>(stream);
+  return Ok();
+}
+
+Status Create(int32_t device, const pool::Settings& settings, void** out_handle, Entry** out_entry) {
+  uint32_t count = 0;
+  MP_RETURN_IF_ERROR(FromAcl(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount"));
+  MP_REQUIRE(device >= 0 && static_cast<uint32_t>(device) < count, "device is %d; there are %u, numbered from 0",
+             device, count);
+  std::unique_ptr<AclPageSource> source;
+  MP_RETURN_IF_ERROR(AclPageSource::Create(device, &source));
+  auto pool = std::make_unique<pool::Pool>(source.get(), settings, device);
+  void* handle = nullptr;
+  Entry* entry = g_pools.Create(&handle);
+  MP_CHECK(entry != nullptr, kOverLimit, "there are %u pools already, as many as there can be; destroy some",
+           g_pools.live());
+  entry->source = std::move(source);
+  entry->pool = std::move(pool);
+  *out_handle = handle;
+  *out_entry = entry;
+  return Ok();
+}
+
+Status MakeDefault(int32_t device, Entry** out_entry) {
+  MP_REQUIRE(device >= 0 && device < kDevices, "device is %d; it must be 0 to %d", device, kDevices - 1);
+  std::lock_guard lock(g_defaults_mutex);
+  std::atomic<Entry*>& place = g_defaults[static_cast<size_t>(device)];
+  *out_entry = place.load(std::memory_order_acquire);
+  if (*out_entry != nullptr) return Ok();
+  pool::Settings settings;
+  MP_RETURN_IF_ERROR(pool::Settings::FromEnvironment(&settings));
+  MP_RETURN_IF_ERROR(Create(device, settings, &g_default_handles[static_cast<size_t>(device)], out_entry));
+  place.store(*out_entry, std::memory_order_release);
+  return Ok();
+}
+
+Status DefaultHandle(int32_t device, millpondPool* out_pool) {
+  Entry* entry = nullptr;
+  MP_RETURN_IF_ERROR(MakeDefault(device, &entry));
+  std::lock_guard lock(g_defaults_mutex);
+  *out_pool = static_cast<millpondPool>(g_default_handles[static_cast<size_t>(device)]);
+  return Ok();
+}
+
+Status Destroy(millpondPool handle) {
+  Entry* entry = g_pools.Find(handle);
+  {
+    std::lock_guard lock(g_defaults_mutex);
+    if (entry == nullptr || !g_pools.Retire(handle)) return NotAPool(handle);
+    for (size_t device = 0; device < g_default_handles.size(); ++device) {
+      if (g_default_handles[device] != handle) continue;
+      g_default_handles[device] = nullptr;
+      g_defaults[device].store(nullptr, std::memory_order_release);
+    }
+  }
+  {
+    std::lock_guard lock(entry->mutex);
+    for (Binding* binding : entry->bindings) binding->pool.store(nullptr, std::memory_order_release);
+    entry->bindings.clear();
+  }
+  entry->pool.reset();
+  entry->source.reset();
+  g_pools.Recycle(handle);
+  return Ok();
+}
+
+Binding* Bind(Entry* entry, pool::StreamKey stream) {
+  std::lock_guard lock(entry->mutex);
+  for (Binding* binding : entry->bindings) {
+    if (binding->stream.load(std::memory_order_relaxed) == stream) return binding;
+  }
+  // Leaked on purpose (see Binding); reachable from here so that leak checkers know.
+  static std::mutex& kept_mutex = *new std::mutex;
+  static std::vector<Binding*>& kept = *new std::vector<Binding*>;
+  auto made = std::make_unique<Binding>();
+  made->pool.store(entry->pool.get(), std::memory_order_release);
+  made->stream.store(stream, std::memory_order_release);
+  {
+    std::lock_guard kept_lock(kept_mutex);
+    kept.push_back(made.get());
+  }
+  entry->bindings.push_back(made.get());
+  return made.release();
+}
+
+void Unbind(Entry* entry, pool::StreamKey stream) {
+  std::lock_guard lock(entry->mutex);
+  std::erase_if(entry->bindings, [stream](Binding* binding) {
+    if (binding->stream.load(std::memory_order_relaxed) != stream) return false;
+    binding->stream.store(0, std::memory_order_release);
+    return true;
+  });
+}
+
+}  // namespace millpond::pool_api
