@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of our figures is held against which peer's, what is to be reached, and how a row is made of samples."""
 
+import math
 import statistics
 from dataclasses import dataclass
 
@@ -9,6 +10,12 @@ from dataclasses import dataclass
 class Program:
     name: str  # in the bin directory
     google_benchmark: bool = False
+    flags: tuple[str, ...] = ()
+    preload: str | None = None  # a shared library by its soname
+
+    @property
+    def title(self):
+        return " ".join([self.name, *self.flags])
 
 
 @dataclass(frozen=True)
@@ -17,6 +24,7 @@ class Comparison:
     peer: str
     goal: float | None = None  # least ratio to reach; None: shown for orientation
     peer_metric: str | None = None  # where the peer's figure has another name
+    bound: float | None = None  # instead of a ratio: the most that ours may be
 
 
 WITHIN_1_5 = 1 / 1.5
@@ -34,10 +42,22 @@ PROGRAMS = {
         Program("mp_bench_memory_pages"),
         Program("mp_bench_memory_alloc", google_benchmark=True),
     ],
+    "pool": [
+        Program("mp_bench_pool_ours"),
+        Program("mp_bench_pool_plan"),
+        Program("mp_bench_pool_torch"),
+        Program("mp_bench_pool_malloc", flags=("--library", "tcmalloc"), preload="libtcmalloc_minimal.so.4"),
+        Program("mp_bench_pool_malloc", flags=("--library", "mimalloc"), preload="libmimalloc.so.2"),
+        Program("mp_bench_pool_malloc", flags=("--library", "jemalloc"), preload="libjemalloc.so.2"),
+        Program("mp_bench_pool_malloc", flags=("--library", "glibc")),
+    ],
 }
 
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
 STREAM_COUNTS = [1, 8, 64, 512, 1984]
+PAIR_SIZES = ["512B", "4KiB", "64KiB", "1MiB", "16MiB", "64MiB"]
+TORCH = ["torch", "torch_expandable"]
+HOST_ALLOCATORS = ["tcmalloc", "mimalloc", "jemalloc", "glibc"]
 
 COMPARISONS = {
     "launch": [
@@ -73,6 +93,22 @@ COMPARISONS = {
         *[Comparison(m, "memfd") for m in ("vmm_create", "vmm_map", "vmm_unmap", "vmm_release")],
         *[Comparison(f"malloc_free_{s}", p) for s in ("4KiB", "2MiB", "64MiB") for p in ("malloc", "mmap")],
     ],
+    "pool": [
+        Comparison("replay_ns", "tcmalloc", 1),
+        Comparison("replay_ns", "torch", 2),
+        *[Comparison("replay_ns", peer) for peer in ("torch_expandable", "mimalloc", "jemalloc", "glibc")],
+        Comparison("replay_plan_ns", "tcmalloc", None, "replay_ns"),
+        *[Comparison("replay_first_ns", peer) for peer in (*TORCH, *HOST_ALLOCATORS)],
+        Comparison("replay_2threads_ns", "ours", 1 / 1.3, "replay_ns"),
+        *[Comparison("replay_2threads_ns", peer) for peer in (*TORCH, *HOST_ALLOCATORS)],
+        *[Comparison("reserved_over_live", peer, bound=1.03) for peer in TORCH],
+        *[Comparison("reserved_over_live_plan", peer, None, "reserved_over_live", bound=1.01) for peer in TORCH],
+        *[Comparison(f"pair_{size}", "tcmalloc", 1 / 3, "pair_512B") for size in PAIR_SIZES],
+        *[Comparison(f"pair_{size}", "tcmalloc") for size in PAIR_SIZES[1:]],
+        *[Comparison(f"pair_{size}", peer) for size in PAIR_SIZES for peer in (*TORCH, *HOST_ALLOCATORS[1:])],
+        *[Comparison(mixed, peer) for mixed in ("mixed", "mixed_wide") for peer in (*TORCH, *HOST_ALLOCATORS)],
+        *[Comparison(f"{mixed}_reserved_over_live", peer) for mixed in ("mixed", "mixed_wide") for peer in TORCH],
+    ],
 }
 
 # The trace hooks' price: our own figures against those of a build without the hooks, in nanoseconds per launch.
@@ -81,6 +117,28 @@ TRACE_METRICS = ["enqueue", "launch_and_run"]
 TRACE_GOAL_NS = 2.0
 
 HIGHER_IS_BETTER = {"GB/s"}
+
+
+# The mixed load: 8,000 live blocks of 512 B to 64 MiB are 43 GiB, more than most hosts have.
+MIXED_LEAST = 512
+MIXED_LARGEST = 64 << 20
+MIXED_LIVE = 8000
+MIXED_SLACK = 1.4  # what the worst policy reserves beyond what is live
+
+
+def log_uniform_mean(least, largest):
+    return (largest - least) / math.log(largest / least)
+
+
+def mixed_sizes(device_bytes):
+    """(largest size for MIXED_LIVE blocks, number of blocks for the full range), powers of two, within the device."""
+    largest = MIXED_LARGEST
+    while largest > 1 << 20 and MIXED_LIVE * log_uniform_mean(MIXED_LEAST, largest) * MIXED_SLACK > device_bytes:
+        largest //= 2
+    live = MIXED_LIVE
+    while live > 250 and live * log_uniform_mean(MIXED_LEAST, MIXED_LARGEST) * MIXED_SLACK > device_bytes:
+        live //= 2
+    return largest, live
 
 
 class Samples:
@@ -123,8 +181,15 @@ def make_row(bench, comparison, samples):
     unit = samples.unit("ours", comparison.metric) or samples.unit(comparison.peer, peer_metric)
     ratio = ratio_of(unit, ours, peer_value)
     verdict = None
-    if comparison.goal is not None and ratio is not None:
-        verdict = "ok" if ratio >= comparison.goal else "short"
+    goal = None
+    if comparison.bound is not None:
+        goal = f"ours <= {comparison.bound:g}"
+        if ours is not None:
+            verdict = "ok" if ours <= comparison.bound else "short"
+    elif comparison.goal is not None:
+        goal = f"ratio >= {comparison.goal:.3g}"
+        if ratio is not None:
+            verdict = "ok" if ratio >= comparison.goal else "short"
     return {
         "bench": bench,
         "metric": comparison.metric,
@@ -134,7 +199,7 @@ def make_row(bench, comparison, samples):
         "peer_value": peer_value,
         "ratio": ratio,
         "better": "higher" if unit in HIGHER_IS_BETTER else "lower",
-        "goal": None if comparison.goal is None else f"ratio >= {comparison.goal:.3g}",
+        "goal": goal,
         "verdict": verdict,
         "samples": [samples.count("ours", comparison.metric), samples.count(comparison.peer, peer_metric)],
         "range": [samples.bounds("ours", comparison.metric), samples.bounds(comparison.peer, peer_metric)],

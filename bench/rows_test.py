@@ -44,6 +44,27 @@ class RowTest(unittest.TestCase):
         self.assertIsNone(row["ratio"])
         self.assertIsNone(row["verdict"])
 
+    def test_a_bound_judges_ours_alone_and_the_peer_is_for_orientation(self):
+        comparison = rows.Comparison("reserved_over_live", "torch", bound=1.03)
+        good = rows.make_row("pool", comparison, samples_of(ours__reserved_over_live=("x", [1.03])))
+        self.assertEqual((good["verdict"], good["goal"], good["ratio"]), ("ok", "ours <= 1.03", None))
+        samples = samples_of(ours__reserved_over_live=("x", [1.031]), torch__reserved_over_live=("x", [1.17]))
+        self.assertEqual(rows.make_row("pool", comparison, samples)["verdict"], "short")
+
+    def test_ours_on_two_threads_is_held_against_ours_on_one(self):
+        comparison = next(c for c in rows.COMPARISONS["pool"] if c.metric == "replay_2threads_ns" and c.peer == "ours")
+        samples = samples_of(ours__replay_2threads_ns=("ns", [129.0]), ours__replay_ns=("ns", [100.0]))
+        self.assertEqual(rows.make_row("pool", comparison, samples)["verdict"], "ok")
+        samples = samples_of(ours__replay_2threads_ns=("ns", [131.0]), ours__replay_ns=("ns", [100.0]))
+        self.assertEqual(rows.make_row("pool", comparison, samples)["verdict"], "short")
+
+    def test_mixed_sizes_fit_the_device(self):
+        self.assertEqual(rows.mixed_sizes(64 << 30), (64 << 20, 8000))
+        for gib in (2, 4, 8, 18, 32):
+            largest, live = rows.mixed_sizes(gib << 30)
+            self.assertLessEqual(rows.MIXED_LIVE * rows.log_uniform_mean(512, largest) * rows.MIXED_SLACK, gib << 30)
+            self.assertLessEqual(live * rows.log_uniform_mean(512, 64 << 20) * rows.MIXED_SLACK, gib << 30)
+
     def test_trace_row_judges_the_difference_not_the_ratio(self):
         samples = samples_of(ours__task=("ns", [103.0]), no_trace__task=("ns", [100.0]))
         self.assertEqual(rows.make_trace_row("task", samples)["verdict"], "short")

@@ -17,6 +17,7 @@ SKIP_EXIT_CODE = 77
 PROGRAM_TIMEOUT_S = 300
 LEAST_REPETITIONS = 5
 QUIET_LOAD = 0.5
+DEFAULT_TRACE = pathlib.Path(__file__).resolve().parent / "traces" / "resnet50_train.csv"
 TRACE_ROUNDS_PER_REPETITION = 3  # nanoseconds apart: more samples than elsewhere
 
 
@@ -36,7 +37,13 @@ def parse_arguments(argv):
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows as a JSON array")
     parser.add_argument("--repetitions", type=int, default=7, help="of each program, in turn (default 7, least 5)")
     parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
+    parser.add_argument("--trace", type=pathlib.Path, metavar="FILE",
+                        help=f"pool only: the trace to replay, lines op,id,size,stream (default {DEFAULT_TRACE.name})")
     arguments = parser.parse_args(argv)
+    if arguments.trace and arguments.name not in (None, "pool"):
+        parser.error(f"--trace belongs to the benchmark pool, not to {arguments.name}")
+    if arguments.trace and not arguments.trace.is_file():
+        parser.error(f"--trace {arguments.trace}: no such file")
     if arguments.smoke:
         arguments.repetitions = 1
     elif arguments.repetitions < LEAST_REPETITIONS:
@@ -44,18 +51,22 @@ def parse_arguments(argv):
     return arguments
 
 
-def run_program(path, flags):
+def run_program(path, flags, preload=None):
     """The program's standard output; raises Failure or Skipped."""
     if not path.exists():
         raise Failure(f"{path.name} is not in {path.parent}: configure with -DMILLPOND_BENCH=ON and build")
     environment = dict(os.environ)
     environment.setdefault("POCL_CACHE_DIR", str(path.parent / "pocl_cache"))
+    if preload:
+        environment["LD_PRELOAD"] = preload
     try:
         done = subprocess.run([path, *flags], capture_output=True, text=True, env=environment,
                               timeout=PROGRAM_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise Failure(f"{path.name} did not end within {PROGRAM_TIMEOUT_S} s") from None
-    reason = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no message on stderr"
+    # The loader complains before the program can say what to do about it.
+    said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
+    reason = said[0].strip() if said else "no message on stderr"
     if done.returncode == SKIP_EXIT_CODE:
         raise Skipped(f"{path.name}: {reason}")
     if done.returncode != 0:
@@ -80,14 +91,15 @@ def read_google_benchmark(output):
         yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
 
 
-def collect_once(program, bin_dir, smoke, samples, subject=None):
+def collect_once(program, bin_dir, smoke, samples, subject=None, flags=()):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
     if program.google_benchmark:
         flags = ["--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
         flags += ["--benchmark_min_time=0.001"] if smoke else ["--benchmark_min_time=0.05"]
         found = read_google_benchmark(run_program(bin_dir / program.name, flags))
     else:
-        found = read_lines(run_program(bin_dir / program.name, ["--smoke"] if smoke else []))
+        flags = [*program.flags, *flags, *(["--smoke"] if smoke else [])]
+        found = read_lines(run_program(bin_dir / program.name, flags, program.preload))
     for found_subject, metric, unit, value in found:
         samples.add(subject or found_subject, metric, unit, value)
 
@@ -98,6 +110,7 @@ class Run:
         self.rows = []
         self.failures = []
         self.skips = []
+        self.notes = []
 
     def progress(self, text):
         if sys.stderr.isatty():
@@ -114,14 +127,28 @@ class Run:
             self.failures.append(str(failure))
         return False
 
+    def pool_flags(self):
+        """What all programs of `pool` are told, chosen once: the trace, and sizes that this device can hold."""
+        trace = self.arguments.trace or DEFAULT_TRACE
+        output = run_program(self.arguments.bin_dir / "mp_bench_pool_torch", ["--only", "memory"])
+        device = next(value for _, metric, _, value in read_lines(output) if metric == "memory")
+        largest, live = rows.mixed_sizes(device)
+        self.notes.append(f"pool: replays {trace.name}; the device has {device / 2**30:.0f} GiB, so mixed is "
+                          f"{rows.MIXED_LIVE:,} live blocks of 512 B to {largest >> 20} MiB, and mixed_wide is "
+                          f"{live:,} of 512 B to {rows.MIXED_LARGEST >> 20} MiB")
+        return ["--trace", str(trace.absolute()), "--mixed-largest", str(largest), "--wide-live", str(live)]
+
     def run_bench(self, name):
         samples = rows.Samples()
         programs = list(rows.PROGRAMS[name])
+        flags = []
+        if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
+            return
         for repetition in range(self.arguments.repetitions):
             for program in list(programs):
-                self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.name}")
+                self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
-                                                                   samples)):
+                                                                   samples, flags=flags)):
                     programs.remove(program)
         self.progress("")
         missing = []
@@ -203,6 +230,8 @@ def main(argv):
     if load > QUIET_LOAD:
         print(f"load average was {load:.1f} at the start: others were computing, so read the figures with care")
     print("ratio: how many times better ours is (above 1: ours is better); verdict: is the goal reached")
+    for note in run.notes:
+        print(note)
     if arguments.smoke:
         print("SMOKE RUN: tiny counts, these figures mean nothing")
     print_table(run.rows)

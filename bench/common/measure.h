@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace millpond::bench {
 
@@ -19,15 +21,23 @@ inline constexpr int kSkipExitCode = 77;  // run.py reports the program's first 
 
 class Harness {
  public:
-  Harness(const char* subject, int argc, char** argv) : subject_(subject) {
+  // A program's own flags, each with a value: the flag and where the value goes.
+  using Flags = std::vector<std::pair<const char*, std::string*>>;
+
+  Harness(const char* subject, int argc, char** argv, const Flags& flags = {}) : subject_(subject) {
     for (int i = 1; i < argc; ++i) {
       const std::string_view arg = argv[i];
       if (arg == "--smoke") {
         smoke_ = true;
       } else if (arg == "--only" && i + 1 < argc) {
         only_ = argv[++i];
+      } else if (std::string* value = Find(flags, arg); value != nullptr && i + 1 < argc) {
+        *value = argv[++i];
       } else {
-        std::fprintf(stderr, "%s: unknown argument '%s'; known: --smoke, --only METRIC\n", argv[0], argv[i]);
+        std::fprintf(stderr, "%s: unknown argument '%s' or no value after it; known: --smoke, --only METRIC", argv[0],
+                     argv[i]);
+        for (const auto& flag : flags) std::fprintf(stderr, ", %s VALUE", flag.first);
+        std::fprintf(stderr, "\n");
         std::exit(2);
       }
     }
@@ -43,6 +53,7 @@ class Harness {
   }
 
   [[nodiscard]] bool smoke() const { return smoke_; }
+  [[nodiscard]] std::string_view only() const { return only_; }
 
   void Emit(const std::string& metric, const char* unit, double value) const { EmitFor(subject_, metric, unit, value); }
 
@@ -57,6 +68,13 @@ class Harness {
   void PerItem(const std::string& metric, const char* unit, std::size_t count, Body body) const;
 
  private:
+  static std::string* Find(const Flags& flags, std::string_view arg) {
+    for (const auto& [name, value] : flags) {
+      if (arg == name) return value;
+    }
+    return nullptr;
+  }
+
   const char* subject_;
   std::string_view only_;
   bool smoke_ = false;

@@ -17,8 +17,9 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only, e.g. launch or memory (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only, launch, memory or pool (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
     parser.add_argument("--smoke", action="store_true", help="tiny counts: does everything still run?")
     arguments = parser.parse_args(argv)
@@ -31,6 +32,8 @@ def bench(argv):
         command.append(arguments.name)
     if arguments.json:
         command += ["--json", str(arguments.json.absolute())]
+    if arguments.trace:
+        command += ["--trace", str(arguments.trace.absolute())]
     if arguments.repetitions:
         command += ["--repetitions", arguments.repetitions]
     if arguments.smoke:

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peers "torch" and "torch_expandable" (torch_policy.h), on the virtual device like ours.
+#include "bench/common/acl_session.h"
+#include "bench/common/measure.h"
+#include "bench/pool/torch_policy.h"
+#include "bench/pool/workloads.h"
+
+namespace millpond::bench {
+namespace {
+
+struct Variant {
+  const char* subject;
+  TorchPolicy::Segments segments;
+};
+constexpr Variant kVariants[] = {{"torch", TorchPolicy::Segments::kFixed},
+                                 {"torch_expandable", TorchPolicy::Segments::kExpandable}};
+
+double Ratio(std::size_t reserved, std::size_t live) {
+  return static_cast<double>(reserved) / static_cast<double>(live);
+}
+
+void Measure(const Harness& harness, const Variant& variant, const Trace& trace, const PoolArguments& arguments) {
+  {
+    TorchPolicy policy(variant.segments);
+    Replay(harness, variant.subject, policy, trace);
+    harness.EmitFor(variant.subject, "reserved_over_live", "x",
+                    Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
+  }
+  {
+    TorchPolicy policy(variant.segments);
+    ReplayOnTwoThreads(harness, variant.subject, policy, trace);
+  }
+  {
+    TorchPolicy policy(variant.segments);
+    Pairs(harness, variant.subject, policy);
+  }
+  for (const MixedShape& shape : MixedShapes(arguments)) {
+    TorchPolicy policy(variant.segments);
+    const std::size_t live = Mixed(harness, variant.subject, policy, shape);
+    harness.EmitFor(variant.subject, std::string(shape.metric) + "_reserved_over_live", "x",
+                    Ratio(policy.reserved_bytes_high(), live));
+  }
+}
+
+// Both variants at the trace's peak in a file of one object, for picture.py.
+void WriteFragments(const Trace& trace, const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    std::perror(path.c_str());
+    std::exit(1);
+  }
+  std::fprintf(file, "{\"live_bytes\": %zu", trace.peak_live_bytes);
+  for (const Variant& variant : kVariants) {
+    TorchPolicy policy(variant.segments);
+    std::vector<void*> blocks(trace.slots);
+    ReplaySteps(policy, trace, 0, trace.peak_step + 1, blocks);
+    std::fprintf(file, ",\n\"%s\": ", variant.subject);
+    policy.WriteSnapshot(file);
+  }
+  std::fprintf(file, "}\n");
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace millpond::bench
+
+int main(int argc, char** argv) {
+  using namespace millpond::bench;
+  PoolArguments arguments;
+  std::string fragments;
+  Harness::Flags flags = arguments.Flags();
+  flags.emplace_back("--fragments", &fragments);
+  const Harness harness("torch", argc, argv, flags);
+  const Session session;
+  std::size_t free_bytes = 0;
+  std::size_t total = 0;
+  MP_ACL(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
+  harness.EmitFor("device", "memory", "bytes", static_cast<double>(total));
+  if (harness.only() == "memory") return 0;  // run.py asks before it chooses the mixed sizes
+  const Trace trace = arguments.ReadTraceOrExit();
+  if (!fragments.empty()) {
+    WriteFragments(trace, fragments);
+    return 0;
+  }
+  for (const Variant& variant : kVariants) Measure(harness, variant, trace, arguments);
+  return 0;
+}
