@@ -92,7 +92,8 @@ class TorchPolicyTest(unittest.TestCase):
 
 class PictureTest(unittest.TestCase):
     def test_blocks_become_runs_and_holes_take_no_room(self):
-        blocks = [{"address": "0x1000", "bytes": 512, "state": "live"}, {"address": "0x1200", "bytes": 512, "state": "hole"},
+        blocks = [{"address": "0x1000", "bytes": 512, "state": "live"},
+                  {"address": "0x1200", "bytes": 512, "state": "hole"},
                   {"address": "0x1400", "bytes": 512, "state": "cached"}]
         snapshot = {"statistics": {"reserved_bytes": 1024}, "spans": [{"address": "0x1000", "blocks": blocks}]}
         self.assertEqual(picture.runs_of(snapshot), [[(512, True)], [(512, False)]])
