@@ -12,10 +12,10 @@ using Live = std::map<size_t, uint32_t>;  // of one stream: offset -> allocation
 Status Clash(const Plan& plan, uint32_t first, uint32_t second, size_t step) {
   const Plan::Place& a = plan.places[first];
   const Plan::Place& b = plan.places[second];
-  return InvalidArgument(
-      Format("the plan is wrong: allocations %u (%zu bytes at offset %zu) and %u (%zu bytes at offset %zu) of stream %u "
-             "share bytes while both are live, at step %zu",
-             first, a.bytes, a.offset, second, b.bytes, b.offset, b.stream, step));
+  return InvalidArgument(Format(
+      "the plan is wrong: allocations %u (%zu bytes at offset %zu) and %u (%zu bytes at offset %zu) of stream %u "
+      "share bytes while both are live, at step %zu",
+      first, a.bytes, a.offset, second, b.bytes, b.offset, b.stream, step));
 }
 
 Status CheckPlace(const Plan& plan, const Step& step, size_t alignment) {

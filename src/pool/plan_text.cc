@@ -76,8 +76,8 @@ class RecordingReader {
   Status Read(std::string_view line, size_t number) {
     std::string_view fields[4];
     MP_REQUIRE(Split(line, fields, 4), "line %zu: %s is not 'op,id,size,stream'", number, Shown(line).c_str());
-    MP_REQUIRE(fields[0] == "a" || fields[0] == "f", "line %zu: the operation is %s; it must be a (allocate) or f (free)",
-               number, Shown(fields[0]).c_str());
+    MP_REQUIRE(fields[0] == "a" || fields[0] == "f",
+               "line %zu: the operation is %s; it must be a (allocate) or f (free)", number, Shown(fields[0]).c_str());
     uint64_t values[3];
     static constexpr const char* kNames[] = {"id", "size", "stream"};
     for (int i = 0; i < 3; ++i) {
@@ -200,8 +200,10 @@ std::string Plan::ToText() const {
 Status Plan::Parse(std::string_view text, Plan* out_plan) {
   Lines lines(text);
   std::string_view line;
-  MP_REQUIRE(lines.Next(&line) && line == kPlanHeader, "line 1: found %s where a plan starts with '%s'; make it again "
-             "from its recording", Shown(line).c_str(), kPlanHeader.data());
+  MP_REQUIRE(lines.Next(&line) && line == kPlanHeader,
+             "line 1: found %s where a plan starts with '%s'; make it again "
+             "from its recording",
+             Shown(line).c_str(), kPlanHeader.data());
   size_t areas = 0, places = 0;
   MP_REQUIRE(lines.Next(&line), "the plan ends after line 1; make it again from its recording");
   MP_RETURN_IF_ERROR(ReadCounts(line, &areas, &places));

@@ -57,7 +57,8 @@ TEST(PoolSettings, ValueOutsideTheRangeIsRefusedWithRangeAndMeaning) {
   const size_t before = settings.small;
   const Status status = settings.Set("small", "2GiB");
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  for (const char* part : {"MILLPOND_POOL_SMALL", "small", "'2GiB'", "512", "1048576 (1.0 MiB)", "Requests below this"}) {
+  for (const char* part :
+       {"MILLPOND_POOL_SMALL", "small", "'2GiB'", "512", "1048576 (1.0 MiB)", "Requests below this"}) {
     EXPECT_TRUE(Contains(status.message(), part)) << part << " is not in: " << status.message();
   }
   EXPECT_EQ(settings.small, before) << "a refused value must change nothing";
@@ -65,8 +66,8 @@ TEST(PoolSettings, ValueOutsideTheRangeIsRefusedWithRangeAndMeaning) {
 
 TEST(PoolSettings, WhatIsNoNumberIsRefused) {
   Settings settings;
-  for (const char* text : {"", "yes", "-1", "1.5", "0.5B", "12 apples", "1e3", "nan", "inf", "99999999999999999999",
-                           "0x10", "1GiBs"}) {
+  for (const char* text :
+       {"", "yes", "-1", "1.5", "0.5B", "12 apples", "1e3", "nan", "inf", "99999999999999999999", "0x10", "1GiBs"}) {
     const Status status = settings.Set("vmm", text);
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << "'" << text << "' was taken as " << settings.vmm;
     EXPECT_TRUE(Contains(status.message(), "'" + std::string(text) + "'")) << status.message();
