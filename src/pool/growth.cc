@@ -130,9 +130,19 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
+// Pages that may be taken before any is moved.
+size_t PoolState::Slack() const {
+  const auto live = static_cast<size_t>(counters_.used_high.load(std::memory_order_relaxed));
+  const size_t allowed = live + live / 100 * settings.slack;
+  const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
+  return allowed > reserved ? (allowed - reserved) / page_bytes : 0;
+}
+
 Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block) {
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
+  // Moving a page costs two system calls, so the pool may first grow to a little more than was ever live.
+  NewPages(std::min(growth.pages, Slack()), &pages).Ignore();
   Collect(growth.pages, lane, heap, &growth, &pages);
   Status status = NewPages(growth.pages - pages.size(), &pages);
   const std::vector<Address> holes = heap->Holes(growth, rounded);

@@ -4,16 +4,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 namespace millpond::pool {
-
-namespace {
-// Between growth points in a span of pages: room so that a block's end can be followed by any other block.
-constexpr size_t kSlices = 256;
-constexpr size_t kSmallestSlice = size_t{256} << 20;
-}  // namespace
 
 Span::Span(Heap* owner, Address at, size_t size, size_t page_size)
     : heap(owner), address(at), bytes(size), page_bytes(page_size) {
@@ -53,50 +46,29 @@ void Heap::DeleteBlock(Block* block) {
   unused_ = block;
 }
 
-// Linear below 16 units, then 16 bins per power of two.
-uint32_t Heap::BinOf(size_t bytes) {
-  const size_t units = bytes / kUnit;
-  if (units < kSubBins) return static_cast<uint32_t>(units);
-  const auto log = static_cast<uint32_t>(std::bit_width(units)) - 1;
-  const auto sub = static_cast<uint32_t>(units >> (log - 4)) - kSubBins;
-  return std::min((log - 3) * kSubBins + sub, kBins - 1);
-}
-
-void Heap::Insert(Block* block) {
-  const uint32_t bin = BinOf(block->bytes);
-  block->bin = static_cast<uint16_t>(bin);
-  block->last = nullptr;
-  block->next = bins_[bin];
-  if (block->next != nullptr) block->next->last = block;
-  bins_[bin] = block;
-  bitmap_[bin / 64] |= uint64_t{1} << (bin % 64);
+void Heap::InsertFree(Block* block) {
+  block->state.store(State::kFree, std::memory_order_relaxed);
+  free_.Insert(EntryOf(block));
   free_bytes_ += block->bytes;
 }
 
-void Heap::Remove(Block* block) {
-  Block*& head = block->Is(State::kHole) ? holes_ : bins_[block->bin];
-  if (block->next != nullptr) block->next->last = block->last;
-  if (block->last != nullptr) {
-    block->last->next = block->next;
-  } else {
-    head = block->next;
-  }
-  block->next = block->last = nullptr;
-  if (block->Is(State::kHole)) return;
-  if (bins_[block->bin] == nullptr) bitmap_[block->bin / 64] &= ~(uint64_t{1} << (block->bin % 64));
+void Heap::EraseFree(Block* block) {
+  free_.Erase(block->address);
   free_bytes_ -= block->bytes;
 }
 
-void Heap::SetState(Block* block, State state) {
-  block->state.store(state, std::memory_order_relaxed);
-  if (state == State::kFree) {
-    Insert(block);
-  } else if (state == State::kHole) {
-    block->last = nullptr;
-    block->next = holes_;
-    if (holes_ != nullptr) holes_->last = block;
-    holes_ = block;
-  }
+void Heap::InsertHole(Block* block) {
+  block->state.store(State::kHole, std::memory_order_relaxed);
+  block->last = nullptr;
+  block->next = holes_;
+  if (holes_ != nullptr) holes_->last = block;
+  holes_ = block;
+}
+
+void Heap::EraseHole(Block* block) {
+  if (block->next != nullptr) block->next->last = block->last;
+  (block->last != nullptr ? block->last->next : holes_) = block->next;
+  block->next = block->last = nullptr;
 }
 
 Block* Heap::Split(Block* block, size_t at) {
@@ -116,86 +88,89 @@ Block* Heap::Split(Block* block, size_t at) {
   return rest;
 }
 
-Block* Heap::Merge(Block* block) {
-  const State state = block->state.load(std::memory_order_relaxed);
-  const auto absorb = [&](Block* left, Block* right) {
-    left->bytes += right->bytes;
-    left->freed_at = std::max(left->freed_at, right->freed_at);
-    left->after = right->after;
-    if (left->after != nullptr) left->after->before = left;
-    right->span->At(right->address).store(nullptr, std::memory_order_release);
-    DeleteBlock(right);
-    return left;
-  };
-  if (Block* after = block->after; after != nullptr && after->Is(state)) {
-    Remove(after);
-    absorb(block, after);
+Block* Heap::Absorb(Block* left, Block* right) {
+  left->bytes += right->bytes;
+  left->freed_at = std::max(left->freed_at, right->freed_at);
+  left->after = right->after;
+  if (left->after != nullptr) left->after->before = left;
+  right->span->At(right->address).store(nullptr, std::memory_order_release);
+  DeleteBlock(right);
+  return left;
+}
+
+// `block` is in no list yet; what it becomes is in the list of holes.
+Block* Heap::MergeHoles(Block* block) {
+  if (Block* after = block->after; after != nullptr && after->Is(State::kHole)) {
+    EraseHole(after);
+    Absorb(block, after);
   }
-  if (Block* before = block->before; before != nullptr && before->Is(state)) {
-    Remove(before);
-    block = absorb(before, block);
+  if (Block* before = block->before; before != nullptr && before->Is(State::kHole)) {
+    EraseHole(before);
+    block = Absorb(before, block);
+  }
+  InsertHole(block);
+  return block;
+}
+
+// `block` is not in the index yet; what it becomes is.
+Block* Heap::MergeFree(Block* block) {
+  free_bytes_ += block->bytes;
+  block->state.store(State::kFree, std::memory_order_relaxed);
+  Block* before = block->before;
+  Block* after = block->after;
+  const bool with_before = before != nullptr && before->Is(State::kFree);
+  const bool with_after = after != nullptr && after->Is(State::kFree);
+  if (with_before) {
+    if (with_after) free_.Erase(after->address);
+    if (with_after) Absorb(block, after);
+    block = Absorb(before, block);
+    free_.Replace(block->address, EntryOf(block));
+  } else if (with_after) {
+    const Address was = after->address;
+    Absorb(block, after);
+    free_.Replace(was, EntryOf(block));
+  } else {
+    free_.Insert(EntryOf(block));
   }
   return block;
 }
 
-Block* Heap::BestIn(uint32_t bin, size_t bytes) const {
-  Block* best = nullptr;
-  for (Block* block = bins_[bin]; block != nullptr; block = block->next) {
-    if (block->bytes < bytes) continue;
-    if (best == nullptr || block->bytes < best->bytes ||
-        (block->bytes == best->bytes && block->address < best->address)) {
-      best = block;
-    }
+// pre: the free block holds the range.
+Block* Heap::MakeLive(Block* block, Address address, size_t bytes) {
+  free_bytes_ -= bytes;
+  const bool rest_before = block->address < address;
+  const bool rest_after = block->end() > address + bytes;
+  const Address was = block->address;
+  Block* live = rest_before ? Split(block, address - block->address) : block;
+  Block* after = rest_after ? Split(live, bytes) : nullptr;
+  live->state.store(State::kLive, std::memory_order_relaxed);
+  if (rest_before) {
+    free_.Replace(was, EntryOf(block));
+    if (rest_after) free_.Insert(EntryOf(after));
+  } else if (rest_after) {
+    free_.Replace(was, EntryOf(after));
+  } else {
+    free_.Erase(was);
   }
-  return best;
+  return live;
 }
 
 Block* Heap::Take(size_t bytes) {
-  const uint32_t first = BinOf(bytes);
-  Block* found = (bitmap_[first / 64] >> (first % 64) & 1) != 0 ? BestIn(first, bytes) : nullptr;
-  if (found == nullptr) {
-    uint32_t word = (first + 1) / 64;
-    if (word == kBins / 64) return nullptr;
-    uint64_t bits = bitmap_[word] & ~uint64_t{0} << ((first + 1) % 64);
-    while (bits == 0) {
-      if (++word == kBins / 64) return nullptr;
-      bits = bitmap_[word];
-    }
-    found = BestIn(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)), bytes);
-  }
-  if (found == nullptr) return nullptr;
-  Remove(found);
-  if (found->bytes > bytes) Insert(Split(found, bytes));
-  found->state.store(State::kLive, std::memory_order_relaxed);
-  return found;
+  Block* found = free_.Lowest(bytes);
+  return found == nullptr ? nullptr : MakeLive(found, found->address, bytes);
 }
 
 Block* Heap::TakeAt(Address address, size_t bytes) {
-  for (uint32_t bin = BinOf(bytes); bin < kBins; ++bin) {
-    for (Block* block = bins_[bin]; block != nullptr; block = block->next) {
-      if (block->address > address || block->end() < address + bytes) continue;
-      Remove(block);
-      if (block->address < address) {
-        Block* rest = Split(block, address - block->address);
-        Insert(block);
-        block = rest;
-      }
-      if (block->bytes > bytes) Insert(Split(block, bytes));
-      block->state.store(State::kLive, std::memory_order_relaxed);
-      return block;
-    }
-  }
-  return nullptr;
+  Block* found = free_.Holding(address);
+  if (found == nullptr || found->end() < address + bytes) return nullptr;
+  return MakeLive(found, address, bytes);
 }
 
 Block* Heap::Put(Block* block, uint64_t freed_at) {
   block->freed_at = freed_at;
   block->tag = nullptr;
   block->requested = 0;
-  block->state.store(State::kFree, std::memory_order_relaxed);
-  block = Merge(block);
-  Insert(block);
-  return block;
+  return MergeFree(block);
 }
 
 size_t Heap::Stranded(Address address, size_t bytes) const {
@@ -211,22 +186,14 @@ size_t Heap::WholePages(const Block& block) const {
 
 size_t Heap::WholePages() const {
   size_t total = 0;
-  if (page_bytes_ == 0) return 0;
-  for (uint32_t bin = BinOf(page_bytes_); bin < kBins; ++bin) {
-    for (const Block* block = bins_[bin]; block != nullptr; block = block->next) total += WholePages(*block);
-  }
+  free_.ForEach([&](const FreeIndex::Entry& entry) { total += WholePages(*entry.block); });
   return total;
 }
 
 size_t Heap::largest_free() const {
-  for (uint32_t bin = kBins; bin-- > 0;) {
-    size_t largest = 0;
-    for (const Block* block = bins_[bin]; block != nullptr; block = block->next) {
-      largest = std::max(largest, block->bytes);
-    }
-    if (largest != 0) return largest;
-  }
-  return 0;
+  size_t largest = 0;
+  free_.ForEach([&](const FreeIndex::Entry& entry) { largest = std::max(largest, entry.bytes); });
+  return largest;
 }
 
 // The cost of placing `bytes` at `start` in a run is how much more is stranded afterwards; then how many pages it takes.
@@ -273,7 +240,6 @@ void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_
 bool Heap::PlanGrowth(size_t bytes, Growth* out_growth) const {
   *out_growth = {};
   size_t cost = 0;
-  bool virgin_seen = false;  // untouched slices are all alike
   for (Block* hole = holes_; hole != nullptr; hole = hole->next) {
     Block* run = hole;
     while (run->before != nullptr && (run->before->Is(State::kFree) || run->before->Is(State::kHole))) run = run->before;
@@ -283,11 +249,8 @@ bool Heap::PlanGrowth(size_t bytes, Growth* out_growth) const {
       to = block->end();
     }
     if (to - run->address < bytes) continue;
-    const bool virgin = run == hole && to == hole->end() && hole->bytes >= kSmallestSlice / 2;
-    if (virgin && virgin_seen) continue;
-    virgin_seen |= virgin;
     Consider(run, run->address, bytes, out_growth, &cost);
-    if (to - run->address < kSmallestSlice / 2) Consider(run, to - bytes, bytes, out_growth, &cost);
+    if (to != hole->span->address + hole->span->bytes) Consider(run, to - bytes, bytes, out_growth, &cost);
     for (const Block* block = run; block != nullptr && block->address < to; block = block->after) {
       if (!block->Is(State::kFree)) continue;
       if (block->address + bytes <= to) Consider(run, block->address, bytes, out_growth, &cost);
@@ -316,20 +279,17 @@ Block* Heap::Grow(const Growth& growth, size_t bytes, const PageHandle* pages) {
       block = block->after;
       continue;
     }
-    Remove(block);
+    EraseHole(block);
     if (block->address < low) {
       Block* rest = Split(block, low - block->address);
-      SetState(block, State::kHole);
+      InsertHole(block);
       block = rest;
     }
-    if (block->end() > high) SetState(Split(block, high - low), State::kHole);
+    if (block->end() > high) InsertHole(Split(block, high - low));
     for (Address at = low; at < high; at += page_bytes_) growth.span->PageAt(at) = *pages++;
     growth.span->mapped_bytes += high - low;
     block->freed_at = 0;
-    block->state.store(State::kFree, std::memory_order_relaxed);
-    block = Merge(block);
-    Insert(block);
-    block = block->after;
+    block = MergeFree(block)->after;
   }
   return TakeAt(growth.start, bytes);
 }
@@ -338,13 +298,7 @@ void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pa
                      std::vector<Address>* out_addresses) {
   const Address low = RoundUp(block->address, page_bytes_);
   const Address high = std::min(block->end() / page_bytes_ * page_bytes_, low + count * page_bytes_);
-  Remove(block);
-  if (block->address < low) {
-    Block* rest = Split(block, low - block->address);
-    Insert(block);
-    block = rest;
-  }
-  if (block->end() > high) Insert(Split(block, high - low));
+  block = MakeLive(block, low, high - low);  // nobody else sees it before it is a hole
   Span* span = block->span;
   for (Address at = low; at < high; at += page_bytes_) {
     out_pages->push_back(std::exchange(span->PageAt(at), 0));
@@ -352,43 +306,24 @@ void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pa
   }
   span->mapped_bytes -= high - low;
   block->state.store(State::kHole, std::memory_order_relaxed);
-  block = Merge(block);
-  SetState(block, State::kHole);
+  MergeHoles(block);
 }
 
 Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
   spans_.push_back(std::make_unique<Span>(this, address, bytes, pages ? page_bytes_ : 0));
   Span* span = spans_.back().get();
-  // Slices are kept apart by a live block of no use that is never mapped: a separator.
-  const size_t slice =
-      pages && !small_ ? std::max(RoundUp(bytes / kSlices, page_bytes_), kSmallestSlice) : bytes;
-  Block* before = nullptr;
-  const auto append = [&](size_t size, State state) {
-    Block* block = NewBlock();
-    block->address = before == nullptr ? span->address : before->end();
-    block->bytes = size;
-    block->span = span;
-    block->freed_at = 0;
-    block->before = before;
-    (before == nullptr ? span->first : before->after) = block;
-    if (state == State::kLive) {
-      block->state.store(state, std::memory_order_relaxed);
-    } else {
-      SetState(block, state);
-      span->At(block->address).store(block, std::memory_order_release);
-    }
-    before = block;
-  };
-  if (!pages) {
+  Block* block = NewBlock();
+  block->address = address;
+  block->bytes = bytes;
+  block->span = span;
+  block->freed_at = 0;
+  span->first = block;
+  span->At(address).store(block, std::memory_order_release);
+  if (pages) {
+    InsertHole(block);
+  } else {
     span->mapped_bytes = bytes;
-    append(bytes, State::kFree);
-    return span;
-  }
-  for (size_t left = bytes; left != 0;) {
-    const size_t take = left < 2 * slice ? left : slice;
-    append(take == left ? take : take - page_bytes_, State::kHole);
-    if (take != left) append(page_bytes_, State::kLive);
-    left -= take;
+    InsertFree(block);
   }
   return span;
 }

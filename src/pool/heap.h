@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks in address order over spans of addresses; free ones in bins by size. A span that grows by pages is tiled by
+// Blocks in address order over spans of addresses, the free ones in an index. A span that grows by pages is tiled by
 // live, free and hole blocks: a hole has no memory behind it. Two kinds of free bytes follow: whole pages, which can be
 // mapped elsewhere, and the rest, which are stranded where they are; placement tries to strand as little as it can.
 // A Heap knows no stream, takes no lock and makes no system call; whoever calls it holds the lane's lock.
@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/pool/free_index.h"
 #include "src/pool/page_source.h"
 
 namespace millpond::pool {
@@ -32,7 +33,6 @@ struct Block {
   Span* span = nullptr;
   std::atomic<State> state{State::kHole};
   bool planned = false;
-  uint16_t bin = 0;
   bool recorded = false;  // other streams use it too: the lane knows which
   size_t requested = 0;
   uint64_t freed_at = 0;  // the lane's serial number of the free
@@ -40,7 +40,7 @@ struct Block {
   const char* tag = nullptr;
   Block* before = nullptr;  // neighbours in the span
   Block* after = nullptr;
-  Block* next = nullptr;  // in a bin, the list of holes, a front's chain
+  Block* next = nullptr;  // in the list of holes, in a front's chain
   Block* last = nullptr;
 
   Address end() const { return address + bytes; }
@@ -126,23 +126,23 @@ class Heap {
   void DeleteBlock(Block* block);
 
  private:
-  static constexpr uint32_t kSubBins = 16;
-  static constexpr uint32_t kBins = 32 * kSubBins;
-  static uint32_t BinOf(size_t bytes);
-  void Insert(Block* block);  // into its bin
-  void Remove(Block* block);
-  void SetState(Block* block, State state);  // with the lists that go with it
-  Block* Split(Block* block, size_t at);     // the second part, in the same state
-  Block* Merge(Block* block);                // with neighbours of the same state
-  Block* BestIn(uint32_t bin, size_t bytes) const;
+  static FreeIndex::Entry EntryOf(Block* block) { return {block->address, block->bytes, block}; }
+  void InsertFree(Block* block);
+  void EraseFree(Block* block);
+  void InsertHole(Block* block);
+  void EraseHole(Block* block);
+  Block* MakeLive(Block* block, Address address, size_t bytes);  // cut out of a free block
+  Block* Split(Block* block, size_t at);  // the second part, in the same state and in no list
+  Block* Absorb(Block* left, Block* right);
+  Block* MergeHoles(Block* block);
+  Block* MergeFree(Block* block);
   void Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const;
 
   Lane* lane_;
   bool small_;
   size_t page_bytes_;
   size_t free_bytes_ = 0;
-  uint64_t bitmap_[kBins / 64] = {};
-  Block* bins_[kBins] = {};
+  FreeIndex free_;
   Block* holes_ = nullptr;
   std::vector<std::unique_ptr<Span>> spans_;
   std::vector<std::unique_ptr<Span>> retired_;  // a late look-up of a bad pointer may still read their tables
@@ -161,16 +161,13 @@ Block* Heap::LargestWithPages(const Growth* except, Allowed allowed) const {
     }
     return false;
   };
-  for (uint32_t bin = kBins; bin-- > BinOf(page_bytes_);) {
-    if ((bitmap_[bin / 64] >> (bin % 64) & 1) == 0) continue;
-    Block* best = nullptr;
-    for (Block* block = bins_[bin]; block != nullptr; block = block->next) {
-      if (WholePages(*block) == 0 || (best != nullptr && block->bytes <= best->bytes) || in_run(block)) continue;
-      if (allowed(*block)) best = block;
-    }
-    if (best != nullptr) return best;
-  }
-  return nullptr;
+  Block* best = nullptr;
+  free_.ForEach([&](const FreeIndex::Entry& entry) {
+    if (entry.bytes < page_bytes_ || (best != nullptr && entry.bytes <= best->bytes)) return;
+    if (WholePages(*entry.block) == 0 || in_run(entry.block) || !allowed(*entry.block)) return;
+    best = entry.block;
+  });
+  return best;
 }
 
 template <class Allowed>
@@ -178,7 +175,7 @@ Span* Heap::FreeSegment(Allowed allowed) {
   for (const std::unique_ptr<Span>& span : spans_) {
     Block* only = span->first;
     if (span->page_bytes != 0 || only->after != nullptr || !only->Is(State::kFree) || !allowed(*only)) continue;
-    Remove(only);
+    EraseFree(only);
     only->state.store(State::kHole, std::memory_order_relaxed);
     return span.get();
   }

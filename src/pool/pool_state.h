@@ -115,6 +115,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
+  size_t Slack() const;
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block);
   Status AddPages(Lane* lane, Heap* heap, size_t rounded);
   Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block);

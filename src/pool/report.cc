@@ -84,10 +84,7 @@ SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uin
                 .pages = span.page_bytes != 0,
                 .blocks = {}};
   for (const Block* block = span.first; block != nullptr; block = block->after) {
-    // What keeps slices apart has no entry in the table, and no memory.
-    const bool separator = span.At(block->address).load(std::memory_order_relaxed) == nullptr;
-    const Block::State state =
-        separator ? Block::State::kHole : block->state.load(std::memory_order_relaxed);
+    const Block::State state = block->state.load(std::memory_order_relaxed);
     BlockInfo entry{.address = block->address, .bytes = block->bytes, .stream = lane.stream()};
     switch (state) {
       case Block::State::kLive: entry.state = BlockState::kLive; break;
@@ -102,10 +99,6 @@ SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uin
       entry.tag = block->tag;
     }
     if (settings.history != 0 && state != Block::State::kHole) entry.age_ns = now - std::min(now, block->since_ns);
-    if (!info.blocks.empty() && entry.state == BlockState::kHole && info.blocks.back().state == BlockState::kHole) {
-      info.blocks.back().bytes += entry.bytes;
-      continue;
-    }
     info.blocks.push_back(entry);
   }
   return info;
