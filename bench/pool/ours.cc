@@ -35,8 +35,7 @@ void Measure(const Harness& harness, const Trace& trace, const PoolArguments& ar
 void WriteFragments(const Trace& trace, const std::string& path) {
   const std::vector<Stream> streams(trace.lanes);
   OursPool pool(streams);
-  std::vector<void*> blocks(trace.slots);
-  ReplaySteps(pool, trace, 0, trace.peak_step + 1, blocks);
+  ReplayToWarmPeak(pool, trace);
   MP_POOL(millpondPoolSaveSnapshot(pool.get(), path.c_str(), "json"));
 }
 

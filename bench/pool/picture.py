@@ -92,7 +92,7 @@ def draw(panels, live_bytes):
         f'<rect x="{LEFT + 60}" y="12" width="10" height="10" fill="{FREE}"/>',
         f'<text x="{LEFT + 76}" y="21">reserved and not in use</text>',
         f'<text x="{LEFT + 260}" y="21">one row is {ROW_BYTES // MIB} MiB of mapped addresses, in address order, '
-        "at the moment of the trace's peak</text>",
+        "at the peak of the trace's fifth pass</text>",
     ]
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" fill="{INK}">')

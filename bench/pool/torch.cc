@@ -52,8 +52,7 @@ void WriteFragments(const Trace& trace, const std::string& path) {
   std::fprintf(file, "{\"live_bytes\": %zu", trace.peak_live_bytes);
   for (const Variant& variant : kVariants) {
     TorchPolicy policy(variant.segments);
-    std::vector<void*> blocks(trace.slots);
-    ReplaySteps(policy, trace, 0, trace.peak_step + 1, blocks);
+    ReplayToWarmPeak(policy, trace);
     std::fprintf(file, ",\n\"%s\": ", variant.subject);
     policy.WriteSnapshot(file);
   }
