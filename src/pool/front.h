@@ -58,8 +58,13 @@ class alignas(64) Front {
       large_ = nullptr;
       return block;
     }
+    Block* block = latest_;
+    if (block != nullptr && block->bytes == bytes) {
+      latest_ = nullptr;
+      return block;
+    }
     Chain& chain = chains_[Index(bytes)];
-    Block* block = chain.head;
+    block = chain.head;
     if (block == nullptr || chain.bytes != bytes) return nullptr;
     chain.head = block->next;
     held_ -= bytes;
@@ -73,17 +78,21 @@ class alignas(64) Front {
       large_ = block;
       return true;
     }
-    Chain& chain = chains_[Index(bytes)];
-    if ((chain.head != nullptr && chain.bytes != bytes) || held_ + bytes > cache_limit_) return false;
-    chain.bytes = bytes;
-    block->next = chain.head;
-    chain.head = block;
-    held_ += bytes;
+    if (Block* older = latest_; older != nullptr) {
+      Chain& chain = chains_[Index(older->bytes)];
+      if ((chain.head != nullptr && chain.bytes != older->bytes) || held_ + older->bytes > cache_limit_) return false;
+      chain.bytes = older->bytes;
+      older->next = chain.head;
+      chain.head = older;
+      held_ += older->bytes;
+    }
+    latest_ = block;
     return true;
   }
   Block* TakeLarge() { return std::exchange(large_, nullptr); }
   template <class Visit>
   void TakeSmall(Visit visit) {
+    if (latest_ != nullptr) visit(std::exchange(latest_, nullptr));
     for (Chain& chain : chains_) {
       for (Block* block = std::exchange(chain.head, nullptr); block != nullptr;) {
         Block* next = block->next;
@@ -138,6 +147,7 @@ class alignas(64) Front {
   const size_t small_limit_;
   const size_t cache_limit_;
   Block* large_ = nullptr;
+  Block* latest_ = nullptr;  // the small block freed last
   size_t held_ = 0;
   std::atomic<int64_t> live_{0}, used_{0}, live_high_{0}, used_high_{0};
   std::atomic<uint64_t> allocations_{0}, frees_{0};

@@ -75,6 +75,9 @@ void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const He
       for (size_t i = 0; i < addresses.size(); ++i) {
         // The source cannot refuse what is mapped; if it does, the page stays where it is and is lost to us.
         source->Unmap(addresses[i], (*out_pages)[before + i]).Ignore();
+        if (settings.history != 0) {
+          Remember(HistoryEntry::Action::kPageGiven, addresses[i], page_bytes, lane->stream());
+        }
       }
     }
   }

@@ -259,7 +259,7 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
     }
     if (advice > red_zone) {
       const Address start = advice - red_zone;
-      if (Span* span = spans.Find(start); span != nullptr && span->heap != nullptr && span->heap->lane() == lane &&
+      if (Span* span = spans.Find(start); span != nullptr && span->heap->lane() == lane &&
                                           start % kUnit == 0 && span->Holds(start + rounded - 1)) {
         block = span->heap->TakeAt(start, rounded);
       }
@@ -274,7 +274,11 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
   if (block == nullptr) {
     if (Status status = AllocateByGrowth(lane, rounded, &block); !status.ok()) {
       counters_.failures.fetch_add(1, std::memory_order_relaxed);
-      if (settings.history != 0) Remember(HistoryEntry::Action::kOutOfMemory, 0, bytes, stream);
+      if (settings.history != 0) {
+        const size_t most = settings.limit != 0 ? settings.limit : source->total_bytes();
+        const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
+        Remember(HistoryEntry::Action::kOutOfMemory, most - std::min(most, reserved), bytes, stream);
+      }
       return status;
     }
   }
@@ -319,11 +323,9 @@ Status Pool::Free(Address address, StreamKey stream) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
   if (__builtin_expect(note.pool == state_->id && note.stream == stream && note.front->Enter(), true)) {
     Front* front = note.front;
-    Span* span = state_->spans.Find(address);
-    if (__builtin_expect(span != nullptr && span->heap != nullptr && span->heap->lane() == front->lane() &&
-                             address % kUnit == 0,
-                         true)) {
-      Block* block = span->At(address).load(std::memory_order_acquire);
+    const SpanMap::Entry* span = state_->spans.Look(address);
+    if (__builtin_expect(span != nullptr && span->lane == front->lane() && address % kUnit == 0, true)) {
+      Block* block = span->table[(address - span->address) / kUnit].load(std::memory_order_acquire);
       if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
         block->state.store(Block::State::kCached, std::memory_order_relaxed);
         front->CountFree(block->requested, block->bytes);

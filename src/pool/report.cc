@@ -95,6 +95,7 @@ SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uin
     }
     if (state == Block::State::kLive) {
       entry.address += red_zone;
+      entry.bytes -= 2 * red_zone;
       entry.requested = block->requested;
       entry.tag = block->tag;
     }

@@ -48,7 +48,7 @@ struct BlockInfo {
   const char* tag = nullptr;
 };
 
-// A run of addresses with its blocks, in order and without gaps. `mapped` counts the bytes with memory behind them.
+// A run of addresses with its blocks, in order and, but for red zones, without gaps. `mapped` counts the bytes with memory behind them.
 struct SpanInfo {
   Address address = 0;
   size_t bytes = 0;
@@ -62,7 +62,7 @@ struct SpanInfo {
 struct HistoryEntry {
   enum class Action : uint8_t { kAllocate, kFreeRequested, kFreeCompleted, kPageTaken, kPageGiven, kOutOfMemory };
   Action action;
-  Address address;
+  Address address;  // for kOutOfMemory: how many bytes were left
   size_t bytes;
   StreamKey stream;
   uint64_t time_us;

@@ -16,9 +16,23 @@ namespace millpond::pool {
 
 class SpanMap {
  public:
+  // With what a free needs, so that it need not follow pointers.
+  struct Entry {
+    Address address;
+    size_t bytes;
+    std::atomic<Block*>* table;
+    const Lane* lane;
+    Span* span;
+  };
+
   SpanMap() { Publish(std::make_unique<Version>()); }
 
   Span* Find(Address address) const {
+    const Entry* entry = Look(address);
+    return entry == nullptr ? nullptr : entry->span;
+  }
+
+  const Entry* Look(Address address) const {
     const Version& version = *current_.load(std::memory_order_acquire);
     size_t low = 0;
     for (size_t count = version.size(); count > 1;) {  // the last entry that does not begin after the address
@@ -27,13 +41,17 @@ class SpanMap {
       count -= half;
     }
     if (version.empty() || address - version[low].address >= version[low].bytes) return nullptr;
-    return version[low].span;
+    return &version[low];
   }
 
   void Add(Span* span) {
     std::lock_guard lock(lock_);
     auto next = std::make_unique<Version>(*versions_.back());
-    const Entry entry{.address = span->address, .bytes = span->bytes, .span = span};
+    const Entry entry{.address = span->address,
+                      .bytes = span->bytes,
+                      .table = span->table,
+                      .lane = span->heap->lane(),
+                      .span = span};
     next->insert(std::upper_bound(next->begin(), next->end(), entry, Earlier), entry);
     Publish(std::move(next));
   }
@@ -46,11 +64,6 @@ class SpanMap {
   }
 
  private:
-  struct Entry {
-    Address address;
-    size_t bytes;
-    Span* span;
-  };
   using Version = std::vector<Entry>;
   static bool Earlier(const Entry& a, const Entry& b) { return a.address < b.address; }
 
