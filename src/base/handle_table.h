@@ -29,6 +29,7 @@ enum class HandleKind : uint8_t {
   kGraphTask,
   kTaskGroup,
   kCondition,
+  kMemPool,
 };
 
 // T must be default-constructible. Safe from any thread; Find is lock-free.
@@ -80,6 +81,14 @@ class HandleTable {
     if (chunk == nullptr) return nullptr;
     Slot& slot = chunk[index % kChunkSize];
     return slot.handle.load(std::memory_order_acquire) == value ? &slot.object : nullptr;
+  }
+
+  // For those who keep a handle's index: the index, and the object there, whichever life it is in (null: none yet).
+  static uint32_t IndexOf(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle)); }
+  T* At(uint32_t index) const {
+    if (index >= kChunkSize * kMaxChunks) return nullptr;
+    Slot* chunk = chunks_[index / kChunkSize].load(std::memory_order_acquire);
+    return chunk != nullptr ? &chunk[index % kChunkSize].object : nullptr;
   }
 
   // True for exactly one caller per handle; afterwards Find refuses it. The object stays usable until Recycle.

@@ -39,6 +39,10 @@ auto& StreamObservers() {
   static auto& observers = *new Observers<Device::StreamObserver>;
   return observers;
 }
+auto& StreamEndObservers() {
+  static auto& observers = *new Observers<Device::StreamEndObserver>;
+  return observers;
+}
 auto& DeviceObservers() {
   static auto& observers = *new Observers<Device::DeviceObserver>;
   return observers;
@@ -52,6 +56,7 @@ ContextTable& Contexts() {
 }
 
 void Device::AddStreamObserver(StreamObserver observer) { StreamObservers().Add(std::move(observer)); }
+void Device::AddStreamEndObserver(StreamEndObserver observer) { StreamEndObservers().Add(std::move(observer)); }
 void Device::AddDeviceObserver(DeviceObserver observer) { DeviceObservers().Add(std::move(observer)); }
 
 void Context::Open(void* handle, Device* device, bool primary) {
@@ -236,6 +241,7 @@ Status Device::CloseStream(Stream* stream, bool force) {
   } else {
     stream->WaitFor(stream->enqueued(), std::nullopt, Code::kStreamSyncTimeout).Ignore();
   }
+  StreamEndObservers().Tell(stream);
   if (trace::Sink* sink = trace::Active()) {
     sink->OnStream({.created = false, .device = id_, .stream = stream->id(), .priority = 0, .time_ns = trace::NowNs()});
   }

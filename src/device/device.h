@@ -97,6 +97,9 @@ class Device {
   // Told of each stream before it is destroyed and after it is made (aclrtRegStreamStateCallback, allocator registry).
   using StreamObserver = std::function<void(Stream*, bool created)>;
   static void AddStreamObserver(StreamObserver observer);
+  // Told of each stream once its work has ended, when nothing can be launched on it any more.
+  using StreamEndObserver = std::function<void(Stream*)>;
+  static void AddStreamEndObserver(StreamEndObserver observer);
   // Told around the making and unmaking of a device's primary context. Values of aclrtDeviceState.
   enum class Stage { kSetPre, kSetPost, kResetPre, kResetPost };
   using DeviceObserver = std::function<void(Device*, Stage)>;

@@ -5,6 +5,7 @@
 #include "src/device/address_space.h"
 #include "src/device/device_memory.h"
 #include "src/device/host_memory.h"
+#include "src/device/mem_pool.h"
 #include "src/device/memory.h"
 
 namespace millpond {
@@ -164,6 +165,7 @@ Status FreeDeviceAddress(void* address) {
     }
     return FreeManaged(address);
   }
+  MP_RETURN_IF_ERROR(RefuseMemPoolAddress("a free", address));
   const auto at = reinterpret_cast<uintptr_t>(address);
   const AddressLayout& layout = GetAddressLayout();
   MP_REQUIRE(at < layout.virtual_begin,

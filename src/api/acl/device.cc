@@ -14,6 +14,7 @@
 #include "src/api/acl/message.h"
 #include "src/api/acl/timeout.h"
 #include "src/device/capture.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 #include "src/device/stream.h"
 
@@ -97,7 +98,9 @@ extern "C" aclError aclrtSynchronizeDevice(void) {
     Context* context = nullptr;
     MP_RETURN_IF_ERROR(RequireContext(&context));
     MP_RETURN_IF_ERROR(CheckNoCaptureIn(*context));
-    return context->device()->Synchronize(std::nullopt);
+    MP_RETURN_IF_ERROR(context->device()->Synchronize(std::nullopt));
+    MemPoolsAfterSynchronize();
+    return Ok();
   });
 }
 
@@ -108,7 +111,9 @@ extern "C" aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
     Context* context = nullptr;
     MP_RETURN_IF_ERROR(RequireContext(&context));
     MP_RETURN_IF_ERROR(CheckNoCaptureIn(*context));
-    return context->device()->Synchronize(deadline);
+    MP_RETURN_IF_ERROR(context->device()->Synchronize(deadline));
+    MemPoolsAfterSynchronize();
+    return Ok();
   });
 }
 

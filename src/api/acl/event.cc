@@ -9,6 +9,7 @@
 #include "src/api/acl/timeout.h"
 #include "src/device/capture.h"
 #include "src/device/device.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
@@ -201,7 +202,9 @@ Status SynchronizeEvent(aclrtEvent event, Deadline deadline) {
   MP_RETURN_IF_ERROR(FindEvent(event, &found));
   MP_CHECK(found->captured_by() == nullptr, kEventCaptured,
            "event %p was last recorded in a capture that has not ended; nothing runs to wait for", event);
-  return found->Synchronize(deadline);
+  MP_RETURN_IF_ERROR(found->Synchronize(deadline));
+  MemPoolsAfterSynchronize();
+  return Ok();
 }
 
 }  // namespace

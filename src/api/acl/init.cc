@@ -11,6 +11,7 @@
 #include "src/api/acl/init_config.h"
 #include "src/api/acl/limits.h"
 #include "src/api/acl/message.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 #include "src/trace/sink.h"
 
@@ -101,6 +102,7 @@ Status Finalize(Lifecycle* lifecycle, CallbackFailure* failure) {
     return callback.function(callback.user_data);
   };
   MP_RETURN_IF_ERROR(Notify(lifecycle->finalize_callbacks, call, failure));
+  DestroyMemPools(nullptr);
   SetDefaultDevice(-1);
   lifecycle->references = 0;
   lifecycle->finalized = true;

@@ -13,6 +13,7 @@
 #include "src/device/device.h"
 #include "src/device/device_memory.h"
 #include "src/device/heap.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
@@ -89,6 +90,9 @@ Status Allocate(const char* tag, void** devPtr, size_t size, uint32_t policy, bo
   Status status = device->memory().AllocatePages(usable, how.pages, tag, &address);
   if (!status.ok() && status.code() == Code::kOutOfMemory && how.fall_back && how.pages == PageClass::kHuge) {
     status = device->memory().AllocatePages(usable, PageClass::kNormal, tag, &address);
+  }
+  if (!status.ok() && status.code() == Code::kOutOfMemory && MemPoolsGiveBack(device)) {
+    status = device->memory().AllocatePages(usable, how.pages, tag, &address);
   }
   if (status.ok()) *devPtr = address;
   return status;
@@ -268,7 +272,11 @@ extern "C" aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psi
     MP_NOT_NULL(ptr);
     MP_CHECK(pbase != nullptr || psize != nullptr, kRuntimeArgument,
              "pbase and psize are both null: ask for one of them");
-    const PointerInfo info = LookUp(ptr);
+    PointerInfo info = LookUp(ptr);
+    // A pool's pages hold many blocks; the range is the block's.
+    if (void* base = nullptr; info.kind == PointerKind::kMapped && FindMemPoolBlock(ptr, &base, &info.bytes)) {
+      info.base = base;
+    }
     MP_CHECK(info.on_device() || info.kind == PointerKind::kPinned || info.kind == PointerKind::kManaged,
              kRuntimeArgument, "ptr %p lies in no block that acl allocated or mapped", ptr);
     if (pbase != nullptr) *pbase = const_cast<void*>(info.base);

@@ -10,6 +10,7 @@
 #include "src/api/acl/timeout.h"
 #include "src/device/capture.h"
 #include "src/device/device.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
@@ -59,7 +60,9 @@ Status Synchronize(aclrtStream stream, Deadline deadline) {
   MP_CHECK(CaptureOf(*found) == nullptr, kStreamCaptured,
            "stream %d is being captured and runs nothing to wait for; end the capture first", found->id());
   if ((found->flags() & kNoSyncFlags) != 0) return Ok();
-  return found->Synchronize(deadline, Code::kStreamSyncTimeout);
+  MP_RETURN_IF_ERROR(found->Synchronize(deadline, Code::kStreamSyncTimeout));
+  MemPoolsAfterSynchronize();
+  return Ok();
 }
 
 }  // namespace

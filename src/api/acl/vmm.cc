@@ -11,6 +11,7 @@
 #include "src/api/acl/physical_prop.h"
 #include "src/api/acl/soc.h"
 #include "src/device/device.h"
+#include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
 #include "src/device/share.h"
 
@@ -78,6 +79,7 @@ extern "C" aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size,
 extern "C" aclError aclrtReleaseMemAddress(void* virPtr) {
   return Guard("aclrtReleaseMemAddress", [&]() -> Status {
     MP_NOT_NULL(virPtr);
+    MP_RETURN_IF_ERROR(RefuseMemPoolAddress("virPtr", virPtr));
     return Vmm::Get().Release(virPtr);
   });
 }
@@ -117,6 +119,7 @@ Status MapMemory(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle han
   MP_NOT_NULL(handle);
   MP_REQUIRE(size > 0, "size is 0; map the whole of the physical memory");
   MP_REQUIRE(flags == 0, "flags is %llu; only 0 is supported", static_cast<unsigned long long>(flags));
+  MP_RETURN_IF_ERROR(RefuseMemPoolAddress("virPtr", virPtr));
   return Vmm::Get().Map(virPtr, size, offset, handle, accessible);
 }
 
@@ -135,6 +138,7 @@ extern "C" aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset
 extern "C" aclError aclrtUnmapMem(void* virPtr) {
   return Guard("aclrtUnmapMem", [&]() -> Status {
     MP_NOT_NULL(virPtr);
+    MP_RETURN_IF_ERROR(RefuseMemPoolAddress("virPtr", virPtr));
     return Vmm::Get().Unmap(virPtr);
   });
 }
@@ -160,6 +164,7 @@ extern "C" aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessD
                static_cast<int>(desc[i].flags));
       rules[i].access = static_cast<MemoryAccess>(desc[i].flags);
     }
+    MP_RETURN_IF_ERROR(RefuseMemPoolAddress("virPtr", virPtr));
     return Vmm::Get().SetAccess(virPtr, size, rules);
   });
 }
@@ -192,6 +197,7 @@ extern "C" aclError aclrtMemRetainAllocationHandle(void* virPtr, aclrtDrvMemHand
   return Guard("aclrtMemRetainAllocationHandle", [&]() -> Status {
     MP_NOT_NULL(virPtr);
     MP_NOT_NULL(handle);
+    MP_RETURN_IF_ERROR(RefuseMemPoolAddress("virPtr", virPtr));
     return Vmm::Get().Retain(virPtr, handle);
   });
 }
