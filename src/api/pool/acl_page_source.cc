@@ -274,6 +274,12 @@ Status AclPageSource::Mark(StreamKey stream, Ticket* out_ticket) {
            "stream %p is being captured: what it will have used cannot be waited for before the capture ends; keep the "
            "block until then",
            Stream(stream));
+  // A stream with nothing under way has passed already and needs no event. A record on it would not be complete at
+  // once, which a caller who has just synchronised would find odd.
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  const aclError asked = InContextOfStream([&] { return aclrtStreamQuery(Stream(stream), &status); });
+  if (asked == ACL_ERROR_RT_INVALID_HANDLE) return Ok();  // destroyed: its work is done
+  if (asked == ACL_SUCCESS && status == ACL_STREAM_STATUS_COMPLETE) return Ok();
   if (aclrtEvent event = TakeEvent(); event != nullptr) {
     const aclError code = InContextOfStream([&] { return aclrtRecordEvent(event, Stream(stream)); });
     if (code == ACL_SUCCESS) {
@@ -281,7 +287,7 @@ Status AclPageSource::Mark(StreamKey stream, Ticket* out_ticket) {
       return Ok();
     }
     GiveEvent(event);
-    if (code == ACL_ERROR_RT_INVALID_HANDLE) return Ok();  // destroyed: its work is done
+    if (code == ACL_ERROR_RT_INVALID_HANDLE) return Ok();
   }
   const aclError code = InContextOfStream([&] { return aclrtSynchronizeStream(Stream(stream)); });
   return code == ACL_ERROR_RT_INVALID_HANDLE ? Ok() : FromAcl(code, "aclrtSynchronizeStream");
