@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording a run, and following the plan that was made of it.
 #include <algorithm>
+#include <utility>
 
 #include "src/base/format.h"
 #include "src/pool/pool_state.h"
@@ -111,7 +112,9 @@ Status PoolState::Follow(const Plan& plan) {
 void PoolState::DropAreas() {
   for (Follower::Area& area : follower_->areas) {
     Ticket ticket = 0;
-    if (area.stream != 0 && source->Mark(area.stream, &ticket).ok() && ticket != 0) {
+    // A stream that took over from an earlier one was ordered behind it.
+    const StreamKey user = area.stream != 0 ? area.stream : area.last;
+    if (user != 0 && source->Mark(user, &ticket).ok() && ticket != 0) {
       source->Await(ticket).Ignore();  // a stream that failed is done, too
       source->Drop(ticket);
     }
@@ -151,7 +154,8 @@ Status PoolState::BeginRun() {
   follower_->diverged = false;
   follower_->cursor = 0;
   for (Follower::Area& area : follower_->areas) {
-    if (area.live.empty()) area.stream = 0;  // bound anew by this run
+    if (!area.live.empty() || area.stream == 0) continue;
+    area.last = std::exchange(area.stream, 0);  // bound anew by this run
   }
   return Ok();
 }
@@ -185,6 +189,13 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
   auto after = area.live.lower_bound(address);
   if (after != area.live.end() && after->first < address + rounded) return diverge();
   if (after != area.live.begin() && std::prev(after)->first + std::prev(after)->second > address) return diverge();
+  if (area.stream == 0 && area.last != 0 && area.last != stream) {
+    Ticket ticket = 0;
+    Status ordered = source->Mark(area.last, &ticket);
+    if (ordered.ok() && ticket != 0) ordered = source->Order(stream, ticket);
+    if (ticket != 0) source->Drop(ticket);
+    if (!ordered.ok()) return diverge();
+  }
   area.live.emplace_hint(after, address, rounded);
   area.stream = stream;
   follower_->requested[address] = bytes;

@@ -272,40 +272,44 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
   return Ok();
 }
 
-// With grow_. Everything that was freed becomes free indeed, however long its streams take.
+// With grow_. Everything that was freed becomes free indeed, however long its streams take. What other streams used is
+// settled first, so that the mark of the lane's own stream covers it too.
 void PoolState::Reclaim() {
+  // A source that will not wait (a task may not; a client may have forbidden it) says so: then nothing has passed.
+  const auto done = [&](Ticket awaited) {
+    if (!source->Await(awaited).ok() && !source->Passed(awaited)) return false;
+    source->Drop(awaited);
+    return true;
+  };
   for (Lane* lane : Lanes()) {
     std::vector<Lane::Pending> pending;
-    Ticket ticket = 0;
-    uint64_t serial = 0;
     {
       std::lock_guard lock(lane->lock);
       FlushOthers(lane);
       pending.swap(lane->pending);
+    }
+    for (Lane::Pending& each : pending) std::erase_if(each.tickets, done);
+    Ticket ticket = 0;
+    uint64_t serial = 0;
+    {
+      std::lock_guard lock(lane->lock);
+      for (Lane::Pending& each : pending) {
+        if (!each.tickets.empty()) {
+          lane->pending.push_back(std::move(each));
+          continue;
+        }
+        lane->pending_bytes -= each.block->bytes;
+        Settle(lane, each.block);
+      }
       serial = lane->serial;
       if (lane->passed != serial && !MarkLane(*lane, &ticket).ok()) serial = lane->passed;
     }
-    // A source that will not wait (a task may not; a client may have forbidden it) says so: then nothing has passed.
-    const auto done = [&](Ticket awaited) {
-      if (!source->Await(awaited).ok() && !source->Passed(awaited)) return false;
-      source->Drop(awaited);
-      return true;
-    };
-    for (Lane::Pending& each : pending) std::erase_if(each.tickets, done);
     if (ticket != 0 && !done(ticket)) {
       source->Drop(ticket);
       serial = 0;
     }
     std::lock_guard lock(lane->lock);
     lane->passed = std::max(lane->passed, serial);
-    for (Lane::Pending& each : pending) {
-      if (!each.tickets.empty()) {
-        lane->pending.push_back(std::move(each));
-        continue;
-      }
-      lane->pending_bytes -= each.block->bytes;
-      Settle(lane, each.block);
-    }
   }
 }
 

@@ -79,6 +79,7 @@ class PoolState {
       size_t bytes = 0;
       std::vector<PageHandle> pages;
       StreamKey stream = 0;  // bound at the first allocation of a run
+      StreamKey last = 0;    // bound before: its work may still be under way
       std::map<Address, size_t> live;  // address -> bytes as placed
     };
     Plan plan;
@@ -108,6 +109,7 @@ class PoolState {
   // release.cc
   Status NotLive(Address address, Span* span) const;
   Status Release(Lane* lane, Block* block, StreamKey last_use);
+  void PoisonLate(Lane* lane, const Block& block);
   void Settle(Lane* lane, Block* block);  // into its heap, at last
   void PollPending(Lane* lane);
   Status CheckRedZones(const Block& block, StreamKey stream);

@@ -68,8 +68,10 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
     }
     if (recording_.load(std::memory_order_relaxed)) RecordFree(address);
-    if (settings.poison != 0) MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoison, used_on));
     const bool foreign_use = block->recorded || used_on != lane->stream();
+    if (settings.poison != 0 && !foreign_use) {
+      MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoison, used_on));
+    }
     if (front != nullptr && !foreign_use) {
       if (block->bytes >= settings.small) {
         FlushLarge(lane, front);
@@ -112,6 +114,7 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
     if (ticket != 0) pending.tickets.push_back(ticket);
   }
   if (pending.tickets.empty()) {
+    PoisonLate(lane, *block);
     Settle(lane, block);
     return Ok();
   }
@@ -119,6 +122,13 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
   lane->pending_bytes += block->bytes;
   lane->pending.push_back(std::move(pending));
   return Ok();
+}
+
+// What other streams used is overwritten only when they are done with it. What has no stream left, or goes back under
+// pressure, is not: nobody would see it.
+void PoolState::PoisonLate(Lane* lane, const Block& block) {
+  if (settings.poison == 0 || lane->stream() == 0) return;
+  source->Fill(block.address, block.bytes, kPoison, lane->stream()).Ignore();  // the free itself has succeeded
 }
 
 void PoolState::Settle(Lane* lane, Block* block) {
@@ -136,6 +146,7 @@ void PoolState::PollPending(Lane* lane) {
     }
     if (!each.tickets.empty()) return false;
     lane->pending_bytes -= each.block->bytes;
+    PoisonLate(lane, *each.block);
     Settle(lane, each.block);
     return true;
   });
@@ -231,6 +242,12 @@ void PoolState::ForgetStream(StreamKey stream) {
   if (source->Mark(stream, &ticket).ok() && ticket != 0) {
     source->Await(ticket).Ignore();
     source->Drop(ticket);
+  }
+  {
+    std::lock_guard lock(plan_lock_);
+    for (size_t i = 0; follower_ != nullptr && i < follower_->areas.size(); ++i) {
+      if (follower_->areas[i].last == stream) follower_->areas[i].last = 0;
+    }
   }
   {
     std::lock_guard lock(lane->lock);
