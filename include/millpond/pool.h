@@ -99,9 +99,9 @@ MILLPOND_POOL_API aclError millpondPoolUnfollow(millpondPool pool);
 
 MILLPOND_POOL_API aclError millpondPoolCreateDesc(millpondPool pool, aclrtStream stream, aclrtAllocatorDesc* desc);
 
-// PyTorch: the functions of NPUPluggableAllocator, on the default pool of `device`. The first two are given by name, the
-// others by address to the method of the same name on allocator(): set_init_fn(millpond_init) and so on. What fails is
-// also said on stderr, because torch_npu looks at no result. docs/compat.md has what torch_npu passes and expects.
+// PyTorch: the functions of NPUPluggableAllocator, on the default pool of `device`. The first two are given by name,
+// the others by address to the method of the same name on allocator(): set_init_fn(millpond_init) and so on. What fails
+// is also said on stderr, because torch_npu looks at no result. docs/compat.md has what torch_npu passes and expects.
 
 MILLPOND_POOL_API void* millpond_malloc(ssize_t size, int device, aclrtStream stream);
 MILLPOND_POOL_API void millpond_free(void* ptr, ssize_t size, int device, aclrtStream stream);

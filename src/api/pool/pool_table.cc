@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/api/pool/pool_table.h"
 
+#include <pthread.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <string>
 
@@ -16,15 +19,36 @@ namespace {
 std::mutex g_defaults_mutex;
 std::array<void*, kDevices> g_default_handles{};  // guarded by g_defaults_mutex
 
-// A plain array: usable while a thread's objects are being destroyed.
-thread_local char t_last_error[2048] = "";
+constexpr size_t kMessageBytes = 2048;
+
+// Not thread_local: the pool's fast path has its few bytes in the loader's static room, which would have to hold this
+// too, and a Python with torch loaded has no such room left.
+pthread_key_t MessageKey() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    if (pthread_key_create(&made, std::free) != 0) std::abort();  // at most 1024 keys per process; we need one
+    return made;
+  }();
+  return key;
+}
 
 }  // namespace
 
-const char* LastError() { return t_last_error; }
+const char* LastError() {
+  const auto* message = static_cast<const char*>(pthread_getspecific(MessageKey()));
+  return message != nullptr ? message : "";
+}
 
 aclError Fail(const char* api, const Status& status) {
-  std::snprintf(t_last_error, sizeof(t_last_error), "%s: %s", api, status.message().c_str());
+  auto* message = static_cast<char*>(pthread_getspecific(MessageKey()));
+  if (message == nullptr) {
+    message = static_cast<char*>(std::malloc(kMessageBytes));
+    if (message != nullptr && pthread_setspecific(MessageKey(), message) != 0) {
+      std::free(message);
+      message = nullptr;
+    }
+  }
+  if (message != nullptr) std::snprintf(message, kMessageBytes, "%s: %s", api, status.message().c_str());
   return AclErrorFrom(status.code());
 }
 
