@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PageSource without a device, for tests: it keeps account of every page and address, knows which work of which stream
-// is unfinished, and says what a pool did wrong. Streams advance only when a test says so.
+// A PageSource without a device, for tests: it keeps account of every page and address, knows which work of which
+// stream is unfinished, and says what a pool did wrong. Streams advance only when a test says so.
 #ifndef MILLPOND_SRC_POOL_FAKE_SOURCE_H_
 #define MILLPOND_SRC_POOL_FAKE_SOURCE_H_
 
@@ -83,7 +83,8 @@ class FakeSource : public PageSource {
   void Unreserve(Address address, size_t bytes) override {
     std::lock_guard lock(lock_);
     const auto found = reserved_.find(address);
-    if (found == reserved_.end() || found->second != bytes) return Complain("released addresses that were not reserved");
+    if (found == reserved_.end() || found->second != bytes)
+      return Complain("released addresses that were not reserved");
     const auto mapped = mapped_.lower_bound(address);
     if (mapped != mapped_.end() && mapped->first < address + bytes) Complain("released addresses that are mapped");
     reserved_.erase(found);

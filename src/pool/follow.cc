@@ -201,8 +201,9 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
   follower_->requested[address] = bytes;
   ++follower_->cursor;
   counters_.planned.fetch_add(1, std::memory_order_relaxed);
-  counters_.allocations.fetch_add(1, std::memory_order_relaxed);
-  Count(static_cast<int64_t>(bytes), static_cast<int64_t>(rounded));
+  const auto live = static_cast<int64_t>(bytes);
+  const auto used = static_cast<int64_t>(rounded);
+  AddCounts({.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1});
   *out_address = address;
   return true;
 }
@@ -214,10 +215,10 @@ bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, 
     if (address - area.address >= area.bytes) continue;
     const auto found = area.live.find(address);
     if (found == area.live.end()) {
-      *out_status = Status(Code::kMemoryFree, Format("%p is in the planned area of stream %p, but no live block starts "
-                                                     "there: freed twice, or inside a block",
-                                                     reinterpret_cast<const void*>(address),
-                                                     reinterpret_cast<const void*>(area.stream)));
+      *out_status = Status(Code::kMemoryFree,
+                           Format("%p is in the planned area of stream %p, but no live block starts "
+                                  "there: freed twice, or inside a block",
+                                  reinterpret_cast<const void*>(address), reinterpret_cast<const void*>(area.stream)));
       return true;
     }
     if (!own_stream && stream != area.stream) {
@@ -229,8 +230,8 @@ bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, 
       if (!out_status->ok()) return true;
     }
     const auto requested = follower_->requested.find(address);
-    counters_.frees.fetch_add(1, std::memory_order_relaxed);
-    Count(-static_cast<int64_t>(requested->second), -static_cast<int64_t>(found->second));
+    AddCounts(
+        {.live = -static_cast<int64_t>(requested->second), .used = -static_cast<int64_t>(found->second), .frees = 1});
     follower_->requested.erase(requested);
     area.live.erase(found);
     return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Free blocks in address order, with their sizes beside each other, so that the lowest one that is large enough is found
-// by reading a few lines of memory. Placing at the lowest address keeps long-lived blocks together: on recorded training
-// runs it strands half as much as best fit does (docs/pool.md has the figures).
+// Free blocks in address order, with their sizes beside each other, so that the lowest one that is large enough is
+// found by reading a few lines of memory. Placing at the lowest address keeps long-lived blocks together: on recorded
+// training runs it strands half as much as best fit does (docs/pool.md has the figures).
 #ifndef MILLPOND_SRC_POOL_FREE_INDEX_H_
 #define MILLPOND_SRC_POOL_FREE_INDEX_H_
 
@@ -29,7 +29,10 @@ class FreeIndex {
 
   // pre: no entry overlaps it.
   void Insert(Entry entry) {
-    if (chunks_.empty()) chunks_.push_back(std::make_unique<Chunk>());
+    if (chunks_.empty()) {
+      chunks_.push_back(std::make_unique<Chunk>());
+      largest_.push_back(0);
+    }
     size_t where = ChunkOf(entry.address);
     if (chunks_[where]->count == kEntries) {
       SplitChunk(where);
@@ -40,7 +43,7 @@ class FreeIndex {
     chunk.Shift(at, at + 1, chunk.count - at);
     ++chunk.count;
     chunk.Set(at, entry);
-    chunk.largest = std::max(chunk.largest, entry.bytes);
+    largest_[where] = std::max(largest_[where], entry.bytes);
   }
 
   // pre: an entry starts at `address`.
@@ -52,31 +55,34 @@ class FreeIndex {
     chunk.Shift(at + 1, at, chunk.count - at - 1);
     if (--chunk.count == 0) {
       chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(where));
+      largest_.erase(largest_.begin() + static_cast<ptrdiff_t>(where));
       return;
     }
-    if (bytes == chunk.largest) chunk.FindLargest();
+    if (bytes == largest_[where]) largest_[where] = chunk.Largest();
   }
 
   // The entry at `address` becomes `entry`, which keeps its place in the order.
   void Replace(Address address, Entry entry) {
-    Chunk& chunk = *chunks_[ChunkOf(address)];
+    const size_t where = ChunkOf(address);
+    Chunk& chunk = *chunks_[where];
     const size_t at = chunk.After(address) - 1;
     const size_t bytes = chunk.sizes[at];
     chunk.Set(at, entry);
-    if (entry.bytes >= chunk.largest) {
-      chunk.largest = entry.bytes;
-    } else if (bytes == chunk.largest) {
-      chunk.FindLargest();
+    if (entry.bytes >= largest_[where]) {
+      largest_[where] = entry.bytes;
+    } else if (bytes == largest_[where]) {
+      largest_[where] = chunk.Largest();
     }
   }
 
   // The lowest entry of at least `bytes`; null: none.
   Block* Lowest(size_t bytes) const {
-    for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-      if (chunk->largest < bytes) continue;
+    for (size_t where = 0; where < largest_.size(); ++where) {
+      if (largest_[where] < bytes) continue;
+      const Chunk& chunk = *chunks_[where];
       size_t at = 0;
-      while (chunk->sizes[at] < bytes) ++at;
-      return chunk->blocks[at];
+      while (chunk.sizes[at] < bytes) ++at;
+      return chunk.blocks[at];
     }
     return nullptr;
   }
@@ -103,7 +109,6 @@ class FreeIndex {
 
   struct Chunk {
     size_t count = 0;
-    size_t largest = 0;
     std::array<size_t, kEntries> sizes;
     std::array<Address, kEntries> addresses;
     std::array<Block*, kEntries> blocks;
@@ -130,7 +135,7 @@ class FreeIndex {
       move(addresses);
       move(blocks);
     }
-    void FindLargest() { largest = *std::max_element(sizes.begin(), sizes.begin() + count); }
+    size_t Largest() const { return *std::max_element(sizes.begin(), sizes.begin() + count); }
   };
 
   // The chunk whose range `address` belongs to. pre: not empty.
@@ -148,16 +153,19 @@ class FreeIndex {
     auto upper = std::make_unique<Chunk>();
     Chunk& lower = *chunks_[where];
     lower.count = upper->count = kEntries / 2;
-    const auto take = [](const auto& from, auto& to) { std::copy(from.begin() + kEntries / 2, from.end(), to.begin()); };
+    const auto take = [](const auto& from, auto& to) {
+      std::copy(from.begin() + kEntries / 2, from.end(), to.begin());
+    };
     take(lower.sizes, upper->sizes);
     take(lower.addresses, upper->addresses);
     take(lower.blocks, upper->blocks);
-    lower.FindLargest();
-    upper->FindLargest();
+    largest_[where] = lower.Largest();
+    largest_.insert(largest_.begin() + static_cast<ptrdiff_t>(where) + 1, upper->Largest());
     chunks_.insert(chunks_.begin() + static_cast<ptrdiff_t>(where) + 1, std::move(upper));
   }
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<size_t> largest_;  // of each chunk
 };
 
 }  // namespace millpond::pool

@@ -24,7 +24,7 @@ void Front::Revoke() {
   while (busy_.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
-Front::Counts Front::Read() const {
+Counts Front::Read() const {
   return {.live = live_.load(std::memory_order_relaxed),
           .used = used_.load(std::memory_order_relaxed),
           .live_high = live_high_.load(std::memory_order_relaxed),
@@ -33,7 +33,7 @@ Front::Counts Front::Read() const {
           .frees = frees_.load(std::memory_order_relaxed)};
 }
 
-Front::Counts Front::TakeCounts() {
+Counts Front::TakeCounts() {
   const Counts counts = Read();
   for (auto* counter : {&live_, &used_, &live_high_, &used_high_}) counter->store(0, std::memory_order_relaxed);
   for (auto* counter : {&allocations_, &frees_}) counter->store(0, std::memory_order_relaxed);

@@ -18,7 +18,22 @@
 
 namespace millpond::pool {
 
-class PoolState;
+// Allocations and frees since some moment, and the most that was live meanwhile.
+struct Counts {
+  int64_t live = 0, used = 0;            // bytes: requested, rounded
+  int64_t live_high = 0, used_high = 0;  // the most they were
+  uint64_t allocations = 0, frees = 0;
+
+  // What `later` counted happened after what this counted.
+  void Append(const Counts& later) {
+    live_high = std::max(live_high, live + later.live_high);
+    used_high = std::max(used_high, used + later.used_high);
+    live += later.live;
+    used += later.used;
+    allocations += later.allocations;
+    frees += later.frees;
+  }
+};
 
 class alignas(64) Front {
  public:
@@ -103,12 +118,7 @@ class alignas(64) Front {
     held_ = 0;
   }
 
-  // What the owner did since the counts were last folded into the pool's. One writer, many readers.
-  struct Counts {
-    int64_t live = 0, used = 0;            // bytes: requested, rounded
-    int64_t live_high = 0, used_high = 0;  // the most they were
-    uint64_t allocations = 0, frees = 0;
-  };
+  // What the owner did since the counts were last folded into the lane's. One writer, many readers.
   void CountAllocation(size_t requested, size_t bytes) {
     Raise(live_, live_high_, requested);
     Raise(used_, used_high_, bytes);

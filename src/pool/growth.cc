@@ -52,6 +52,7 @@ bool PoolState::UpdatePassed(Lane* lane) {
     lane->passed = lane->mark_serial;
     if (lane->passed == lane->serial) return true;
   }
+  if (lane->mark != 0) source->Drop(std::exchange(lane->mark, 0));
   Ticket ticket = 0;
   if (!MarkLane(*lane, &ticket).ok()) return false;  // e.g. while the stream is being captured
   lane->mark_serial = lane->serial;
@@ -99,6 +100,7 @@ void PoolState::Collect(size_t count, Lane* own, const Heap* heap, const Heap::G
     if (lane == own) continue;
     std::lock_guard lock(lane->lock);
     if (!lane->pending.empty()) PollPending(lane);
+    FlushOthers(lane);
     if (lane->large.WholePages() + lane->small.WholePages() == 0) continue;
     UpdatePassed(lane);
     CollectFrom(lane, count, nullptr, nullptr, out_pages);
@@ -133,10 +135,18 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
-// Pages that may be taken before any is moved.
-size_t PoolState::Slack() const {
+// Pages that may be taken before any is moved. A workload that would move pages all the time gets more room instead.
+size_t PoolState::Slack(Lane* lane) {
+  constexpr uint64_t kAllocationsPerMove = 64;
+  constexpr uint64_t kMovesAtFirst = 512;
+  constexpr size_t kMostPercent = 12;
+  FoldLane(lane);
+  const uint64_t allowance =
+      counters_.allocations.load(std::memory_order_relaxed) / kAllocationsPerMove + kMovesAtFirst;
+  const bool too_often = counters_.moved.load(std::memory_order_relaxed) > allowance;
+  const size_t percent = too_often ? std::max(settings.slack, kMostPercent) : settings.slack;
   const auto live = static_cast<size_t>(counters_.used_high.load(std::memory_order_relaxed));
-  const size_t allowed = live + live / 100 * settings.slack;
+  const size_t allowed = live + live / 100 * percent;
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   return allowed > reserved ? (allowed - reserved) / page_bytes : 0;
 }
@@ -145,7 +155,7 @@ Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
   // Moving a page costs two system calls, so the pool may first grow to a little more than was ever live.
-  NewPages(std::min(growth.pages, Slack()), &pages).Ignore();
+  NewPages(std::min(growth.pages, Slack(lane)), &pages).Ignore();
   Collect(growth.pages, lane, heap, &growth, &pages);
   Status status = NewPages(growth.pages - pages.size(), &pages);
   const std::vector<Address> holes = heap->Holes(growth, rounded);
@@ -229,7 +239,8 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
     {
       std::lock_guard lock(lane->lock);
       Heap* heap = HeapFor(lane, rounded);
-      // Somebody may have freed, or a growth of another thread may have left enough.
+      // Somebody may have freed, or hold something back, or a growth of another thread may have left enough.
+      FlushOthers(lane);
       if ((*out_block = heap->Take(rounded)) != nullptr) break;
       Heap::Growth growth;
       if (!segments) {
@@ -373,8 +384,10 @@ Status PoolState::Trim(size_t keep_bytes, bool wait) {
 }
 
 PoolState::~PoolState() {
+  if (follower_ != nullptr) follower_->requested.clear();  // live blocks go with the pool
   Unfollow().Ignore();
   std::lock_guard grow(grow_);
+  for (Lane* lane : Lanes()) ++lane->serial;  // so that Reclaim waits for what uses live blocks, too
   Reclaim();
   for (Lane* lane : Lanes()) {
     for (Heap* heap : {&lane->large, &lane->small}) {

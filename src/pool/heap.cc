@@ -196,7 +196,8 @@ size_t Heap::largest_free() const {
   return largest;
 }
 
-// The cost of placing `bytes` at `start` in a run is how much more is stranded afterwards; then how many pages it takes.
+// The cost of placing `bytes` at `start` in a run is how much more is stranded afterwards; then how many pages it
+// takes.
 void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const {
   const Address map_from = start / page_bytes_ * page_bytes_;
   const Address map_to = RoundUp(start + bytes, page_bytes_);
@@ -242,7 +243,8 @@ bool Heap::PlanGrowth(size_t bytes, Growth* out_growth) const {
   size_t cost = 0;
   for (Block* hole = holes_; hole != nullptr; hole = hole->next) {
     Block* run = hole;
-    while (run->before != nullptr && (run->before->Is(State::kFree) || run->before->Is(State::kHole))) run = run->before;
+    while (run->before != nullptr && (run->before->Is(State::kFree) || run->before->Is(State::kHole)))
+      run = run->before;
     Address to = 0;
     for (const Block* block = run; block != nullptr && (block->Is(State::kFree) || block->Is(State::kHole));
          block = block->after) {

@@ -132,7 +132,7 @@ class Heap {
   void InsertHole(Block* block);
   void EraseHole(Block* block);
   Block* MakeLive(Block* block, Address address, size_t bytes);  // cut out of a free block
-  Block* Split(Block* block, size_t at);  // the second part, in the same state and in no list
+  Block* Split(Block* block, size_t at);                         // the second part, in the same state and in no list
   Block* Absorb(Block* left, Block* right);
   Block* MergeHoles(Block* block);
   Block* MergeFree(Block* block);

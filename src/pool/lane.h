@@ -17,7 +17,8 @@ namespace millpond::pool {
 
 class Lane {
  public:
-  Lane(StreamKey stream, size_t page_bytes) : stream_(stream), large(this, false, page_bytes), small(this, true, page_bytes) {}
+  Lane(StreamKey stream, size_t page_bytes)
+      : stream_(stream), large(this, false, page_bytes), small(this, true, page_bytes) {}
 
   StreamKey stream() const { return stream_.load(std::memory_order_relaxed); }
   void set_stream(StreamKey stream) { stream_.store(stream, std::memory_order_relaxed); }
@@ -30,6 +31,7 @@ class Lane {
  public:
   Heap large;
   Heap small;
+  Counts counts;        // since they were last added to the pool's, which other lanes' threads write too
   uint64_t volume = 0;  // bytes handed out so far: a lane of little use keeps small and large together
 
   // Every free has a number. Free blocks whose number is at most `passed` are no longer used by the stream's work.

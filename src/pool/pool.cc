@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "src/base/format.h"
@@ -147,7 +148,7 @@ void PoolState::Abandon(Front* front) {
   std::lock_guard lock(lane->lock);
   FlushLarge(lane, front);
   FlushSmall(lane, front);
-  Fold(front);
+  Fold(lane, front);
   front->Close();
   lane->idle_fronts.push_back(front);
 }
@@ -160,7 +161,7 @@ void PoolState::DisableFronts() {
     for (const std::unique_ptr<Front>& front : lane->fronts) {
       FlushLarge(lane, front.get());
       FlushSmall(lane, front.get());
-      Fold(front.get());
+      Fold(lane, front.get());
     }
   }
 }
@@ -186,27 +187,39 @@ void PoolState::FlushOthers(Lane* lane) {
     front->Revoke();
     FlushLarge(lane, front.get());
     FlushSmall(lane, front.get());
-    Fold(front.get());
+    Fold(lane, front.get());
     if (fronts_allowed()) front->Return();
   }
 }
 
-void PoolState::Count(int64_t live, int64_t used) {
-  const int64_t live_now = counters_.live.fetch_add(live, std::memory_order_relaxed) + live;
-  const int64_t used_now = counters_.used.fetch_add(used, std::memory_order_relaxed) + used;
-  if (live > 0) RaiseTo(&counters_.live_high, live_now);
-  if (used > 0) RaiseTo(&counters_.used_high, used_now);
-}
-
-void PoolState::Fold(Front* front) {
-  const Front::Counts counts = front->TakeCounts();
-  if (counts.allocations == 0 && counts.frees == 0) return;
+void PoolState::AddCounts(const Counts& counts) {
   RaiseTo(&counters_.live_high, counters_.live.load(std::memory_order_relaxed) + counts.live_high);
   RaiseTo(&counters_.used_high, counters_.used.load(std::memory_order_relaxed) + counts.used_high);
   counters_.live.fetch_add(counts.live, std::memory_order_relaxed);
   counters_.used.fetch_add(counts.used, std::memory_order_relaxed);
   counters_.allocations.fetch_add(counts.allocations, std::memory_order_relaxed);
   counters_.frees.fetch_add(counts.frees, std::memory_order_relaxed);
+}
+
+void PoolState::FoldLane(Lane* lane) {
+  if (lane->counts.allocations + lane->counts.frees != 0) AddCounts(std::exchange(lane->counts, {}));
+}
+
+void PoolState::Fold(Lane* lane, Front* front) {
+  lane->counts.Append(front->TakeCounts());
+  // The highs are exact for one lane; with several they may be off by what the others have not added yet.
+  const size_t much = counters_.reserved.load(std::memory_order_relaxed) / 64;
+  if (static_cast<size_t>(std::abs(lane->counts.used)) >= much) FoldLane(lane);
+}
+
+void PoolState::CountAllocation(Lane* lane, size_t requested, size_t bytes) {
+  const auto live = static_cast<int64_t>(requested);
+  const auto used = static_cast<int64_t>(bytes);
+  lane->counts.Append({.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1});
+}
+
+void PoolState::CountFree(Lane* lane, size_t requested, size_t bytes) {
+  lane->counts.Append({.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1});
 }
 
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
@@ -222,54 +235,31 @@ Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
   return Ok();
 }
 
-Status PoolState::Finish(Lane* lane, Block* block, size_t requested, Address* out_address) {
-  block->requested = requested;
-  const Address address = block->address + red_zone;
-  counters_.allocations.fetch_add(1, std::memory_order_relaxed);
-  Count(static_cast<int64_t>(requested), static_cast<int64_t>(block->bytes));
-  if (settings.history != 0) {
-    block->since_ns = NowNs();
-    Remember(HistoryEntry::Action::kAllocate, address, requested, lane->stream());
-  }
-  if (recording_.load(std::memory_order_relaxed)) RecordAllocation(address, requested, lane->stream());
-  if (red_zone != 0) {
-    const size_t tail = block->bytes - red_zone - requested;
-    MP_RETURN_IF_ERROR(source->Fill(block->address, red_zone, 0xfd, lane->stream()));
-    MP_RETURN_IF_ERROR(source->Fill(address + requested, tail, 0xfd, lane->stream()));
-  }
+// What a new block needs when the pool is to see everything.
+Status PoolState::Prepare(Lane* lane, const Block& block, Address* out_address) {
+  const Address address = block.address + red_zone;
   *out_address = address;
-  return Ok();
+  if (settings.history != 0) Remember(HistoryEntry::Action::kAllocate, address, block.requested, lane->stream());
+  if (recording_.load(std::memory_order_relaxed)) RecordAllocation(address, block.requested, lane->stream());
+  if (red_zone == 0) return Ok();
+  const size_t tail = block.bytes - red_zone - block.requested;
+  MP_RETURN_IF_ERROR(source->Fill(block.address, red_zone, kRedZoneByte, lane->stream()));
+  return source->Fill(address + block.requested, tail, kRedZoneByte, lane->stream());
 }
 
 Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
   size_t rounded = 0;
   MP_RETURN_IF_ERROR(CheckRequest(bytes, &rounded));
   if (following_.load(std::memory_order_acquire) && advice == 0 && Planned(bytes, stream, out_address)) return Ok();
-  Lane* lane = LaneOf(stream);
+  const FrontNote& note = t_notes[NoteIndex(stream)];
+  const bool noted = note.pool == id && note.stream == stream && !note.front->closed();
+  Lane* lane = noted ? note.front->lane() : LaneOf(stream);
   Front* front = fronts_allowed() && stream != 0 ? FrontOf(lane) : nullptr;
   Block* block = nullptr;
   {
     std::lock_guard lock(lane->lock);
-    if (!lane->pending.empty()) PollPending(lane);
-    Heap* heap = HeapFor(lane, rounded);
-    if (front != nullptr) {
-      Fold(front);
-      if (heap == &lane->large || advice != 0) FlushLarge(lane, front);
-      if (advice != 0) FlushSmall(lane, front);
-    }
-    if (advice > red_zone) {
-      const Address start = advice - red_zone;
-      if (Span* span = spans.Find(start); span != nullptr && span->heap->lane() == lane &&
-                                          start % kUnit == 0 && span->Holds(start + rounded - 1)) {
-        block = span->heap->TakeAt(start, rounded);
-      }
-    }
-    if (block == nullptr) block = heap->Take(rounded);
-    if (block == nullptr && front != nullptr && heap == &lane->small) {
-      FlushSmall(lane, front);
-      block = heap->Take(rounded);
-    }
-    lane->volume += rounded;
+    block = TakeFromLane(lane, front, rounded, advice);
+    if (block != nullptr) Account(lane, front, block, bytes);
   }
   if (block == nullptr) {
     if (Status status = AllocateByGrowth(lane, rounded, &block); !status.ok()) {
@@ -281,8 +271,39 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
       }
       return status;
     }
+    std::lock_guard lock(lane->lock);
+    Account(lane, front, block, bytes);
   }
-  return Finish(lane, block, bytes, out_address);
+  return Prepare(lane, *block, out_address);
+}
+
+// What is free here already. With the lane's lock.
+Block* PoolState::TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice) {
+  if (!lane->pending.empty()) PollPending(lane);
+  Heap* heap = HeapFor(lane, rounded);
+  if (front != nullptr && (heap == &lane->large || advice != 0)) FlushLarge(lane, front);
+  if (advice > red_zone) {
+    if (front != nullptr) FlushSmall(lane, front);
+    const Address start = advice - red_zone;
+    Span* span = start % kUnit == 0 ? spans.Find(start) : nullptr;
+    if (span != nullptr && span->heap->lane() == lane && span->Holds(start + rounded - 1)) {
+      if (Block* block = span->heap->TakeAt(start, rounded)) return block;
+    }
+  }
+  Block* block = heap->Take(rounded);
+  if (block == nullptr && front != nullptr && heap == &lane->small) {
+    FlushSmall(lane, front);
+    block = heap->Take(rounded);
+  }
+  return block;
+}
+
+void PoolState::Account(Lane* lane, Front* front, Block* block, size_t requested) {
+  block->requested = requested;
+  if (settings.history != 0) block->since_ns = NowNs();
+  lane->volume += block->bytes;
+  if (front != nullptr) Fold(lane, front);
+  CountAllocation(lane, requested, block->bytes);
 }
 
 Pool::Pool(PageSource* source, const Settings& settings, int32_t device)

@@ -3,8 +3,8 @@
 //   pool.cc      the fast paths, lanes and fronts        growth.cc   pages: taking, moving, giving back
 //   release.cc   frees, pending blocks, forgetting       report.cc   statistics and snapshots
 //   follow.cc    recording and following a plan
-// Locks, outermost first: grow_, then lanes' locks (several only with grow_), lanes_lock_ last and briefly. A thread that
-// holds a lane's lock never waits for grow_.
+// Locks, outermost first: grow_, then lanes' locks (several only with grow_), lanes_lock_ last and briefly. A thread
+// that holds a lane's lock never waits for grow_.
 #ifndef MILLPOND_SRC_POOL_POOL_STATE_H_
 #define MILLPOND_SRC_POOL_POOL_STATE_H_
 
@@ -78,8 +78,8 @@ class PoolState {
       Address address = 0;
       size_t bytes = 0;
       std::vector<PageHandle> pages;
-      StreamKey stream = 0;  // bound at the first allocation of a run
-      StreamKey last = 0;    // bound before: its work may still be under way
+      StreamKey stream = 0;            // bound at the first allocation of a run
+      StreamKey last = 0;              // bound before: its work may still be under way
       std::map<Address, size_t> live;  // address -> bytes as placed
     };
     Plan plan;
@@ -100,10 +100,16 @@ class PoolState {
   void FlushLarge(Lane* lane, Front* front);
   void FlushSmall(Lane* lane, Front* front);
   void FlushOthers(Lane* lane);  // every front of the lane; with its lock
-  void Fold(Front* front);
-  void Count(int64_t live, int64_t used);
+  // Counting goes from front to lane (with its lock) to pool, ever more rarely.
+  void Fold(Lane* lane, Front* front);
+  void CountAllocation(Lane* lane, size_t requested, size_t bytes);
+  void CountFree(Lane* lane, size_t requested, size_t bytes);
+  void FoldLane(Lane* lane);
+  void AddCounts(const Counts& counts);
   Heap* HeapFor(Lane* lane, size_t bytes);
-  Status Finish(Lane* lane, Block* block, size_t requested, Address* out_address);
+  Block* TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice);
+  void Account(Lane* lane, Front* front, Block* block, size_t requested);
+  Status Prepare(Lane* lane, const Block& block, Address* out_address);
   Status CheckRequest(size_t bytes, size_t* out_rounded) const;
 
   // release.cc
@@ -117,7 +123,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t Slack() const;
+  size_t Slack(Lane* lane);
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block);
   Status AddPages(Lane* lane, Heap* heap, size_t rounded);
   Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block);
@@ -181,6 +187,9 @@ FrontNote* FrontNotes();
 inline size_t NoteIndex(StreamKey stream) { return (stream >> 4 ^ stream >> 12) % kFrontNotes; }
 
 uint64_t NowNs();
+
+inline constexpr uint8_t kRedZoneByte = 0xfd;
+inline constexpr uint8_t kPoisonByte = 0xdb;
 
 }  // namespace millpond::pool
 

@@ -9,9 +9,6 @@
 namespace millpond::pool {
 
 namespace {
-constexpr uint8_t kPoison = 0xdb;
-constexpr uint8_t kRedZone = 0xfd;
-
 // The block whose start is the nearest at or before `address`. For messages and look-ups: walks the table.
 const Block* Nearest(const Span& span, Address address) {
   for (size_t index = (address - span.address) / kUnit + 1; index-- > 0;) {
@@ -37,9 +34,10 @@ Status PoolState::NotLive(Address address, Span* span) const {
                          address - block->address - red_zone, block->requested,
                          reinterpret_cast<const void*>(block->address + red_zone)));
   }
-  return Status(Code::kMemoryFree, Format("%p is already free (double free), or was never the start of a block: it lies in "
-                                          "%zu free bytes of the pool of device %d",
-                                          at, block->bytes, device));
+  return Status(Code::kMemoryFree,
+                Format("%p is already free (double free), or was never the start of a block: it lies in "
+                       "%zu free bytes of the pool of device %d",
+                       at, block->bytes, device));
 }
 
 Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
@@ -60,9 +58,8 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     Block* block = span->At(start).load(std::memory_order_acquire);
     if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
     if (own_stream) used_on = lane->stream();
-    if (front != nullptr) Fold(front);
-    counters_.frees.fetch_add(1, std::memory_order_relaxed);
-    Count(-static_cast<int64_t>(block->requested), -static_cast<int64_t>(block->bytes));
+    if (front != nullptr) Fold(lane, front);
+    CountFree(lane, block->requested, block->bytes);
     if (settings.history != 0) {
       block->since_ns = NowNs();
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
@@ -70,7 +67,7 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     if (recording_.load(std::memory_order_relaxed)) RecordFree(address);
     const bool foreign_use = block->recorded || used_on != lane->stream();
     if (settings.poison != 0 && !foreign_use) {
-      MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoison, used_on));
+      MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
     }
     if (front != nullptr && !foreign_use) {
       if (block->bytes >= settings.small) {
@@ -106,10 +103,12 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
       for (const Ticket other : pending.tickets) source->Drop(other);
       lane->recorded[block] = std::move(streams);  // still live, and still in use there: the caller may try again
       block->recorded = true;
-      counters_.frees.fetch_sub(1, std::memory_order_relaxed);
-      Count(static_cast<int64_t>(block->requested), static_cast<int64_t>(block->bytes));
-      return std::move(status).Prefixed("the block is not freed, because the work of another stream that uses it could "
-                                        "not be marked");
+      lane->counts.Append({.live = static_cast<int64_t>(block->requested),
+                           .used = static_cast<int64_t>(block->bytes),
+                           .frees = uint64_t{0} - 1});
+      return std::move(status).Prefixed(
+          "the block is not freed, because the work of another stream that uses it could "
+          "not be marked");
     }
     if (ticket != 0) pending.tickets.push_back(ticket);
   }
@@ -128,7 +127,7 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
 // pressure, is not: nobody would see it.
 void PoolState::PoisonLate(Lane* lane, const Block& block) {
   if (settings.poison == 0 || lane->stream() == 0) return;
-  source->Fill(block.address, block.bytes, kPoison, lane->stream()).Ignore();  // the free itself has succeeded
+  source->Fill(block.address, block.bytes, kPoisonByte, lane->stream()).Ignore();  // the free itself has succeeded
 }
 
 void PoolState::Settle(Lane* lane, Block* block) {
@@ -159,7 +158,7 @@ Status PoolState::CheckRedZones(const Block& block, StreamKey stream) {
   const auto check = [&](Address at, size_t bytes, const char* side) -> Status {
     MP_RETURN_IF_ERROR(source->Read(at, bytes, zone.data(), stream));
     for (size_t i = 0; i < bytes; ++i) {
-      if (zone[i] == kRedZone) continue;
+      if (zone[i] == kRedZoneByte) continue;
       const auto distance = static_cast<int64_t>(at + i) - static_cast<int64_t>(address);
       return Status(Code::kDeviceMemory,
                     Format("the red zone %s the block of %zu bytes at %p was written: byte %lld is 0x%02x; a kernel or "
@@ -267,6 +266,10 @@ void PoolState::ForgetStream(StreamKey stream) {
 void PoolState::MaybeTrim() {
   const size_t keep = std::atomic_ref(settings.keep).load(std::memory_order_relaxed);
   if (keep == SIZE_MAX) return;
+  for (Lane* lane : Lanes()) {
+    std::lock_guard lock(lane->lock);
+    FoldLane(lane);
+  }
   const size_t used = static_cast<size_t>(std::max<int64_t>(0, counters_.used.load(std::memory_order_relaxed)));
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   const size_t free = reserved > used ? reserved - used : 0;

@@ -7,7 +7,8 @@
 namespace millpond::pool {
 
 void PoolState::Remember(HistoryEntry::Action action, Address address, size_t bytes, StreamKey stream) {
-  const HistoryEntry entry{.action = action, .address = address, .bytes = bytes, .stream = stream, .time_us = NowNs() / 1000};
+  const HistoryEntry entry{
+      .action = action, .address = address, .bytes = bytes, .stream = stream, .time_us = NowNs() / 1000};
   std::lock_guard lock(history_lock_);
   if (history_.size() < settings.history) {
     history_.push_back(entry);
@@ -20,12 +21,12 @@ void PoolState::Remember(HistoryEntry::Action action, Address address, size_t by
 Statistics PoolState::GetStatistics() {
   Statistics sum;
   const auto get = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-  int64_t live = get(counters_.live);
-  int64_t used = get(counters_.used);
-  int64_t live_high = get(counters_.live_high);
-  int64_t used_high = get(counters_.used_high);
-  sum.allocations = get(counters_.allocations);
-  sum.frees = get(counters_.frees);
+  Counts counts{.live = get(counters_.live),
+                .used = get(counters_.used),
+                .live_high = get(counters_.live_high),
+                .used_high = get(counters_.used_high),
+                .allocations = get(counters_.allocations),
+                .frees = get(counters_.frees)};
   for (Lane* lane : Lanes()) {
     std::lock_guard lock(lane->lock);
     sum.pending_bytes += lane->pending_bytes;
@@ -33,16 +34,15 @@ Statistics PoolState::GetStatistics() {
       sum.stranded_bytes += heap->free_bytes() - heap->WholePages() * page_bytes;
       sum.largest_free_bytes = std::max(sum.largest_free_bytes, heap->largest_free());
     }
-    for (const std::unique_ptr<Front>& front : lane->fronts) {
-      const Front::Counts counts = front->Read();
-      live_high = std::max(live_high, live + counts.live_high);
-      used_high = std::max(used_high, used + counts.used_high);
-      live += counts.live;
-      used += counts.used;
-      sum.allocations += counts.allocations;
-      sum.frees += counts.frees;
-    }
+    counts.Append(lane->counts);
+    for (const std::unique_ptr<Front>& front : lane->fronts) counts.Append(front->Read());
   }
+  const int64_t live = counts.live;
+  const int64_t used = counts.used;
+  const int64_t live_high = counts.live_high;
+  const int64_t used_high = counts.used_high;
+  sum.allocations = counts.allocations;
+  sum.frees = counts.frees;
   sum.live_bytes = static_cast<size_t>(std::max<int64_t>(live, 0));
   sum.used_bytes = static_cast<size_t>(std::max<int64_t>(used, 0));
   sum.live_bytes_high = static_cast<size_t>(std::max(live_high, live));
@@ -66,9 +66,10 @@ void PoolState::ResetHighs() {
     std::lock_guard lock(lane->lock);
     for (const std::unique_ptr<Front>& front : lane->fronts) {
       front->Revoke();
-      Fold(front.get());
+      Fold(lane, front.get());
       if (fronts_allowed()) front->Return();
     }
+    FoldLane(lane);
   }
   counters_.live_high.store(counters_.live.load(std::memory_order_relaxed), std::memory_order_relaxed);
   counters_.used_high.store(counters_.used.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -87,11 +88,21 @@ SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uin
     const Block::State state = block->state.load(std::memory_order_relaxed);
     BlockInfo entry{.address = block->address, .bytes = block->bytes, .stream = lane.stream()};
     switch (state) {
-      case Block::State::kLive: entry.state = BlockState::kLive; break;
-      case Block::State::kFree: entry.state = BlockState::kFree; break;
-      case Block::State::kPending: entry.state = BlockState::kPending; break;
-      case Block::State::kCached: entry.state = BlockState::kCached; break;
-      case Block::State::kHole: entry.state = BlockState::kHole; break;
+      case Block::State::kLive:
+        entry.state = BlockState::kLive;
+        break;
+      case Block::State::kFree:
+        entry.state = BlockState::kFree;
+        break;
+      case Block::State::kPending:
+        entry.state = BlockState::kPending;
+        break;
+      case Block::State::kCached:
+        entry.state = BlockState::kCached;
+        break;
+      case Block::State::kHole:
+        entry.state = BlockState::kHole;
+        break;
     }
     if (state == Block::State::kLive) {
       entry.address += red_zone;
@@ -125,16 +136,26 @@ Snapshot PoolState::TakeSnapshot() {
   {
     std::lock_guard lock(plan_lock_);
     for (const Follower::Area& area : follower_ != nullptr ? follower_->areas : std::vector<Follower::Area>{}) {
-      SpanInfo info{.address = area.address, .bytes = area.bytes, .mapped = area.bytes, .stream = area.stream,
-                    .small = false, .pages = !area.pages.empty(), .blocks = {}};
+      SpanInfo info{.address = area.address,
+                    .bytes = area.bytes,
+                    .mapped = area.bytes,
+                    .stream = area.stream,
+                    .small = false,
+                    .pages = !area.pages.empty(),
+                    .blocks = {}};
       Address at = area.address;
       const auto free_until = [&](Address end) {
         if (end > at) info.blocks.push_back({.address = at, .bytes = end - at, .stream = area.stream});
       };
       for (const auto& [address, bytes] : area.live) {
         free_until(address);
-        info.blocks.push_back({.address = address, .bytes = bytes, .requested = follower_->requested.at(address),
-                               .state = BlockState::kLive, .stream = area.stream, .age_ns = 0, .tag = "planned"});
+        info.blocks.push_back({.address = address,
+                               .bytes = bytes,
+                               .requested = follower_->requested.at(address),
+                               .state = BlockState::kLive,
+                               .stream = area.stream,
+                               .age_ns = 0,
+                               .tag = "planned"});
         at = address + bytes;
       }
       free_until(area.address + area.bytes);

@@ -19,20 +19,20 @@ struct Statistics {
   size_t used_bytes_high = 0;
   size_t reserved_bytes = 0;  // taken from the source
   size_t reserved_bytes_high = 0;
-  size_t pending_bytes = 0;    // freed, but another stream is not done with it
-  size_t stranded_bytes = 0;   // free, but not a whole page: can only be reused where it is
+  size_t pending_bytes = 0;   // freed, but another stream is not done with it
+  size_t stranded_bytes = 0;  // free, but not a whole page: can only be reused where it is
   size_t largest_free_bytes = 0;
   uint64_t live_blocks = 0;
   uint64_t allocations = 0;
   uint64_t frees = 0;
-  uint64_t pages_taken = 0;    // from the source
-  uint64_t pages_given = 0;    // back to it
-  uint64_t pages_moved = 0;    // mapped elsewhere, so that fragments did not strand
-  uint64_t waits = 0;          // for a stream, before pages could move
-  uint64_t retries = 0;        // requests that succeeded after the source had refused once
+  uint64_t pages_taken = 0;  // from the source
+  uint64_t pages_given = 0;  // back to it
+  uint64_t pages_moved = 0;  // mapped elsewhere, so that fragments did not strand
+  uint64_t waits = 0;        // for a stream, before pages could move
+  uint64_t retries = 0;      // requests that succeeded after the source had refused once
   uint64_t failures = 0;
-  uint64_t planned = 0;        // allocations that a plan placed
-  uint64_t diverged = 0;       // allocations that did not follow the plan
+  uint64_t planned = 0;   // allocations that a plan placed
+  uint64_t diverged = 0;  // allocations that did not follow the plan
 };
 
 enum class BlockState : uint8_t { kLive, kFree, kPending, kCached, kHole };
@@ -48,7 +48,8 @@ struct BlockInfo {
   const char* tag = nullptr;
 };
 
-// A run of addresses with its blocks, in order and, but for red zones, without gaps. `mapped` counts the bytes with memory behind them.
+// A run of addresses with its blocks, in order and, but for red zones, without gaps. `mapped` counts the bytes with
+// memory behind them.
 struct SpanInfo {
   Address address = 0;
   size_t bytes = 0;

@@ -47,11 +47,8 @@ class SpanMap {
   void Add(Span* span) {
     std::lock_guard lock(lock_);
     auto next = std::make_unique<Version>(*versions_.back());
-    const Entry entry{.address = span->address,
-                      .bytes = span->bytes,
-                      .table = span->table,
-                      .lane = span->heap->lane(),
-                      .span = span};
+    const Entry entry{
+        .address = span->address, .bytes = span->bytes, .table = span->table, .lane = span->heap->lane(), .span = span};
     next->insert(std::upper_bound(next->begin(), next->end(), entry, Earlier), entry);
     Publish(std::move(next));
   }
