@@ -61,7 +61,7 @@ Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
     area->bytes = wanted;
     MP_RETURN_IF_ERROR(Charge(wanted));
     Status status = source->NewSegment(wanted, &area->address);
-    if (!status.ok()) Discharge(wanted);
+    status.ok() ? CountTaken() : Discharge(wanted);
     return status;
   }
   area->bytes = RoundUp(wanted, page_bytes);

@@ -16,10 +16,16 @@ Status PoolState::Charge(size_t bytes) {
            "the pool's limit is %zu bytes (MILLPOND_POOL_LIMIT): %zu are reserved and %zu more are needed", limit, now,
            bytes);
   counters_.reserved.store(now + bytes, std::memory_order_relaxed);  // only with grow_
-  if (now + bytes > counters_.reserved_high.load(std::memory_order_relaxed)) {
-    counters_.reserved_high.store(now + bytes, std::memory_order_relaxed);
-  }
   return Ok();
+}
+
+// What was charged has come.
+void PoolState::CountTaken() {
+  counters_.taken.fetch_add(1, std::memory_order_relaxed);
+  const size_t now = counters_.reserved.load(std::memory_order_relaxed);
+  if (now > counters_.reserved_high.load(std::memory_order_relaxed)) {
+    counters_.reserved_high.store(now, std::memory_order_relaxed);
+  }
 }
 
 void PoolState::Discharge(size_t bytes) { counters_.reserved.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -32,7 +38,7 @@ Status PoolState::NewPages(size_t count, std::vector<PageHandle>* out_pages) {
       Discharge(page_bytes);
       return status;
     }
-    counters_.taken.fetch_add(1, std::memory_order_relaxed);
+    CountTaken();
     out_pages->push_back(page);
   }
   return Ok();
@@ -209,7 +215,7 @@ Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** 
     Discharge(bytes);
     return status;
   }
-  counters_.taken.fetch_add(1, std::memory_order_relaxed);
+  CountTaken();
   if (settings.history != 0) Remember(HistoryEntry::Action::kPageTaken, address, bytes, lane->stream());
   std::lock_guard lock(lane->lock);
   spans.Add(heap->AddSpan(address, bytes, false));

@@ -138,6 +138,7 @@ class PoolState {
   bool WaitForPages(size_t needed);
   void Reclaim();  // everything that waiting can bring back
   Status Charge(size_t bytes);
+  void CountTaken();
   void Discharge(size_t bytes);
   size_t ReleaseSegments(size_t keep_bytes);
   Status OutOfMemoryNow(size_t bytes, const Status& why);
