@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/options.md from src/base/options.def, the one table of settings.
+"""Writes docs/options.md from src/base/options.def, and the table in docs/pool.md from src/pool/settings.def.
 
     gen_options.py [--check] [--root FOLDER]
 
---check writes nothing and exits 1 when the file is not current.
+--check writes nothing and exits 1 when a file is not current.
 """
 
 import argparse
@@ -21,12 +21,51 @@ Made by tools/gen_options.py from src/base/options.def; do not edit. Read once, 
 |---|---|---|
 """
 
+POOL_ROW = re.compile(r'^MP_POOL_SETTING\((\w+),\s*"([^"]*)",\s*([^,]+),\s*([^,]+),\s*([^,]+),\s*"((?:[^"\\]|\\.)*)"\)', re.M)
+POOL_TITLE = """| name | variable | default | allowed | meaning |
+|---|---|---|---|---|
+"""
+POOL_BEGIN = "<!-- Made by tools/gen_options.py from src/pool/settings.def; do not edit. -->\n"
+POOL_END = "<!-- The end of the table. -->\n"
+SHIFT = re.compile(r"size_t\{(\d+)\}\s*<<\s*(\d+)")
 
-def render(root):
+
+def render_options(root):
     rows = ROW.findall((root / "src" / "base" / "options.def").read_text())
     body = "".join(f"| `{variable}` | {f'`{default}`' if default else '-'} | {text} |\n"
                    for _, variable, default, text in rows)
     return TITLE + body
+
+
+def as_written(value):
+    """A value of the table as a user would write it: size_t{20} << 20 is 20Mi."""
+    value = value.strip()
+    if value == "SIZE_MAX":
+        return "unlimited"
+    shift = SHIFT.fullmatch(value)
+    if not shift:
+        return str(int(value))
+    number, power = int(shift[1]), int(shift[2])
+    return f"{number << power % 10}{['', 'Ki', 'Mi', 'Gi', 'Ti'][power // 10]}"
+
+
+def render_pool(root):
+    """The page with its table made anew; the rest of it is written by hand."""
+    table = (root / "src" / "pool" / "settings.def").read_text()
+    rows = POOL_ROW.findall(table)
+    if len(rows) != len(re.findall(r"^MP_POOL_SETTING\(", table, re.M)):
+        raise SystemExit("src/pool/settings.def has a row that this script cannot read; one line each, as the others")
+    body = "".join(f"| `{field}` | `{variable}` | `{as_written(default)}` | {as_written(least)} to {as_written(most)} | {text} |\n"
+                   for field, variable, default, least, most, text in rows)
+    page = (root / "docs" / "pool.md").read_text()
+    before, begin, rest = page.partition(POOL_BEGIN)
+    _, end, after = rest.partition(POOL_END)
+    if not begin or not end:
+        raise SystemExit(f"docs/pool.md has lost the lines around its table: {POOL_BEGIN.strip()} and {POOL_END.strip()}")
+    return before + begin + POOL_TITLE + body + end + after
+
+
+PAGES = {"options.md": render_options, "pool.md": render_pool}
 
 
 def main():
@@ -34,15 +73,16 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     arguments = parser.parse_args()
-    path = arguments.root / "docs" / "options.md"
-    text = render(arguments.root)
-    if arguments.check:
-        if not path.exists() or path.read_text() != text:
-            print("docs/options.md is not current; run: python3 tools/gen_options.py")
-            return 1
-        return 0
-    path.write_text(text)
-    return 0
+    stale = 0
+    for name, render in PAGES.items():
+        path = arguments.root / "docs" / name
+        text = render(arguments.root)
+        if not arguments.check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"docs/{name} is not current; run: python3 tools/gen_options.py")
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ void Workers::Loop() {
       continue;
     }
     grace = std::max(grace / 2, kGracePauses);
-    if (queue_.size() != 0) WakeOwed();     // more is waiting than this thread can do at once
+    if (queue_.size() != 0) WakeOwed();  // more is waiting than this thread can do at once
     stream->Run(Stream::kNever, kBudget);
   }
 }

@@ -258,7 +258,9 @@ TEST_P(PoolTest, ASnapshotTilesTheSpans) {
       EXPECT_EQ(each.address, at);
       at += each.bytes;
       if (each.state == BlockState::kLive) live += each.requested;
-      if (each.address == block) EXPECT_STREQ(each.tag, "weights");
+      if (each.address == block) {
+        EXPECT_STREQ(each.tag, "weights");
+      }
     }
     EXPECT_EQ(at, span.address + span.bytes);
   }
@@ -337,7 +339,9 @@ TEST_P(PoolTest, EveryRequestForMemoryMayFail) {
       auto pool = Make();
       source_.FailFrom(nth, once);
       const size_t failed = work(*pool);
-      if (once) EXPECT_EQ(failed, 0u) << "one refusal is lived with; request " << nth;
+      if (once) {
+        EXPECT_EQ(failed, 0u) << "one refusal is lived with; request " << nth;
+      }
       source_.FailFrom(0, true);
       EXPECT_EQ(pool->GetStatistics().live_bytes, 0u);
       Get(*pool, 5 * kMiB);
