@@ -147,6 +147,24 @@ def test_generated_file_is_current(root, generator):
     assert outcome.returncode == 0, outcome.stdout
 
 
+def test_table_of_pool_settings_follows_the_settings(tmp_path, root):
+    """The rest of the page is left alone; a row that cannot be read is an error, not a gap."""
+    for name in ("src/base/options.def", "src/pool/settings.def", "docs/options.md", "docs/pool.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, tmp_path / name)
+    page, table = tmp_path / "docs" / "pool.md", tmp_path / "src" / "pool" / "settings.def"
+    generator = [sys.executable, str(root / "tools" / "gen_options.py"), "--root", str(tmp_path)]
+    before, rows = page.read_text(), table.read_text()
+    table.write_text(rows + 'MP_POOL_SETTING(depth, "MILLPOND_POOL_DEPTH", size_t{3} << 21, 0, SIZE_MAX, "How deep")\n')
+    stale = subprocess.run([*generator, "--check"], capture_output=True, text=True, check=False)
+    assert stale.returncode == 1 and "docs/pool.md is not current" in stale.stdout
+    assert subprocess.run(generator, check=False).returncode == 0
+    row = "| `depth` | `MILLPOND_POOL_DEPTH` | `6Mi` | 0 to unlimited | How deep |\n"
+    assert row in page.read_text() and page.read_text().replace(row, "") == before
+    table.write_text(rows + "MP_POOL_SETTING(depth)\n")
+    assert subprocess.run(generator, capture_output=True, check=False).returncode != 0
+
+
 def test_shell_scripts_parse_as_plain_sh(root):
     for name in ("millpond", "tools/cli/packages.sh", "packaging/set_env.sh"):
         assert subprocess.run(["sh", "-n", str(root / name)], check=False).returncode == 0, name
