@@ -201,9 +201,7 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
   follower_->requested[address] = bytes;
   ++follower_->cursor;
   counters_.planned.fetch_add(1, std::memory_order_relaxed);
-  const auto live = static_cast<int64_t>(bytes);
-  const auto used = static_cast<int64_t>(rounded);
-  AddCounts({.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1});
+  Count(&planned_, Allocated(bytes, rounded));
   *out_address = address;
   return true;
 }
@@ -230,8 +228,7 @@ bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, 
       if (!out_status->ok()) return true;
     }
     const auto requested = follower_->requested.find(address);
-    AddCounts(
-        {.live = -static_cast<int64_t>(requested->second), .used = -static_cast<int64_t>(found->second), .frees = 1});
+    Count(&planned_, Freed(requested->second, found->second));
     follower_->requested.erase(requested);
     area.live.erase(found);
     return true;

@@ -23,15 +23,23 @@ struct Counts {
   int64_t live = 0, used = 0;            // bytes: requested, rounded
   int64_t live_high = 0, used_high = 0;  // the most they were
   uint64_t allocations = 0, frees = 0;
+};
 
-  // What `later` counted happened after what this counted.
-  void Append(const Counts& later) {
-    live_high = std::max(live_high, live + later.live_high);
-    used_high = std::max(used_high, used + later.used_high);
-    live += later.live;
-    used += later.used;
-    allocations += later.allocations;
-    frees += later.frees;
+// The counts of a lane, or of a plan's areas. One writer at a time, many readers.
+struct Tally {
+  std::atomic<int64_t> live{0}, used{0};
+  std::atomic<uint64_t> allocations{0}, frees{0};
+
+  // What all the others of the pool had live when we last looked: it tells, without touching their memory, whether the
+  // pool's high is near.
+  int64_t others_live = 0, others_used = 0;
+  uint32_t looks_due = 0;  // allocations until the next look
+
+  void Add(const Counts& counts) {
+    live.store(live.load(std::memory_order_relaxed) + counts.live, std::memory_order_relaxed);
+    used.store(used.load(std::memory_order_relaxed) + counts.used, std::memory_order_relaxed);
+    allocations.store(allocations.load(std::memory_order_relaxed) + counts.allocations, std::memory_order_relaxed);
+    frees.store(frees.load(std::memory_order_relaxed) + counts.frees, std::memory_order_relaxed);
   }
 };
 
@@ -128,6 +136,9 @@ class alignas(64) Front {
     Add(live_, -static_cast<int64_t>(requested));
     Add(used_, -static_cast<int64_t>(bytes));
     Add(frees_, 1);
+  }
+  bool counted() const {
+    return (allocations_.load(std::memory_order_relaxed) | frees_.load(std::memory_order_relaxed)) != 0;
   }
   Counts Read() const;
   Counts TakeCounts();  // the owner, or others after Revoke

@@ -142,13 +142,11 @@ bool PoolState::WaitForPages(size_t needed) {
 }
 
 // Pages that may be taken before any is moved. A workload that would move pages all the time gets more room instead.
-size_t PoolState::Slack(Lane* lane) {
+size_t PoolState::Slack() const {
   constexpr uint64_t kAllocationsPerMove = 64;
   constexpr uint64_t kMovesAtFirst = 512;
   constexpr size_t kMostPercent = 12;
-  FoldLane(lane);
-  const uint64_t allowance =
-      counters_.allocations.load(std::memory_order_relaxed) / kAllocationsPerMove + kMovesAtFirst;
+  const uint64_t allowance = Sum(nullptr).allocations / kAllocationsPerMove + kMovesAtFirst;
   const bool too_often = counters_.moved.load(std::memory_order_relaxed) > allowance;
   const size_t percent = too_often ? std::max(settings.slack, kMostPercent) : settings.slack;
   const auto live = static_cast<size_t>(counters_.used_high.load(std::memory_order_relaxed));
@@ -161,7 +159,7 @@ Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
   // Moving a page costs two system calls, so the pool may first grow to a little more than was ever live.
-  NewPages(std::min(growth.pages, Slack(lane)), &pages).Ignore();
+  NewPages(std::min(growth.pages, Slack()), &pages).Ignore();
   Collect(growth.pages, lane, heap, &growth, &pages);
   Status status = NewPages(growth.pages - pages.size(), &pages);
   const std::vector<Address> holes = heap->Holes(growth, rounded);

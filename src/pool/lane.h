@@ -31,7 +31,7 @@ class Lane {
  public:
   Heap large;
   Heap small;
-  Counts counts;        // since they were last added to the pool's, which other lanes' threads write too
+  Tally tally;
   uint64_t volume = 0;  // bytes handed out so far: a lane of little use keeps small and large together
 
   // Every free has a number. Free blocks whose number is at most `passed` are no longer used by the stream's work.

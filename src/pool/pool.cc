@@ -192,34 +192,51 @@ void PoolState::FlushOthers(Lane* lane) {
   }
 }
 
-void PoolState::AddCounts(const Counts& counts) {
-  RaiseTo(&counters_.live_high, counters_.live.load(std::memory_order_relaxed) + counts.live_high);
-  RaiseTo(&counters_.used_high, counters_.used.load(std::memory_order_relaxed) + counts.used_high);
-  counters_.live.fetch_add(counts.live, std::memory_order_relaxed);
-  counters_.used.fetch_add(counts.used, std::memory_order_relaxed);
-  counters_.allocations.fetch_add(counts.allocations, std::memory_order_relaxed);
-  counters_.frees.fetch_add(counts.frees, std::memory_order_relaxed);
+Counts PoolState::Sum(const Tally* except) const {
+  Counts sum;
+  const auto add = [&](const Tally& tally) {
+    if (&tally == except) return;
+    sum.live += tally.live.load(std::memory_order_relaxed);
+    sum.used += tally.used.load(std::memory_order_relaxed);
+    sum.allocations += tally.allocations.load(std::memory_order_relaxed);
+    sum.frees += tally.frees.load(std::memory_order_relaxed);
+  };
+  add(planned_);
+  std::shared_lock lock(lanes_lock_);
+  for (const std::unique_ptr<Lane>& lane : lanes_) add(lane->tally);
+  return sum;
 }
 
-void PoolState::FoldLane(Lane* lane) {
-  if (lane->counts.allocations + lane->counts.frees != 0) AddCounts(std::exchange(lane->counts, {}));
+void PoolState::Count(Tally* tally, const Counts& counts) {
+  constexpr uint32_t kLookEvery = 64;
+  if (counts.allocations != 0) {
+    if (tally->looks_due == 0) {
+      const Counts others = Sum(tally);
+      tally->others_live = others.live;
+      tally->others_used = others.used;
+      tally->looks_due = kLookEvery;
+    }
+    --tally->looks_due;
+    const int64_t live = tally->live.load(std::memory_order_relaxed) + tally->others_live;
+    const int64_t used = tally->used.load(std::memory_order_relaxed) + tally->others_used;
+    RaiseTo(&counters_.live_high, live + counts.live_high);
+    RaiseTo(&counters_.used_high, used + counts.used_high);
+  }
+  tally->Add(counts);
+}
+
+Counts PoolState::Allocated(size_t requested, size_t bytes) {
+  const auto live = static_cast<int64_t>(requested);
+  const auto used = static_cast<int64_t>(bytes);
+  return {.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1};
+}
+
+Counts PoolState::Freed(size_t requested, size_t bytes) {
+  return {.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1};
 }
 
 void PoolState::Fold(Lane* lane, Front* front) {
-  lane->counts.Append(front->TakeCounts());
-  // The highs are exact for one lane; with several they may be off by what the others have not added yet.
-  const size_t much = counters_.reserved.load(std::memory_order_relaxed) / 64;
-  if (static_cast<size_t>(std::abs(lane->counts.used)) >= much) FoldLane(lane);
-}
-
-void PoolState::CountAllocation(Lane* lane, size_t requested, size_t bytes) {
-  const auto live = static_cast<int64_t>(requested);
-  const auto used = static_cast<int64_t>(bytes);
-  lane->counts.Append({.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1});
-}
-
-void PoolState::CountFree(Lane* lane, size_t requested, size_t bytes) {
-  lane->counts.Append({.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1});
+  if (front->counted()) Count(&lane->tally, front->TakeCounts());
 }
 
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
@@ -303,7 +320,7 @@ void PoolState::Account(Lane* lane, Front* front, Block* block, size_t requested
   if (settings.history != 0) block->since_ns = NowNs();
   lane->volume += block->bytes;
   if (front != nullptr) Fold(lane, front);
-  CountAllocation(lane, requested, block->bytes);
+  Count(&lane->tally, Allocated(requested, block->bytes));
 }
 
 Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
@@ -317,46 +334,50 @@ Pool::~Pool() {
   state_.reset();
 }
 
-Status Pool::Allocate(size_t bytes, StreamKey stream, Address* out_address) {
+bool Pool::AllocateFast(size_t bytes, StreamKey stream, Address* out_address) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool == state_->id && note.stream == stream && note.front->Enter(), true)) {
-    Front* front = note.front;
-    const size_t rounded = RoundUp(bytes, kUnit);
-    Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
-    if (__builtin_expect(block != nullptr, true)) {
-      block->requested = bytes;
-      block->state.store(Block::State::kLive, std::memory_order_relaxed);
-      front->CountAllocation(bytes, rounded);
-      *out_address = block->address;
-      front->Leave();
-      return Ok();
-    }
-    front->Leave();
+  if (__builtin_expect(note.pool != state_->id || note.stream != stream || !note.front->Enter(), false)) return false;
+  Front* front = note.front;
+  const size_t rounded = RoundUp(bytes, kUnit);
+  Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
+  if (block != nullptr) {
+    block->requested = bytes;
+    block->state.store(Block::State::kLive, std::memory_order_relaxed);
+    front->CountAllocation(bytes, rounded);
+    *out_address = block->address;
   }
-  return state_->AllocateSlow(bytes, stream, 0, out_address);
+  front->Leave();
+  return block != nullptr;
+}
+
+Status Pool::Allocate(size_t bytes, StreamKey stream, Address* out_address) {
+  return AllocateFast(bytes, stream, out_address) ? Ok() : state_->AllocateSlow(bytes, stream, 0, out_address);
 }
 
 Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
   return state_->AllocateSlow(bytes, stream, advice, out_address);
 }
 
-Status Pool::Free(Address address, StreamKey stream) {
+bool Pool::FreeFast(Address address, StreamKey stream) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool == state_->id && note.stream == stream && note.front->Enter(), true)) {
-    Front* front = note.front;
-    const SpanMap::Entry* span = state_->spans.Look(address);
-    if (__builtin_expect(span != nullptr && span->lane == front->lane() && address % kUnit == 0, true)) {
-      Block* block = span->table[(address - span->address) / kUnit].load(std::memory_order_acquire);
-      if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
-        block->state.store(Block::State::kCached, std::memory_order_relaxed);
-        front->CountFree(block->requested, block->bytes);
-        front->Leave();
-        return Ok();
-      }
+  if (__builtin_expect(note.pool != state_->id || note.stream != stream || !note.front->Enter(), false)) return false;
+  Front* front = note.front;
+  bool done = false;
+  const SpanMap::Entry* span = state_->spans.Look(address);
+  if (__builtin_expect(span != nullptr && span->lane == front->lane() && address % kUnit == 0, true)) {
+    Block* block = span->table[(address - span->address) / kUnit].load(std::memory_order_acquire);
+    if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
+      block->state.store(Block::State::kCached, std::memory_order_relaxed);
+      front->CountFree(block->requested, block->bytes);
+      done = true;
     }
-    front->Leave();
   }
-  return state_->FreeSlow(address, stream, false);
+  front->Leave();
+  return done;
+}
+
+Status Pool::Free(Address address, StreamKey stream) {
+  return FreeFast(address, stream) ? Ok() : state_->FreeSlow(address, stream, false);
 }
 
 Status Pool::Free(Address address) { return state_->FreeSlow(address, 0, true); }

@@ -60,9 +60,9 @@ class PoolState {
  private:
   // Statistics that several threads count.
   struct Counters {
-    std::atomic<int64_t> live{0}, used{0}, live_high{0}, used_high{0};
+    std::atomic<int64_t> live_high{0}, used_high{0};
     std::atomic<size_t> reserved{0}, reserved_high{0};
-    std::atomic<uint64_t> allocations{0}, frees{0}, taken{0}, given{0}, moved{0}, waits{0}, retries{0}, failures{0};
+    std::atomic<uint64_t> taken{0}, given{0}, moved{0}, waits{0}, retries{0}, failures{0};
     std::atomic<uint64_t> planned{0}, diverged{0};
   };
 
@@ -99,13 +99,15 @@ class PoolState {
   void EnableFronts();
   void FlushLarge(Lane* lane, Front* front);
   void FlushSmall(Lane* lane, Front* front);
-  void FlushOthers(Lane* lane);  // every front of the lane; with its lock
-  // Counting goes from front to lane (with its lock) to pool, ever more rarely.
-  void Fold(Lane* lane, Front* front);
-  void CountAllocation(Lane* lane, size_t requested, size_t bytes);
-  void CountFree(Lane* lane, size_t requested, size_t bytes);
-  void FoldLane(Lane* lane);
-  void AddCounts(const Counts& counts);
+  void FlushOthers(Lane* lane);         // every front of the lane; with its lock
+  void Fold(Lane* lane, Front* front);  // the front's counts into the lane's
+  // With the tally's lock. The highs are exact for one lane; with several, what the others did in the last few dozen
+  // allocations may be missing in them.
+  void Count(Tally* tally, const Counts& counts);
+  static Counts Allocated(size_t requested, size_t bytes);
+  static Counts Freed(size_t requested, size_t bytes);
+  Counts Sum(const Tally* except) const;
+
   Heap* HeapFor(Lane* lane, size_t bytes);
   Block* TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice);
   void Account(Lane* lane, Front* front, Block* block, size_t requested);
@@ -123,7 +125,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t Slack(Lane* lane);
+  size_t Slack() const;
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block);
   Status AddPages(Lane* lane, Heap* heap, size_t rounded);
   Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block);
@@ -160,6 +162,8 @@ class PoolState {
 
   std::mutex grow_;
   std::vector<PageHandle> spare_;  // taken from the source, mapped nowhere
+
+  Tally planned_;  // guarded by plan_lock_
 
   mutable std::shared_mutex lanes_lock_;
   std::unordered_map<StreamKey, Lane*> by_stream_;

@@ -59,7 +59,7 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
     if (own_stream) used_on = lane->stream();
     if (front != nullptr) Fold(lane, front);
-    CountFree(lane, block->requested, block->bytes);
+    Count(&lane->tally, Freed(block->requested, block->bytes));
     if (settings.history != 0) {
       block->since_ns = NowNs();
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
@@ -103,9 +103,9 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
       for (const Ticket other : pending.tickets) source->Drop(other);
       lane->recorded[block] = std::move(streams);  // still live, and still in use there: the caller may try again
       block->recorded = true;
-      lane->counts.Append({.live = static_cast<int64_t>(block->requested),
-                           .used = static_cast<int64_t>(block->bytes),
-                           .frees = uint64_t{0} - 1});
+      lane->tally.Add({.live = static_cast<int64_t>(block->requested),
+                       .used = static_cast<int64_t>(block->bytes),
+                       .frees = uint64_t{0} - 1});
       return std::move(status).Prefixed(
           "the block is not freed, because the work of another stream that uses it could "
           "not be marked");
@@ -266,11 +266,7 @@ void PoolState::ForgetStream(StreamKey stream) {
 void PoolState::MaybeTrim() {
   const size_t keep = std::atomic_ref(settings.keep).load(std::memory_order_relaxed);
   if (keep == SIZE_MAX) return;
-  for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
-    FoldLane(lane);
-  }
-  const size_t used = static_cast<size_t>(std::max<int64_t>(0, counters_.used.load(std::memory_order_relaxed)));
+  const auto used = static_cast<size_t>(std::max<int64_t>(0, Sum(nullptr).used));
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   const size_t free = reserved > used ? reserved - used : 0;
   const size_t slack = std::max(page_bytes, size_t{1} << 20);

@@ -21,12 +21,9 @@ void PoolState::Remember(HistoryEntry::Action action, Address address, size_t by
 Statistics PoolState::GetStatistics() {
   Statistics sum;
   const auto get = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-  Counts counts{.live = get(counters_.live),
-                .used = get(counters_.used),
-                .live_high = get(counters_.live_high),
-                .used_high = get(counters_.used_high),
-                .allocations = get(counters_.allocations),
-                .frees = get(counters_.frees)};
+  Counts counts = Sum(nullptr);
+  counts.live_high = get(counters_.live_high);
+  counts.used_high = get(counters_.used_high);
   for (Lane* lane : Lanes()) {
     std::lock_guard lock(lane->lock);
     sum.pending_bytes += lane->pending_bytes;
@@ -34,8 +31,15 @@ Statistics PoolState::GetStatistics() {
       sum.stranded_bytes += heap->free_bytes() - heap->WholePages() * page_bytes;
       sum.largest_free_bytes = std::max(sum.largest_free_bytes, heap->largest_free());
     }
-    counts.Append(lane->counts);
-    for (const std::unique_ptr<Front>& front : lane->fronts) counts.Append(front->Read());
+    for (const std::unique_ptr<Front>& front : lane->fronts) {
+      const Counts held = front->Read();
+      counts.live_high = std::max(counts.live_high, counts.live + held.live_high);
+      counts.used_high = std::max(counts.used_high, counts.used + held.used_high);
+      counts.live += held.live;
+      counts.used += held.used;
+      counts.allocations += held.allocations;
+      counts.frees += held.frees;
+    }
   }
   const int64_t live = counts.live;
   const int64_t used = counts.used;
@@ -69,10 +73,10 @@ void PoolState::ResetHighs() {
       Fold(lane, front.get());
       if (fronts_allowed()) front->Return();
     }
-    FoldLane(lane);
   }
-  counters_.live_high.store(counters_.live.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  counters_.used_high.store(counters_.used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const Counts now = Sum(nullptr);
+  counters_.live_high.store(now.live, std::memory_order_relaxed);
+  counters_.used_high.store(now.used, std::memory_order_relaxed);
   counters_.reserved_high.store(counters_.reserved.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 

@@ -65,6 +65,12 @@ aclError millpondPoolDestroy(millpondPool pool) {
 const char* millpondPoolLastError(void) { return LastError(); }
 
 aclError millpondPoolMalloc(millpondPool pool, size_t size, aclrtStream stream, void** ptr) {
+  Entry* known = g_pools.Find(pool);
+  Address fast = 0;
+  if (known != nullptr && ptr != nullptr && known->pool->AllocateFast(size, AddressOf(stream), &fast)) {
+    *ptr = reinterpret_cast<void*>(fast);
+    return ACL_SUCCESS;
+  }
   return WithPool("millpondPoolMalloc", pool, [&](Entry& entry) -> Status {
     MP_REQUIRE(ptr != nullptr, "ptr is null; give the address of a pointer");
     *ptr = nullptr;
@@ -91,6 +97,8 @@ aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream
 }
 
 aclError millpondPoolFree(millpondPool pool, void* ptr, aclrtStream stream) {
+  Entry* known = g_pools.Find(pool);
+  if (known != nullptr && known->pool->FreeFast(AddressOf(ptr), AddressOf(stream))) return ACL_SUCCESS;
   return WithPool("millpondPoolFree", pool, [&](Entry& entry) -> Status {
     MP_REQUIRE(ptr != nullptr, "ptr is null; free what millpondPoolMalloc gave");
     StreamKey key = 0;

@@ -65,6 +65,11 @@ Status AclStreamOf(const void* npu_stream, StreamKey* out_stream) {
 void* millpond_malloc(ssize_t size, int device, aclrtStream stream) {
   if (size == 0) return nullptr;  // PyTorch's empty tensors
   Address address = 0;
+  Entry* known = FindDefault(device);
+  if (known != nullptr && size > 0 &&
+      known->pool->AllocateFast(static_cast<size_t>(size), reinterpret_cast<StreamKey>(stream), &address)) {
+    return reinterpret_cast<void*>(address);
+  }
   Say(Guard("millpond_malloc", [&]() -> Status {
     MP_REQUIRE(size > 0, "size is %zd", size);
     Entry* entry = nullptr;
@@ -78,6 +83,10 @@ void* millpond_malloc(ssize_t size, int device, aclrtStream stream) {
 
 void millpond_free(void* ptr, ssize_t, int device, aclrtStream stream) {
   if (ptr == nullptr) return;
+  Entry* known = FindDefault(device);
+  if (known != nullptr && known->pool->FreeFast(reinterpret_cast<Address>(ptr), reinterpret_cast<StreamKey>(stream))) {
+    return;
+  }
   Say(Guard("millpond_free", [&]() -> Status {
     Entry* entry = FindDefault(device);
     MP_REQUIRE(entry != nullptr, "device is %d, which has no default pool: %p did not come from millpond_malloc",
