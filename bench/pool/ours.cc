@@ -13,8 +13,13 @@ void Measure(const Harness& harness, const Trace& trace, const PoolArguments& ar
   const std::vector<Stream> streams(2 * trace.lanes);  // two threads with their own
   {
     OursPool pool(streams);
-    Replay(harness, kSubject, pool, trace);
+    ReplayPasses(pool, trace, 0, 1);
     harness.Emit("reserved_over_live", "x", pool.ReservedOver(trace.peak_live_bytes));
+  }
+  {
+    OursPool pool(streams);
+    Replay(harness, kSubject, pool, trace);
+    harness.Emit("reserved_over_live_steady", "x", pool.ReservedOver(trace.peak_live_bytes));
   }
   {
     OursPool pool(streams);

@@ -22,8 +22,14 @@ double Ratio(std::size_t reserved, std::size_t live) {
 void Measure(const Harness& harness, const Variant& variant, const Trace& trace, const PoolArguments& arguments) {
   {
     TorchPolicy policy(variant.segments);
-    Replay(harness, variant.subject, policy, trace);
+    ReplayPasses(policy, trace, 0, 1);
     harness.EmitFor(variant.subject, "reserved_over_live", "x",
+                    Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
+  }
+  {
+    TorchPolicy policy(variant.segments);
+    Replay(harness, variant.subject, policy, trace);
+    harness.EmitFor(variant.subject, "reserved_over_live_steady", "x",
                     Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
   }
   {

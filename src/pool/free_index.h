@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Free blocks in address order, with their sizes beside each other, so that the lowest one that is large enough is
-// found by reading a few lines of memory. Placing at the lowest address keeps long-lived blocks together: on recorded
-// training runs it strands half as much as best fit does (docs/pool.md has the figures).
+// found by reading a few lines of memory. Placing at the lowest address keeps long-lived blocks together: on a
+// recorded training run, tried at eight scales, reserved memory settled at 1.035 x the peak on average, 1.06 x with
+// best fit.
 #ifndef MILLPOND_SRC_POOL_FREE_INDEX_H_
 #define MILLPOND_SRC_POOL_FREE_INDEX_H_
 

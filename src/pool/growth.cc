@@ -181,7 +181,9 @@ Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap
       Remember(HistoryEntry::Action::kPageTaken, hole, page_bytes, lane->stream());
     }
   }
-  *out_block = heap->Grow(growth, rounded, pages.data());
+  Heap::Growth dated = growth;
+  if (settings.history != 0) dated.now_ns = NowNs();
+  *out_block = heap->Grow(dated, rounded, pages.data());
   return Ok();
 }
 

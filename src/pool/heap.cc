@@ -293,6 +293,7 @@ Block* Heap::Grow(const Growth& growth, size_t bytes, const PageHandle* pages) {
     for (Address at = low; at < high; at += page_bytes_) growth.span->PageAt(at) = *pages++;
     growth.span->mapped_bytes += high - low;
     block->freed_at = 0;
+    block->since_ns = growth.now_ns;
     block = MergeFree(block)->after;
   }
   return TakeAt(growth.start, bytes);

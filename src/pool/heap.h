@@ -94,6 +94,7 @@ class Heap {
     Span* span = nullptr;
     size_t pages = 0;
     Block* run = nullptr;  // the first block of the run of free and hole blocks it lies in
+    uint64_t now_ns = 0;   // for the age of what is left over; 0: nobody asks
   };
   bool PlanGrowth(size_t bytes, Growth* out_growth) const;
   // Fills the holes that the growth needs with `pages` (mapped already by the caller, in address order) and returns

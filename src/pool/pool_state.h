@@ -189,7 +189,8 @@ struct FrontNote {
 };
 inline constexpr size_t kFrontNotes = 4;
 FrontNote* FrontNotes();
-inline size_t NoteIndex(StreamKey stream) { return (stream >> 4 ^ stream >> 12) % kFrontNotes; }
+// Handles may be addresses or small numbers.
+inline size_t NoteIndex(StreamKey stream) { return (stream ^ stream >> 4 ^ stream >> 12) % kFrontNotes; }
 
 uint64_t NowNs();
 
