@@ -90,19 +90,9 @@ void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const He
   }
 }
 
-void PoolState::Collect(size_t count, Lane* own, const Heap* heap, const Heap::Growth* except,
-                        std::vector<PageHandle>* out_pages) {
-  while (out_pages->size() < count && !spare_.empty()) {
-    out_pages->push_back(spare_.back());
-    spare_.pop_back();
-  }
-  const size_t before = out_pages->size();
-  if (out_pages->size() < count) {
-    UpdatePassed(own);
-    CollectFrom(own, count, heap, except, out_pages);
-  }
+void PoolState::CollectFromOthers(Lane* own, size_t count, std::vector<PageHandle>* out_pages) {
   for (Lane* lane : Lanes()) {
-    if (out_pages->size() >= count) break;
+    if (out_pages->size() >= count) return;
     if (lane == own) continue;
     std::lock_guard lock(lane->lock);
     if (!lane->pending.empty()) PollPending(lane);
@@ -111,7 +101,32 @@ void PoolState::Collect(size_t count, Lane* own, const Heap* heap, const Heap::G
     UpdatePassed(lane);
     CollectFrom(lane, count, nullptr, nullptr, out_pages);
   }
-  counters_.moved.fetch_add(out_pages->size() - before, std::memory_order_relaxed);
+}
+
+// In this order: pages that lie ready; new ones while little lies free; our own; new ones as long as what lies free is
+// bearable, because a stream that is robbed today robs others tomorrow; the other streams'; new ones.
+Status PoolState::GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth,
+                           std::vector<PageHandle>* out_pages) {
+  constexpr size_t kSlackBeforeRobbing = 6;  // times the setting
+  const size_t count = growth.pages;
+  while (out_pages->size() < count && !spare_.empty()) {
+    out_pages->push_back(spare_.back());
+    spare_.pop_back();
+  }
+  const auto left = [&] { return count - out_pages->size(); };
+  NewPages(std::min(left(), Slack(settings.slack)), out_pages).Ignore();  // a refusal: others may have some
+  size_t before = out_pages->size();
+  UpdatePassed(lane);
+  if (left() != 0) CollectFrom(lane, count, heap, &growth, out_pages);
+  size_t moved = out_pages->size() - before;
+  if (left() != 0) {
+    NewPages(std::min(left(), Slack(settings.slack * kSlackBeforeRobbing)), out_pages).Ignore();
+    before = out_pages->size();
+    CollectFromOthers(lane, count, out_pages);
+    moved += out_pages->size() - before;
+  }
+  counters_.moved.fetch_add(moved, std::memory_order_relaxed);
+  return NewPages(left(), out_pages);
 }
 
 // Waits a little for free pages whose streams are not done. True: something has become free meanwhile.
@@ -141,14 +156,14 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
-// Pages that may be taken before any is moved. A workload that would move pages all the time gets more room instead.
-size_t PoolState::Slack() const {
-  constexpr uint64_t kAllocationsPerMove = 64;
-  constexpr uint64_t kMovesAtFirst = 512;
-  constexpr size_t kMostPercent = 12;
+// Pages that may be taken so that `percent` of the most that was ever used lies free. Moving a page costs two system
+// calls: a workload that would move pages all the time gets more room instead.
+size_t PoolState::Slack(size_t percent) const {
+  constexpr uint64_t kAllocationsPerMove = 128;
+  constexpr uint64_t kMovesAtFirst = 256;
   const uint64_t allowance = Sum(nullptr).allocations / kAllocationsPerMove + kMovesAtFirst;
-  const bool too_often = counters_.moved.load(std::memory_order_relaxed) > allowance;
-  const size_t percent = too_often ? std::max(settings.slack, kMostPercent) : settings.slack;
+  const uint64_t moved = counters_.moved.load(std::memory_order_relaxed);
+  percent = std::max<size_t>(percent, moved > allowance + allowance / 2 ? 25 : moved > allowance ? 12 : 0);
   const auto live = static_cast<size_t>(counters_.used_high.load(std::memory_order_relaxed));
   const size_t allowed = live + live / 100 * percent;
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
@@ -158,10 +173,7 @@ size_t PoolState::Slack() const {
 Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block) {
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
-  // Moving a page costs two system calls, so the pool may first grow to a little more than was ever live.
-  NewPages(std::min(growth.pages, Slack()), &pages).Ignore();
-  Collect(growth.pages, lane, heap, &growth, &pages);
-  Status status = NewPages(growth.pages - pages.size(), &pages);
+  Status status = GetPages(lane, heap, growth, &pages);
   const std::vector<Address> holes = heap->Holes(growth, rounded);
   size_t mapped = 0;
   while (status.ok() && mapped < holes.size()) {

@@ -324,7 +324,7 @@ void PoolState::Account(Lane* lane, Front* front, Block* block, size_t requested
 }
 
 Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
-    : state_(std::make_unique<PoolState>(source, settings, device)) {}
+    : state_(std::make_unique<PoolState>(source, settings, device)), id_(state_->id) {}
 
 Pool::~Pool() {
   {
@@ -336,7 +336,7 @@ Pool::~Pool() {
 
 bool Pool::AllocateFast(size_t bytes, StreamKey stream, Address* out_address) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool != state_->id || note.stream != stream || !note.front->Enter(), false)) return false;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !note.front->Enter(), false)) return false;
   Front* front = note.front;
   const size_t rounded = RoundUp(bytes, kUnit);
   Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
@@ -360,7 +360,7 @@ Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address*
 
 bool Pool::FreeFast(Address address, StreamKey stream) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool != state_->id || note.stream != stream || !note.front->Enter(), false)) return false;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !note.front->Enter(), false)) return false;
   Front* front = note.front;
   bool done = false;
   const SpanMap::Entry* span = state_->spans.Look(address);

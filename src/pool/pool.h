@@ -82,6 +82,7 @@ class Pool {
 
  private:
   std::unique_ptr<PoolState> state_;
+  const uint64_t id_;  // the state's: read by every call
 };
 
 }  // namespace millpond::pool

@@ -125,14 +125,14 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t Slack() const;
+  size_t Slack(size_t percent) const;
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block);
   Status AddPages(Lane* lane, Heap* heap, size_t rounded);
   Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block);
   Status NewPages(size_t count, std::vector<PageHandle>* out_pages);
-  // Free whole pages whose streams are done: up to `count`, unmapped. `except`: a growth under way in `own`.
-  void Collect(size_t count, Lane* own, const Heap* heap, const Heap::Growth* except,
-               std::vector<PageHandle>* out_pages);
+  Status GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth, std::vector<PageHandle>* out_pages);
+  // Free whole pages whose streams are done, unmapped, until there are `count`. `except`: a growth under way in `heap`.
+  void CollectFromOthers(Lane* own, size_t count, std::vector<PageHandle>* out_pages);
   void CollectFrom(Lane* lane, size_t count, const Heap* heap, const Heap::Growth* except,
                    std::vector<PageHandle>* out_pages);
   Status MarkLane(const Lane& lane, Ticket* out_ticket);
