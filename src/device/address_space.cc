@@ -102,7 +102,7 @@ Status ReserveAddressSpace(int32_t device_count, uint64_t memory_per_device) {
   // device of an address is a shift away.
   size_t span = std::bit_ceil(std::clamp<size_t>(2 * memory_per_device, kHugePageBytes, size_t{1} << 40));
   while (span * devices > largest * 2 / 3 && span > kHugePageBytes) span /= 2;
-  size_t virtual_bytes = std::max<size_t>(256 * kGiB, RoundUp(4 * devices * memory_per_device, kGiB));
+  size_t virtual_bytes = std::max<size_t>(2048 * kGiB, RoundUp(8 * devices * memory_per_device, kGiB));
   virtual_bytes = std::min(virtual_bytes, (largest - span * devices) / kGiB * kGiB);
   internal::AddressMap map;
   // A limit on address space (ulimit -v) may still leave room for less.

@@ -41,6 +41,10 @@ class PoolTest : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(PagesAndSegments, PoolTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Pages" : "Segments"; });
 
+// Pages move; segments cannot.
+class PagePoolTest : public PoolTest {};
+INSTANTIATE_TEST_SUITE_P(Pages, PagePoolTest, testing::Values(true));
+
 TEST_P(PoolTest, SameStreamReusesAtOnce) {
   auto pool = Make();
   for (const size_t bytes : {size_t{1}, size_t{512}, size_t{100'000}, 3 * kMiB, 64 * kMiB}) {
@@ -71,8 +75,7 @@ TEST_P(PoolTest, AnotherStreamNeverGetsMemoryInUse) {
   EXPECT_EQ(pool->GetStatistics().reserved_bytes, 80 * kMiB);
 }
 
-TEST_P(PoolTest, AnotherStreamGetsPagesThatAreDoneWith) {
-  if (!GetParam()) GTEST_SKIP() << "whole segments move between streams only when memory is short";
+TEST_P(PagePoolTest, AnotherStreamGetsPagesThatAreDoneWith) {
   auto pool = Make([](Settings* settings) { settings->slack = 0; });
   const Address block = Get(*pool, 40 * kMiB);
   source_.Launch(kA, block, 40 * kMiB);
@@ -117,8 +120,7 @@ TEST_P(PoolTest, NeighboursMerge) {
   EXPECT_EQ(pool->GetStatistics().reserved_bytes, reserved);
 }
 
-TEST_P(PoolTest, FragmentsDoNotStrand) {
-  if (!GetParam()) GTEST_SKIP() << "segments cannot move";
+TEST_P(PagePoolTest, FragmentsDoNotStrand) {
   auto pool = Make([](Settings* settings) { settings->slack = 0; });
   std::vector<Address> blocks;
   for (int i = 0; i < 32; ++i) blocks.push_back(Get(*pool, 6 * kMiB));
