@@ -81,7 +81,7 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
   is_default_ = is_default;
   stop_on_failure_ = false;
   stopped_ = false;
-  aborting_ = 0;
+  abort_until_ = 0;
   capture_ = nullptr;
   update_ = nullptr;
   slow_ = (Scheduler::Get().observes_enqueue() ? uint32_t{kSlowSeeded} : 0) |
@@ -341,8 +341,9 @@ void Stream::Unblock() {
 }
 
 TaskEnd Stream::Execute(TaskSlot& slot) {
-  if (__builtin_expect(aborting_.load(std::memory_order_relaxed) != 0 || stopped_.load(std::memory_order_relaxed),
-                       false)) {
+  if (__builtin_expect(
+          head_count_ < abort_until_.load(std::memory_order_relaxed) || stopped_.load(std::memory_order_relaxed),
+          false)) {
     return TaskEnd::kDone;
   }
   // Streams this thread has made ready can wait for it while it passes events on, not while it computes.
@@ -516,7 +517,6 @@ Status Stream::Abort(Status reason) {
   MP_CHECK(!InTask(), kInternal, "a task may not abort a stream");
   const uint64_t target = enqueued();
   if (completed() >= target) return Ok();
-  aborting_.fetch_add(1, std::memory_order_seq_cst);
   {
     // Before anything is dropped, so that a thread already synchronising learns of it. An abort that is still under
     // way (by another thread) and this one are one range.
@@ -528,9 +528,11 @@ Status Stream::Abort(Status reason) {
       if (error_.ok()) error_ = std::move(reason);
     }
   }
+  uint64_t until = abort_until_.load(std::memory_order_seq_cst);
+  while (until < target && !abort_until_.compare_exchange_weak(until, target, std::memory_order_seq_cst)) {
+  }
   Unblock();
   const bool finished = Scheduler::Get().Wait(this, target, std::nullopt);
-  aborting_.fetch_sub(1, std::memory_order_seq_cst);
   MP_ASSERT(finished);
   return Ok();
 }

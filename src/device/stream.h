@@ -196,8 +196,8 @@ class Stream {
   std::atomic<uint32_t> flags_{0};
   std::atomic<bool> is_default_{false};
   std::atomic<bool> stop_on_failure_{false};
-  std::atomic<bool> stopped_{false};   // a failure happened in stop mode
-  std::atomic<uint32_t> aborting_{0};  // calls of Abort under way: tasks are discarded instead of run
+  std::atomic<bool> stopped_{false};      // a failure happened in stop mode
+  std::atomic<uint64_t> abort_until_{0};  // tasks up to this number are discarded instead of run
   std::atomic<CaptureTarget*> capture_{nullptr};
   std::atomic<CaptureTarget*> update_{nullptr};
   std::atomic<uint32_t> slow_{0};

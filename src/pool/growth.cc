@@ -238,7 +238,7 @@ Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** 
 Status PoolState::OutOfMemoryNow(size_t bytes, const Status& why) {
   const Statistics now = GetStatistics();
   return Status(Code::kOutOfMemory,
-                Format("no memory for a block of %zu bytes on device %d, even after waiting for the streams and "
+                Format("no memory for a block of %zu bytes on device %d, even after waiting (where that is allowed) for the streams and "
                        "trimming: %zu bytes are live in %llu blocks, %zu reserved, %zu pending, the largest free block "
                        "has %zu. %s",
                        bytes, device, now.live_bytes, static_cast<unsigned long long>(now.live_blocks),
@@ -369,6 +369,7 @@ size_t PoolState::ReleaseSegments(size_t keep_bytes) {
 }
 
 Status PoolState::Trim(size_t keep_bytes, bool wait) {
+  MP_RETURN_IF_ERROR(CheckNotForked());
   std::lock_guard grow(grow_);
   if (wait) {
     Reclaim();

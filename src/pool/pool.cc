@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pool/pool.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -20,6 +21,14 @@ namespace {
 constexpr size_t kTogether = size_t{64} << 20;
 
 thread_local FrontNote t_notes[kFrontNotes] MP_FAST_TLS = {};
+
+// The child of a fork has one thread, which forgets its fronts, and device memory that is not its own: from then on
+// every call takes the slow path and is refused there, before it meets a lock that no thread is left to release.
+std::atomic<bool> g_forked{false};
+void ForgetInChild() {
+  for (FrontNote& note : t_notes) note = {};
+  g_forked.store(true, std::memory_order_relaxed);
+}
 
 // Pools that live, by number, for threads that end.
 struct Directory {
@@ -57,6 +66,13 @@ void RaiseTo(std::atomic<int64_t>* high, int64_t value) {
 
 }  // namespace
 
+Status CheckNotForked() {
+  MP_CHECK(!g_forked.load(std::memory_order_relaxed), kForked,
+           "this process was forked from one that uses the pool; device memory does not survive a fork: start a new "
+           "process (exec, or Python's 'spawn') and make a pool there");
+  return Ok();
+}
+
 uint64_t NowNs() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -79,6 +95,8 @@ PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t de
   if (!Front::Supported() || settings.history != 0 || red_zone != 0 || settings.poison != 0 || settings.cache == 0) {
     plain_.store(1, std::memory_order_relaxed);
   }
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &ForgetInChild); });
   std::lock_guard lock(Pools().lock);
   Pools().pools[id] = this;
 }
@@ -265,6 +283,7 @@ Status PoolState::Prepare(Lane* lane, const Block& block, Address* out_address) 
 }
 
 Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
+  MP_RETURN_IF_ERROR(CheckNotForked());
   size_t rounded = 0;
   MP_RETURN_IF_ERROR(CheckRequest(bytes, &rounded));
   if (following_.load(std::memory_order_acquire) && advice == 0 && Planned(bytes, stream, out_address)) return Ok();
@@ -327,6 +346,10 @@ Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
     : state_(std::make_unique<PoolState>(source, settings, device)), id_(state_->id) {}
 
 Pool::~Pool() {
+  if (!CheckNotForked().ok()) {
+    state_.release();  // the parent's
+    return;
+  }
   {
     std::lock_guard lock(Pools().lock);
     Pools().pools.erase(state_->id);

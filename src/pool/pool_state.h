@@ -193,6 +193,7 @@ FrontNote* FrontNotes();
 inline size_t NoteIndex(StreamKey stream) { return (stream ^ stream >> 4 ^ stream >> 12) % kFrontNotes; }
 
 uint64_t NowNs();
+Status CheckNotForked();
 
 inline constexpr uint8_t kRedZoneByte = 0xfd;
 inline constexpr uint8_t kPoisonByte = 0xdb;

@@ -2,6 +2,8 @@
 #include "src/pool/pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -368,6 +370,25 @@ TEST_P(PoolTest, AThreadThatEndsLeavesNothingBehind) {
     EXPECT_TRUE(pool->Free(block, kA).ok());
   }).join();
   EXPECT_EQ(Get(*pool, 20 * kMiB), block);
+}
+
+TEST_P(PoolTest, AForkedChildIsRefused) {
+  auto pool = Make();
+  const Address block = Get(*pool, 1000);
+  const Address cached = Get(*pool, 1000);
+  ASSERT_TRUE(pool->Free(cached, kA).ok());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Address address = 0;
+    const bool refused = pool->Allocate(1000, kA, &address).code() == Code::kForked &&
+                         pool->Free(block, kA).code() == Code::kForked && pool->Trim(0, false).code() == Code::kForked;
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Get(*pool, 1000), cached) << "the parent goes on";
 }
 
 }  // namespace

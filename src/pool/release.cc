@@ -41,6 +41,7 @@ Status PoolState::NotLive(Address address, Span* span) const {
 }
 
 Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
+  MP_RETURN_IF_ERROR(CheckNotForked());
   Status planned;
   if (following_.load(std::memory_order_acquire) && FreePlanned(address, stream, own_stream, &planned)) return planned;
   const Address start = address - red_zone;
@@ -173,6 +174,7 @@ Status PoolState::CheckRedZones(const Block& block, StreamKey stream) {
 }
 
 Status PoolState::RecordStream(Address address, StreamKey stream) {
+  MP_RETURN_IF_ERROR(CheckNotForked());
   const Address start = address - red_zone;
   if (following_.load(std::memory_order_acquire)) {
     std::lock_guard lock(plan_lock_);

@@ -45,6 +45,8 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_RT_NO_EVENT_RESOURCE;
     case Code::kOverLimit:
       return ACL_ERROR_RT_OVER_LIMIT;
+    case Code::kForked:
+      return ACL_ERROR_RT_DEV_SETUP_ERROR;
     case Code::kDeviceMemory:
       return ACL_ERROR_RT_DEVICE_MEM_ERROR;
     default:
