@@ -254,9 +254,10 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
     Status status;
     size_t needed = 0;
     bool no_room = false;
+    Heap* heap = nullptr;
     {
       std::lock_guard lock(lane->lock);
-      Heap* heap = HeapFor(lane, rounded);
+      heap = HeapFor(lane, rounded);
       // Somebody may have freed, or hold something back, or a growth of another thread may have left enough.
       FlushOthers(lane);
       if ((*out_block = heap->Take(rounded)) != nullptr) break;
@@ -276,7 +277,6 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
       }
     }
     if (no_room) {
-      Heap* heap = HeapFor(lane, rounded);
       // Without addresses there are still segments, which bring their own.
       if (!AddPages(lane, heap, rounded).ok()) segments = true;
       continue;
@@ -287,7 +287,7 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
       continue;
     }
     if (segments) {
-      status = GrowBySegment(lane, HeapFor(lane, rounded), rounded, out_block);
+      status = GrowBySegment(lane, heap, rounded, out_block);
       if (status.ok()) break;
     }
     if (reclaimed || status.code() != Code::kOutOfMemory) {
