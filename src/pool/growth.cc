@@ -238,7 +238,8 @@ Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** 
 Status PoolState::OutOfMemoryNow(size_t bytes, const Status& why) {
   const Statistics now = GetStatistics();
   return Status(Code::kOutOfMemory,
-                Format("no memory for a block of %zu bytes on device %d, even after waiting (where that is allowed) for the streams and "
+                Format("no memory for a block of %zu bytes on device %d, even after waiting (where that is allowed) "
+                       "for the streams and "
                        "trimming: %zu bytes are live in %llu blocks, %zu reserved, %zu pending, the largest free block "
                        "has %zu. %s",
                        bytes, device, now.live_bytes, static_cast<unsigned long long>(now.live_blocks),
