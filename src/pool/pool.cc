@@ -90,7 +90,8 @@ PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t de
       settings(wanted),
       device(device_number),
       red_zone(RoundUp(wanted.red_zone, kUnit)),
-      page_bytes(wanted.vmm != 0 ? page_source->page_bytes() : 0) {
+      page_bytes(wanted.vmm != 0 ? page_source->page_bytes() : 0),
+      total_bytes(page_source->total_bytes()) {
   // Anything that must see each call keeps the fronts out.
   if (!Front::Supported() || settings.history != 0 || red_zone != 0 || settings.poison != 0 || settings.cache == 0) {
     plain_.store(1, std::memory_order_relaxed);
@@ -263,9 +264,8 @@ Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
 
 Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
   MP_REQUIRE(bytes != 0, "a block of 0 bytes was asked for; ask for at least 1");
-  const size_t most = source->total_bytes();
-  MP_CHECK(bytes <= most, kOutOfMemory, "a block of %zu bytes was asked for; device %d has %zu bytes in all", bytes,
-           device, most);
+  MP_CHECK(bytes <= total_bytes, kOutOfMemory, "a block of %zu bytes was asked for; device %d has %zu bytes in all",
+           bytes, device, total_bytes);
   *out_rounded = RoundUp(bytes, kUnit) + 2 * red_zone;
   return Ok();
 }
@@ -309,6 +309,10 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
     }
     std::lock_guard lock(lane->lock);
     Account(lane, front, block, bytes);
+  }
+  if (front != nullptr) {  // then nobody needs to see each call
+    *out_address = block->address;
+    return Ok();
   }
   return Prepare(lane, *block, out_address);
 }

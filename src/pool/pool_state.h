@@ -55,6 +55,7 @@ class PoolState {
   const int32_t device;
   const size_t red_zone;  // rounded up, so that blocks stay aligned
   const size_t page_bytes;
+  const size_t total_bytes;
   SpanMap spans;
 
  private:

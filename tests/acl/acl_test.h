@@ -15,10 +15,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -82,26 +84,37 @@ inline bool Eventually(const std::function<bool()>& condition, milliseconds limi
   return true;
 }
 
-// A door that a task waits at until the test opens it. Occupies the thread that runs the task.
+// A door that a task waits at until the test opens it. Occupies the thread that runs the task. What the task looks at
+// outlives the Gate: the task may still be on its way out when the test's function ends.
 class Gate {
  public:
   ~Gate() { Open(); }
-  void Open() { open_.store(true); }
-  void Pass() {
-    entered_.fetch_add(1);
-    while (!open_.load()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  void Open() { state_.open.store(true); }
+  void Pass() { state_.Pass(); }
   bool WaitEntered(int count = 1) {
-    return Eventually([&] { return entered_.load() >= count; });
+    return Eventually([&] { return state_.entered.load() >= count; });
   }
   int LaunchOn(aclrtStream stream) {
     return millpond_launch(
-        stream, "Gate", [](void* self) { static_cast<Gate*>(self)->Pass(); }, this);
+        stream, "Gate", [](void* state) { static_cast<State*>(state)->Pass(); }, &state_);
   }
 
  private:
-  std::atomic<bool> open_{false};
-  std::atomic<int> entered_{0};
+  struct State {
+    std::atomic<bool> open{false};
+    std::atomic<int> entered{0};
+    void Pass() {
+      entered.fetch_add(1);
+      while (!open.load()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  };
+  static State& NewState() {
+    static std::mutex& lock = *new std::mutex;
+    static std::deque<State>& all = *new std::deque<State>;
+    std::lock_guard guard(lock);
+    return all.emplace_back();
+  }
+  State& state_ = NewState();
 };
 
 // A word in pinned host memory that holds a stream by aclrtValueWait: it parks the stream and no thread.
