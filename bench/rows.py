@@ -102,7 +102,7 @@ COMPARISONS = {
         Comparison("replay_2threads_ns", "ours", 1 / 1.3, "replay_ns"),
         *[Comparison("replay_2threads_ns", peer) for peer in (*TORCH, *HOST_ALLOCATORS)],
         *[Comparison("reserved_over_live", peer, bound=1.03) for peer in TORCH],
-        *[Comparison("reserved_over_live_steady", peer) for peer in TORCH],
+        *[Comparison("reserved_over_live_first", peer) for peer in TORCH],
         *[Comparison("reserved_over_live_plan", peer, None, "reserved_over_live", bound=1.01) for peer in TORCH],
         *[Comparison(f"pair_{size}", "tcmalloc", 1 / 3, "pair_512B") for size in PAIR_SIZES],
         *[Comparison(f"pair_{size}", "tcmalloc") for size in PAIR_SIZES[1:]],

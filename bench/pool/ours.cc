@@ -14,12 +14,12 @@ void Measure(const Harness& harness, const Trace& trace, const PoolArguments& ar
   {
     OursPool pool(streams);
     ReplayPasses(pool, trace, 0, 1);
-    harness.Emit("reserved_over_live", "x", pool.ReservedOver(trace.peak_live_bytes));
+    harness.Emit("reserved_over_live_first", "x", pool.ReservedOver(trace.peak_live_bytes));
   }
   {
     OursPool pool(streams);
     Replay(harness, kSubject, pool, trace);
-    harness.Emit("reserved_over_live_steady", "x", pool.ReservedOver(trace.peak_live_bytes));
+    harness.Emit("reserved_over_live", "x", pool.ReservedOver(trace.peak_live_bytes));
   }
   {
     OursPool pool(streams);

@@ -23,13 +23,13 @@ void Measure(const Harness& harness, const Variant& variant, const Trace& trace,
   {
     TorchPolicy policy(variant.segments);
     ReplayPasses(policy, trace, 0, 1);
-    harness.EmitFor(variant.subject, "reserved_over_live", "x",
+    harness.EmitFor(variant.subject, "reserved_over_live_first", "x",
                     Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
   }
   {
     TorchPolicy policy(variant.segments);
     Replay(harness, variant.subject, policy, trace);
-    harness.EmitFor(variant.subject, "reserved_over_live_steady", "x",
+    harness.EmitFor(variant.subject, "reserved_over_live", "x",
                     Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
   }
   {
