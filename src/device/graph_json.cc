@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/base/json.h"
 #include "src/device/device.h"
 #include "src/device/graph_task.h"
 
@@ -55,21 +56,6 @@ const char* ModeName(trace::Mode mode) {
   return "read_write";
 }
 
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += Format("\\u%04x", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 std::string List(const std::vector<uint32_t>& numbers) {
   std::string out = "[";
   for (const uint32_t number : numbers) out += Format("%s%u", out.size() > 1 ? "," : "", number);
@@ -99,7 +85,7 @@ std::string NodeJson(const Graph& graph, uint32_t node, const TaskSlot* slot, bo
   if (info.disabled) args += ",\"disabled\":true";
   if (verbose && slot != nullptr) args += ",\"accesses\":" + Accesses(*slot);
   return Format("{\"name\":%s,\"ph\":\"X\",\"pid\":%u,\"tid\":%d,\"ts\":%u,\"dur\":1,\"args\":{%s}}",
-                Quoted(info.name).c_str(), graph.id(), lane.stream_id, node, args.c_str());
+                JsonQuoted(info.name).c_str(), graph.id(), lane.stream_id, node, args.c_str());
 }
 
 std::string ArrowJson(const Graph& graph, uint32_t number, uint32_t from, uint32_t to) {
@@ -116,7 +102,7 @@ std::string ArrowJson(const Graph& graph, uint32_t number, uint32_t from, uint32
 std::string GraphJson(const Graph& graph, const std::string& name, bool verbose) {
   std::string out = "{\"traceEvents\":[\n";
   out += Format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":%s}}", graph.id(),
-                Quoted(name.empty() ? Format("model %u", graph.id()) : name).c_str());
+                JsonQuoted(name.empty() ? Format("model %u", graph.id()) : name).c_str());
   for (const GraphLane& lane : graph.lanes()) {
     out += Format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":\"stream %d\"}}",
                   graph.id(), lane.stream_id, lane.stream_id);

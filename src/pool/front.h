@@ -93,7 +93,7 @@ class alignas(64) Front {
     held_ -= bytes;
     return block;
   }
-  // False: no room; the caller makes some with TakeAll or TakeLarge.
+  // False: no room; the caller makes some.
   bool Push(Block* block) {
     const size_t bytes = block->bytes;
     if (bytes >= small_limit_) {
@@ -112,18 +112,26 @@ class alignas(64) Front {
     latest_ = block;
     return true;
   }
+  // So that a block of `bytes` can be pushed: takes out what is in its way, and no more.
+  template <class Visit>
+  void MakeRoom(size_t bytes, Visit visit) {
+    if (bytes >= small_limit_) {
+      if (large_ != nullptr) visit(std::exchange(large_, nullptr));
+      return;
+    }
+    if (latest_ == nullptr) return;
+    Chain& chain = chains_[Index(latest_->bytes)];
+    if (held_ + latest_->bytes > cache_limit_) {
+      TakeSmall(visit);
+    } else if (chain.head != nullptr && chain.bytes != latest_->bytes) {
+      TakeChain(chain, visit);
+    }
+  }
   Block* TakeLarge() { return std::exchange(large_, nullptr); }
   template <class Visit>
   void TakeSmall(Visit visit) {
     if (latest_ != nullptr) visit(std::exchange(latest_, nullptr));
-    for (Chain& chain : chains_) {
-      for (Block* block = std::exchange(chain.head, nullptr); block != nullptr;) {
-        Block* next = block->next;
-        visit(block);
-        block = next;
-      }
-    }
-    held_ = 0;
+    for (Chain& chain : chains_) TakeChain(chain, visit);
   }
 
   // What the owner did since the counts were last folded into the lane's. One writer, many readers.
@@ -150,6 +158,15 @@ class alignas(64) Front {
     size_t bytes = 0;
     Block* head = nullptr;
   };
+  template <class Visit>
+  void TakeChain(Chain& chain, Visit visit) {
+    for (Block* block = std::exchange(chain.head, nullptr); block != nullptr;) {
+      Block* next = block->next;
+      held_ -= block->bytes;
+      visit(block);
+      block = next;
+    }
+  }
   static size_t Index(size_t bytes) { return (bytes / kUnit * 0x9e3779b97f4a7c15u) >> 58; }
   template <class T>
   static T Add(std::atomic<T>& counter, std::type_identity_t<T> delta) {

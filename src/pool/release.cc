@@ -59,6 +59,10 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     Block* block = span->At(start).load(std::memory_order_acquire);
     if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
     if (own_stream) used_on = lane->stream();
+    const bool foreign_use = block->recorded || used_on != lane->stream();
+    if (settings.poison != 0 && !foreign_use) {
+      MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
+    }
     if (front != nullptr) Fold(lane, front);
     Count(&lane->tally, Freed(block->requested, block->bytes));
     if (settings.history != 0) {
@@ -66,16 +70,8 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
     }
     if (recording_.load(std::memory_order_relaxed)) RecordFree(address);
-    const bool foreign_use = block->recorded || used_on != lane->stream();
-    if (settings.poison != 0 && !foreign_use) {
-      MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
-    }
     if (front != nullptr && !foreign_use) {
-      if (block->bytes >= settings.small) {
-        FlushLarge(lane, front);
-      } else {
-        FlushSmall(lane, front);
-      }
+      front->MakeRoom(block->bytes, [&](Block* older) { Settle(lane, older); });
       block->state.store(Block::State::kCached, std::memory_order_relaxed);
       if (!front->Push(block)) Settle(lane, block);
     } else {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/base/format.h"
+#include "src/base/json.h"
 #include "src/pool/snapshot.h"
 #include "src/pool/utf8.h"
 
@@ -28,20 +29,7 @@ size_t SequenceLength(std::string_view text) {
   return length;
 }
 
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : CleanUtf8(text)) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += Format("\\u%04x", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
+std::string Quoted(std::string_view text) { return JsonQuoted(CleanUtf8(text)); }
 
 std::string Hex(uint64_t value) { return Format("\"0x%llx\"", static_cast<unsigned long long>(value)); }
 
