@@ -10,12 +10,19 @@ endfunction()
 
 mp_shim(c_sec api/c_sec/c_sec.cc)
 
-mp_shim(acl_op_compiler api/op_compiler/refused.cc)
+# Guard for libraries other than libascendcl: mp_guarded_shim(NAME sources...).
+function(mp_guarded_shim name)
+  mp_shim(${name} ${ARGN} api/shim/guard.cc)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(${name} PRIVATE ascendcl millpond)
+endfunction()
+
+mp_guarded_shim(acl_op_compiler api/op_compiler/refused.cc api/op_compiler/options.cc)
 mp_shim(acl_cblas api/cblas/refused.cc)
 mp_shim(acl_tdt_channel api/tdt/refused_channel.cc)
 mp_shim(acl_tdt_queue api/tdt/refused_queue.cc)
 mp_shim(nnopbase api/aclnn/refused_meta.cc)
-foreach(library acl_op_compiler acl_cblas acl_tdt_channel acl_tdt_queue nnopbase)
+foreach(library acl_cblas acl_tdt_channel acl_tdt_queue nnopbase)
   target_link_libraries(${library} PRIVATE ascendcl)
 endforeach()
 

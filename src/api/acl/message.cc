@@ -16,22 +16,6 @@
 
 namespace millpond::acl {
 
-Status NullPointer(const char* parameter) {
-  return InvalidArgument(Format("[EH0008] {api} failed because %s cannot be a NULL pointer.", parameter));
-}
-
-Status InvalidValue(const char* parameter, const std::string& value, const std::string& reason) {
-  return InvalidArgument(Format("[EH0009] {api} failed. Value %s for parameter %s is invalid. Reason: %s.",
-                                value.c_str(), parameter, reason.c_str()));
-}
-
-Status InvalidParameter(const char* parameter, const std::string& reason) {
-  return InvalidArgument(
-      Format("[EH0012] {api} failed. Parameter %s is invalid. Reason: %s.", parameter, reason.c_str()));
-}
-
-Status NotSupported(const char* reason) { return Unsupported(Format("[EE1016] {api} failed. Reason: %s.", reason)); }
-
 namespace {
 
 // Unread messages beyond this many are dropped, oldest first: a client that never reads must not grow.

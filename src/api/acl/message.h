@@ -12,14 +12,29 @@
 
 namespace millpond::acl {
 
+// Inline, so that the libraries beside libascendcl have them too.
+
 // "<api> failed because <parameter> cannot be a NULL pointer." (EH0008, 100000)
-Status NullPointer(const char* parameter);
+inline Status NullPointer(const char* parameter) {
+  return InvalidArgument(Format("[EH0008] {api} failed because %s cannot be a NULL pointer.", parameter));
+}
+
 // "<api> failed. Value <value> for parameter <parameter> is invalid. Reason: <reason>." (EH0009, 100000)
-Status InvalidValue(const char* parameter, const std::string& value, const std::string& reason);
+inline Status InvalidValue(const char* parameter, const std::string& value, const std::string& reason) {
+  return InvalidArgument(Format("[EH0009] {api} failed. Value %s for parameter %s is invalid. Reason: %s.",
+                                value.c_str(), parameter, reason.c_str()));
+}
+
 // "<api> failed. Parameter <parameter> is invalid. Reason: <reason>." (EH0012, 100000)
-Status InvalidParameter(const char* parameter, const std::string& reason);
+inline Status InvalidParameter(const char* parameter, const std::string& reason) {
+  return InvalidArgument(
+      Format("[EH0012] {api} failed. Parameter %s is invalid. Reason: %s.", parameter, reason.c_str()));
+}
+
 // What a CPU cannot do: 207000, naming the function.
-Status NotSupported(const char* reason);
+inline Status NotSupported(const char* reason) {
+  return Unsupported(Format("[EE1016] {api} failed. Reason: %s.", reason));
+}
 
 // return NullPointer(...) when the argument is null: MP_NOT_NULL(devPtr).
 #define MP_NOT_NULL(parameter)                                                                            \

@@ -7,3 +7,7 @@
 aclError millpondRefuse(const char* api, const char* advice) {
   return millpond::acl::Guard(api, [advice] { return millpond::acl::NotSupported(advice); });
 }
+
+aclError millpondReport(const char* api, int32_t code, const char* message) {
+  return millpond::acl::internal::Report(api, millpond::Status(static_cast<millpond::Code>(code), message));
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libacl_op_compiler.so: operators compiled on the way.
+// libacl_op_compiler.so: what only a compiler for the NPU can do. The options are in options.cc.
 
 #include "include/acl/acl_op_compiler.h"
 #include "src/api/acl/refuse.h"
@@ -9,7 +9,8 @@ namespace {
 constexpr char kNoCompile[] =
     "operators cannot be compiled in this release; use PyTorch with an operator that has an aclnn form, or the aclnn "
     "operators";
-constexpr char kNoOptions[] = "there is no operator compiler to configure in this release";
+constexpr char kNoGraph[] =
+    "an operator is one kernel here and has no graph to write; run with a trace instead (millpond run --trace FILE)";
 
 }  // namespace
 
@@ -28,15 +29,11 @@ MP_REFUSE(aclError, aclopCompileAndExecuteV2,
            aclopEngineType, aclopCompileType, const char*, aclrtStream),
           kNoCompile)
 
-// Options and graph dumps.
-MP_REFUSE(aclError, aclGetCompileopt, (aclCompileOpt, char*, size_t), kNoOptions)
-MP_REFUSE(aclError, aclSetCompileopt, (aclCompileOpt, const char*), kNoOptions)
-MP_REFUSE(size_t, aclGetCompileoptSize, (aclCompileOpt), kNoOptions)
-MP_REFUSE(aclError, aclopSetCompileFlag, (aclOpCompileFlag), kNoOptions)
-MP_REFUSE(aclGraphDumpOption*, aclCreateGraphDumpOpt, (), kNoOptions)
+// Graph dumps.
+MP_REFUSE(aclGraphDumpOption*, aclCreateGraphDumpOpt, (), kNoGraph)
 MP_REFUSE(aclError, aclGenGraphAndDumpForOp,
           (const char*, int, const aclTensorDesc* const[], const aclDataBuffer* const[], int,
            const aclTensorDesc* const[], aclDataBuffer* const[], const aclopAttr*, aclopEngineType, const char*,
            const aclGraphDumpOption*),
-          kNoOptions)
-MP_REFUSE(aclError, aclDestroyGraphDumpOpt, (const aclGraphDumpOption*), kNoOptions)
+          kNoGraph)
+MP_REFUSE(aclError, aclDestroyGraphDumpOpt, (const aclGraphDumpOption*), kNoGraph)
