@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -30,21 +32,17 @@ class FreeIndex {
 
   // pre: no entry overlaps it.
   void Insert(Entry entry) {
-    if (chunks_.empty()) {
-      chunks_.push_back(std::make_unique<Chunk>());
-      largest_.push_back(0);
-    }
+    if (chunks_.empty()) AddChunk(0, std::make_unique<Chunk>());
     size_t where = ChunkOf(entry.address);
     if (chunks_[where]->count == kEntries) {
       SplitChunk(where);
-      if (entry.address >= chunks_[where + 1]->addresses[0]) ++where;
+      if (entry.address >= firsts_[where + 1]) ++where;
     }
     Chunk& chunk = *chunks_[where];
     const size_t at = chunk.After(entry.address);
     chunk.Shift(at, at + 1, chunk.count - at);
     ++chunk.count;
-    chunk.Set(at, entry);
-    largest_[where] = std::max(largest_[where], entry.bytes);
+    Set(where, at, entry);
   }
 
   // pre: an entry starts at `address`.
@@ -52,38 +50,30 @@ class FreeIndex {
     const size_t where = ChunkOf(address);
     Chunk& chunk = *chunks_[where];
     const size_t at = chunk.After(address) - 1;
-    const size_t bytes = chunk.sizes[at];
     chunk.Shift(at + 1, at, chunk.count - at - 1);
     if (--chunk.count == 0) {
-      chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(where));
-      largest_.erase(largest_.begin() + static_cast<ptrdiff_t>(where));
-      return;
+      DropChunk(where);
+    } else if (at == 0) {
+      firsts_[where] = chunk.places[0].address;
     }
-    if (bytes == largest_[where]) largest_[where] = chunk.Largest();
   }
 
   // The entry at `address` becomes `entry`, which keeps its place in the order.
   void Replace(Address address, Entry entry) {
     const size_t where = ChunkOf(address);
-    Chunk& chunk = *chunks_[where];
-    const size_t at = chunk.After(address) - 1;
-    const size_t bytes = chunk.sizes[at];
-    chunk.Set(at, entry);
-    if (entry.bytes >= largest_[where]) {
-      largest_[where] = entry.bytes;
-    } else if (bytes == largest_[where]) {
-      largest_[where] = chunk.Largest();
-    }
+    Set(where, chunks_[where]->After(address) - 1, entry);
   }
 
   // The lowest entry of at least `bytes`; null: none.
-  Block* Lowest(size_t bytes) const {
-    for (size_t where = 0; where < largest_.size(); ++where) {
-      if (largest_[where] < bytes) continue;
-      const Chunk& chunk = *chunks_[where];
+  Block* Lowest(size_t bytes) {
+    for (size_t where = 0; where < bounds_.size(); ++where) {
+      if (bounds_[where] < bytes) continue;
+      Chunk& chunk = *chunks_[where];
+      chunk.sizes[chunk.count] = SIZE_MAX;  // ends the loop
       size_t at = 0;
       while (chunk.sizes[at] < bytes) ++at;
-      return chunk.blocks[at];
+      if (at != chunk.count) return chunk.places[at].block;
+      bounds_[where] = chunk.Largest();
     }
     return nullptr;
   }
@@ -93,14 +83,16 @@ class FreeIndex {
     if (chunks_.empty()) return nullptr;
     const Chunk& chunk = *chunks_[ChunkOf(address)];
     const size_t at = chunk.After(address);
-    return at != 0 && address - chunk.addresses[at - 1] < chunk.sizes[at - 1] ? chunk.blocks[at - 1] : nullptr;
+    if (at == 0 || address - chunk.places[at - 1].address >= chunk.sizes[at - 1]) return nullptr;
+    return chunk.places[at - 1].block;
   }
 
   template <class Visit>  // visit(const Entry&)
   void ForEach(Visit visit) const {
     for (const std::unique_ptr<Chunk>& chunk : chunks_) {
       for (size_t i = 0; i < chunk->count; ++i) {
-        visit(Entry{.address = chunk->addresses[i], .bytes = chunk->sizes[i], .block = chunk->blocks[i]});
+        const Place& place = chunk->places[i];
+        visit(Entry{.address = place.address, .bytes = chunk->sizes[i], .block = place.block});
       }
     }
   }
@@ -108,65 +100,89 @@ class FreeIndex {
  private:
   static constexpr size_t kEntries = 64;
 
+  struct Place {
+    Address address;
+    Block* block;
+  };
+
   struct Chunk {
     size_t count = 0;
-    std::array<size_t, kEntries> sizes;
-    std::array<Address, kEntries> addresses;
-    std::array<Block*, kEntries> blocks;
+    std::array<size_t, kEntries + 1> sizes;
+    std::array<Place, kEntries> places;
 
-    // How many entries start at or before `address`.
+    // How many entries start at or before `address`. No branch depends on what is compared: half of them would be
+    // guessed wrong, which costs more than the search.
     size_t After(Address address) const {
-      return static_cast<size_t>(std::upper_bound(addresses.begin(), addresses.begin() + count, address) -
-                                 addresses.begin());
-    }
-    void Set(size_t at, const Entry& entry) {
-      sizes[at] = entry.bytes;
-      addresses[at] = entry.address;
-      blocks[at] = entry.block;
+      size_t low = 0;
+      size_t left = count;
+      while (left > 1) {
+        const size_t half = left / 2;
+        low += half & (size_t{0} - static_cast<size_t>(places[low + half - 1].address <= address));
+        left -= half;
+      }
+      return low + static_cast<size_t>(left != 0 && places[low].address <= address);
     }
     void Shift(size_t from, size_t to, size_t how_many) {
-      const auto move = [&](auto& array) {
-        if (to > from) {
-          std::move_backward(array.begin() + from, array.begin() + from + how_many, array.begin() + to + how_many);
-        } else {
-          std::move(array.begin() + from, array.begin() + from + how_many, array.begin() + to);
-        }
-      };
-      move(sizes);
-      move(addresses);
-      move(blocks);
+      std::memmove(&sizes[to], &sizes[from], how_many * sizeof(size_t));
+      std::memmove(places.data() + to, places.data() + from, how_many * sizeof(Place));
     }
     size_t Largest() const { return *std::max_element(sizes.begin(), sizes.begin() + count); }
   };
 
+  void Set(size_t where, size_t at, const Entry& entry) {
+    Chunk& chunk = *chunks_[where];
+    chunk.sizes[at] = entry.bytes;
+    chunk.places[at] = {entry.address, entry.block};
+    if (at == 0) firsts_[where] = entry.address;
+    bounds_[where] = std::max(bounds_[where], entry.bytes);
+  }
+
   // The chunk whose range `address` belongs to. pre: not empty.
   size_t ChunkOf(Address address) const {
     size_t low = 0;
-    for (size_t count = chunks_.size(); count > 1;) {
+    for (size_t count = firsts_.size(); count > 1;) {
       const size_t half = count / 2;
-      if (chunks_[low + half]->addresses[0] <= address) low += half;
+      low += half & (size_t{0} - static_cast<size_t>(firsts_[low + half] <= address));
       count -= half;
     }
     return low;
+  }
+
+  void AddChunk(size_t where, std::unique_ptr<Chunk> chunk) {
+    const auto at = static_cast<ptrdiff_t>(where);
+    if (firsts_.size() == room_) {  // what may throw comes first
+      const size_t room = std::max<size_t>(16, 2 * room_);
+      firsts_.reserve(room);
+      bounds_.reserve(room);
+      chunks_.reserve(room);
+      room_ = room;
+    }
+    firsts_.insert(firsts_.begin() + at, chunk->count != 0 ? chunk->places[0].address : 0);
+    bounds_.insert(bounds_.begin() + at, chunk->count != 0 ? chunk->Largest() : 0);
+    chunks_.insert(chunks_.begin() + at, std::move(chunk));
+  }
+
+  void DropChunk(size_t where) {
+    const auto at = static_cast<ptrdiff_t>(where);
+    firsts_.erase(firsts_.begin() + at);
+    bounds_.erase(bounds_.begin() + at);
+    chunks_.erase(chunks_.begin() + at);
   }
 
   void SplitChunk(size_t where) {
     auto upper = std::make_unique<Chunk>();
     Chunk& lower = *chunks_[where];
     lower.count = upper->count = kEntries / 2;
-    const auto take = [](const auto& from, auto& to) {
-      std::copy(from.begin() + kEntries / 2, from.end(), to.begin());
-    };
-    take(lower.sizes, upper->sizes);
-    take(lower.addresses, upper->addresses);
-    take(lower.blocks, upper->blocks);
-    largest_[where] = lower.Largest();
-    largest_.insert(largest_.begin() + static_cast<ptrdiff_t>(where) + 1, upper->Largest());
-    chunks_.insert(chunks_.begin() + static_cast<ptrdiff_t>(where) + 1, std::move(upper));
+    std::copy_n(lower.sizes.begin() + kEntries / 2, kEntries / 2, upper->sizes.begin());
+    std::copy_n(lower.places.begin() + kEntries / 2, kEntries / 2, upper->places.begin());
+    bounds_[where] = lower.Largest();
+    AddChunk(where + 1, std::move(upper));
   }
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<size_t> largest_;  // of each chunk
+  std::vector<Address> firsts_;  // where each chunk begins
+  std::vector<size_t> bounds_;   // no entry of a chunk is larger; where one was, it may be less by now
+  size_t room_ = 0;              // chunks that the vectors have room for
 };
 
 }  // namespace millpond::pool

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "src/pool/heap.h"
+#include "src/pool/span_map.h"
 
 namespace millpond::pool {
 
@@ -72,6 +73,17 @@ class alignas(64) Front {
   void Close() { revoked_.store(kClosed, std::memory_order_release); }
   void Reopen() { revoked_.store(kOpen, std::memory_order_release); }
   bool closed() const { return revoked_.load(std::memory_order_relaxed) == kClosed; }
+
+  // The owner inside Enter: the block of its lane that starts at `address`; null: none.
+  Block* Find(const SpanMap& spans, Address address) {
+    const Seen* seen = &seen_[address >= seen_[1].address];
+    if (__builtin_expect(seen_version_ != spans.version() || address - seen->address >= seen->bytes, false)) {
+      seen = Look(spans, address);
+      if (seen == nullptr) return nullptr;
+    }
+    if (__builtin_expect(address % kUnit != 0, false)) return nullptr;
+    return seen->table[(address - seen->address) / kUnit].load(std::memory_order_acquire);
+  }
 
   // The owner inside Enter, or anybody with the lane's lock after Revoke (the owner needs only the lock).
   Block* Pop(size_t bytes) {
@@ -154,6 +166,12 @@ class alignas(64) Front {
  private:
   static constexpr uint32_t kOpen = 0, kRevoked = 1, kClosed = 2;
   static constexpr size_t kChains = 64;
+  // Spans of the lane that the last frees were in, by address: mostly it has two, for small and for large blocks.
+  struct Seen {
+    Address address = 0;
+    size_t bytes = 0;
+    const std::atomic<Block*>* table = nullptr;
+  };
   struct Chain {
     size_t bytes = 0;
     Block* head = nullptr;
@@ -167,6 +185,7 @@ class alignas(64) Front {
       block = next;
     }
   }
+  [[gnu::noinline]] const Seen* Look(const SpanMap& spans, Address address);
   static size_t Index(size_t bytes) { return (bytes / kUnit * 0x9e3779b97f4a7c15u) >> 58; }
   template <class T>
   static T Add(std::atomic<T>& counter, std::type_identity_t<T> delta) {
@@ -189,6 +208,8 @@ class alignas(64) Front {
   size_t held_ = 0;
   std::atomic<int64_t> live_{0}, used_{0}, live_high_{0}, used_high_{0};
   std::atomic<uint64_t> allocations_{0}, frees_{0};
+  const void* seen_version_ = nullptr;
+  std::array<Seen, 2> seen_;
   std::array<Chain, kChains> chains_;
 };
 

@@ -24,24 +24,26 @@ struct Span;
 inline constexpr size_t kUnit = 512;  // every block is a multiple of it
 inline constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-struct Block {
+// Two lines of memory, which processors fetch together; what every allocation and free reads and writes is in the
+// first.
+struct alignas(128) Block {
   // kCached: free for the client, held back by a Front. kPending: freed, another stream still uses it.
   enum class State : uint8_t { kLive, kFree, kHole, kCached, kPending };
 
   Address address = 0;
   size_t bytes = 0;
-  Span* span = nullptr;
   std::atomic<State> state{State::kHole};
   bool planned = false;
   bool recorded = false;  // other streams use it too: the lane knows which
   size_t requested = 0;
+  Block* next = nullptr;    // in the list of holes, in a front's chain
+  Block* before = nullptr;  // neighbours in the span
+  Block* after = nullptr;
+  Span* span = nullptr;
   uint64_t freed_at = 0;  // the lane's serial number of the free
   uint64_t since_ns = 0;  // only kept when the pool has history
   const char* tag = nullptr;
-  Block* before = nullptr;  // neighbours in the span
-  Block* after = nullptr;
-  Block* next = nullptr;  // in the list of holes, in a front's chain
-  Block* last = nullptr;
+  Block* last = nullptr;  // in the list of holes
 
   Address end() const { return address + bytes; }
   bool Is(State wanted) const { return state.load(std::memory_order_relaxed) == wanted; }

@@ -363,8 +363,8 @@ Pool::~Pool() {
 
 bool Pool::AllocateFast(size_t bytes, StreamKey stream, Address* out_address) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool != id_ || note.stream != stream || !note.front->Enter(), false)) return false;
   Front* front = note.front;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !front->Enter(), false)) return false;
   const size_t rounded = RoundUp(bytes, kUnit);
   Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
   if (block != nullptr) {
@@ -378,7 +378,11 @@ bool Pool::AllocateFast(size_t bytes, StreamKey stream, Address* out_address) {
 }
 
 Status Pool::Allocate(size_t bytes, StreamKey stream, Address* out_address) {
-  return AllocateFast(bytes, stream, out_address) ? Ok() : state_->AllocateSlow(bytes, stream, 0, out_address);
+  return AllocateFast(bytes, stream, out_address) ? Ok() : AllocateSlow(bytes, stream, out_address);
+}
+
+Status Pool::AllocateSlow(size_t bytes, StreamKey stream, Address* out_address) {
+  return state_->AllocateSlow(bytes, stream, 0, out_address);
 }
 
 Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
@@ -387,25 +391,24 @@ Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address*
 
 bool Pool::FreeFast(Address address, StreamKey stream) {
   const FrontNote& note = t_notes[NoteIndex(stream)];
-  if (__builtin_expect(note.pool != id_ || note.stream != stream || !note.front->Enter(), false)) return false;
   Front* front = note.front;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !front->Enter(), false)) return false;
   bool done = false;
-  const SpanMap::Entry* span = state_->spans.Look(address);
-  if (__builtin_expect(span != nullptr && span->lane == front->lane() && address % kUnit == 0, true)) {
-    Block* block = span->table[(address - span->address) / kUnit].load(std::memory_order_acquire);
-    if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
-      block->state.store(Block::State::kCached, std::memory_order_relaxed);
-      front->CountFree(block->requested, block->bytes);
-      done = true;
-    }
+  Block* block = front->Find(state_->spans, address);
+  if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
+    block->state.store(Block::State::kCached, std::memory_order_relaxed);
+    front->CountFree(block->requested, block->bytes);
+    done = true;
   }
   front->Leave();
   return done;
 }
 
 Status Pool::Free(Address address, StreamKey stream) {
-  return FreeFast(address, stream) ? Ok() : state_->FreeSlow(address, stream, false);
+  return FreeFast(address, stream) ? Ok() : FreeSlow(address, stream);
 }
+
+Status Pool::FreeSlow(Address address, StreamKey stream) { return state_->FreeSlow(address, stream, false); }
 
 Status Pool::Free(Address address) { return state_->FreeSlow(address, 0, true); }
 Status Pool::RecordStream(Address address, StreamKey stream) { return state_->RecordStream(address, stream); }

@@ -44,9 +44,12 @@ class Pool {
   Status Free(Address address, StreamKey stream);
   // To the stream it was allocated on.
   Status Free(Address address);
-  // What of the two can be done without a lock; false: nothing was done, call the others.
+  // What of Allocate and Free can be done without a lock; false: nothing was done, call the others.
   bool AllocateFast(size_t bytes, StreamKey stream, Address* out_address);
   bool FreeFast(Address address, StreamKey stream);
+  // The two for callers that know that the fast ones did nothing.
+  Status AllocateSlow(size_t bytes, StreamKey stream, Address* out_address);
+  Status FreeSlow(Address address, StreamKey stream);
   // Another stream uses the block too: after Free it waits for what that stream was given so far.
   Status RecordStream(Address address, StreamKey stream);
   // Names the block's owner in snapshots; `tag` must be static or interned.

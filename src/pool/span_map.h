@@ -32,6 +32,9 @@ class SpanMap {
     return entry == nullptr ? nullptr : entry->span;
   }
 
+  // Changes whenever a span comes or goes.
+  const void* version() const { return current_.load(std::memory_order_acquire); }
+
   const Entry* Look(Address address) const {
     const Version& version = *current_.load(std::memory_order_acquire);
     size_t low = 0;

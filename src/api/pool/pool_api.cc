@@ -64,23 +64,46 @@ aclError millpondPoolDestroy(millpondPool pool) {
 
 const char* millpondPoolLastError(void) { return LastError(); }
 
-aclError millpondPoolMalloc(millpondPool pool, size_t size, aclrtStream stream, void** ptr) {
+namespace {
+
+// Apart, so that the fast half of a call has no frame to set up for what it seldom needs.
+[[gnu::noinline]] aclError MallocSlow(millpondPool pool, size_t size, aclrtStream stream, void** ptr) {
+  return WithPool("millpondPoolMalloc", pool, [&](Entry& entry) -> Status {
+    MP_REQUIRE(ptr != nullptr, "ptr is null; give the address of a pointer");
+    *ptr = nullptr;
+    Address address = 0;
+    if (stream != nullptr) {
+      MP_RETURN_IF_ERROR(entry.pool->AllocateSlow(size, AddressOf(stream), &address));
+    } else {
+      StreamKey key = 0;
+      MP_RETURN_IF_ERROR(DefaultStream(&key));
+      MP_RETURN_IF_ERROR(entry.pool->Allocate(size, key, &address));
+    }
+    *ptr = reinterpret_cast<void*>(address);
+    return Ok();
+  });
+}
+
+[[gnu::noinline]] aclError FreeSlow(millpondPool pool, void* ptr, aclrtStream stream) {
+  return WithPool("millpondPoolFree", pool, [&](Entry& entry) -> Status {
+    MP_REQUIRE(ptr != nullptr, "ptr is null; free what millpondPoolMalloc gave");
+    if (stream != nullptr) return entry.pool->FreeSlow(AddressOf(ptr), AddressOf(stream));
+    StreamKey key = 0;
+    MP_RETURN_IF_ERROR(DefaultStream(&key));
+    return entry.pool->Free(AddressOf(ptr), key);
+  });
+}
+
+}  // namespace
+
+[[gnu::flatten]] aclError millpondPoolMalloc(millpondPool pool, size_t size, aclrtStream stream, void** ptr) {
   Entry* known = g_pools.Find(pool);
   Address fast = 0;
   if (known != nullptr && ptr != nullptr && known->pool->AllocateFast(size, AddressOf(stream), &fast)) {
     *ptr = reinterpret_cast<void*>(fast);
     return ACL_SUCCESS;
   }
-  return WithPool("millpondPoolMalloc", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; give the address of a pointer");
-    *ptr = nullptr;
-    StreamKey key = 0;
-    MP_RETURN_IF_ERROR(StreamOf(stream, &key));
-    Address address = 0;
-    MP_RETURN_IF_ERROR(entry.pool->Allocate(size, key, &address));
-    *ptr = reinterpret_cast<void*>(address);
-    return Ok();
-  });
+  return MallocSlow(pool, size, stream, ptr);
 }
 
 aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream, void* advice, void** ptr) {
@@ -96,15 +119,10 @@ aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream
   });
 }
 
-aclError millpondPoolFree(millpondPool pool, void* ptr, aclrtStream stream) {
+[[gnu::flatten]] aclError millpondPoolFree(millpondPool pool, void* ptr, aclrtStream stream) {
   Entry* known = g_pools.Find(pool);
   if (known != nullptr && known->pool->FreeFast(AddressOf(ptr), AddressOf(stream))) return ACL_SUCCESS;
-  return WithPool("millpondPoolFree", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; free what millpondPoolMalloc gave");
-    StreamKey key = 0;
-    MP_RETURN_IF_ERROR(StreamOf(stream, &key));
-    return entry.pool->Free(AddressOf(ptr), key);
-  });
+  return FreeSlow(pool, ptr, stream);
 }
 
 aclError millpondPoolRecordStream(millpondPool pool, void* ptr, aclrtStream stream) {
