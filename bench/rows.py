@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    name: str  # in the bin directory
+    name: str  # in the bin directory; a script's path below bench/
     google_benchmark: bool = False
     flags: tuple[str, ...] = ()
     preload: str | None = None  # a shared library by its soname
+    script: bool = False  # for the Python that has torch
 
     @property
     def title(self):
@@ -29,6 +30,7 @@ class Comparison:
 
 WITHIN_1_5 = 1 / 1.5
 WITHIN_1_05 = 1 / 1.05
+WITHIN_1_10 = 1 / 1.10
 
 PROGRAMS = {
     "launch": [
@@ -50,6 +52,11 @@ PROGRAMS = {
         Program("mp_bench_pool_malloc", flags=("--library", "mimalloc"), preload="libmimalloc.so.2"),
         Program("mp_bench_pool_malloc", flags=("--library", "jemalloc"), preload="libjemalloc.so.2"),
         Program("mp_bench_pool_malloc", flags=("--library", "glibc")),
+    ],
+    "torch": [
+        Program("mp_bench_torch_small_op"),
+        Program("torch/training.py", flags=("--device", "npu"), script=True),
+        Program("torch/training.py", flags=("--device", "cpu"), script=True),
     ],
 }
 
@@ -109,6 +116,15 @@ COMPARISONS = {
         *[Comparison(f"pair_{size}", peer) for size in PAIR_SIZES for peer in (*TORCH, *HOST_ALLOCATORS[1:])],
         *[Comparison(mixed, peer) for mixed in ("mixed", "mixed_wide") for peer in (*TORCH, *HOST_ALLOCATORS)],
         *[Comparison(f"{mixed}_reserved_over_live", peer) for mixed in ("mixed", "mixed_wide") for peer in TORCH],
+    ],
+    "torch": [
+        Comparison("add10_own", "aten", None, "add10", bound=700),
+        Comparison("add10", "aten"),
+        Comparison("add10_calling", "aten", None, "add10"),
+        Comparison("replay100_own", "aten", None, "replay100", bound=150),
+        Comparison("replay100", "aten"),
+        Comparison("gpt2_step", "torch_cpu", WITHIN_1_10),
+        Comparison("resnet18_step", "torch_cpu", WITHIN_1_10),
     ],
 }
 

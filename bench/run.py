@@ -17,7 +17,8 @@ SKIP_EXIT_CODE = 77
 PROGRAM_TIMEOUT_S = 300
 LEAST_REPETITIONS = 5
 QUIET_LOAD = 0.5
-DEFAULT_TRACE = pathlib.Path(__file__).resolve().parent / "traces" / "resnet50_train.csv"
+BENCH = pathlib.Path(__file__).resolve().parent
+DEFAULT_TRACE = BENCH / "traces" / "resnet50_train.csv"
 TRACE_ROUNDS_PER_REPETITION = 3  # nanoseconds apart: more samples than elsewhere
 
 
@@ -34,6 +35,8 @@ def parse_arguments(argv):
     parser.add_argument("name", nargs="?", choices=sorted(rows.PROGRAMS), help="one benchmark; all when absent")
     parser.add_argument("--bin-dir", required=True, type=pathlib.Path, help="where the mp_bench_* programs are")
     parser.add_argument("--no-trace-bin-dir", type=pathlib.Path, help="the same of a build with MILLPOND_TRACE=OFF")
+    parser.add_argument("--torch-python", default=sys.executable, metavar="FILE",
+                        help="the Python that has torch and torch_npu, or off when Millpond was built without them")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows as a JSON array")
     parser.add_argument("--repetitions", type=int, default=7, help="of each program, in turn (default 7, least 5)")
     parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
@@ -51,16 +54,18 @@ def parse_arguments(argv):
     return arguments
 
 
-def run_program(path, flags, preload=None):
-    """The program's standard output; raises Failure or Skipped."""
+def run_program(path, flags, preload=None, python=None, libraries=None):
+    """The program's standard output; raises Failure or Skipped. A script is run by `python` with `libraries`."""
     if not path.exists():
         raise Failure(f"{path.name} is not in {path.parent}: configure with -DMILLPOND_BENCH=ON and build")
     environment = dict(os.environ)
+    if python:  # torch_npu loads CANN's libraries by name
+        environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [str(libraries), os.environ.get("LD_LIBRARY_PATH")]))
     environment.setdefault("POCL_CACHE_DIR", str(path.parent / "pocl_cache"))
     if preload:
         environment["LD_PRELOAD"] = preload
     try:
-        done = subprocess.run([path, *flags], capture_output=True, text=True, env=environment,
+        done = subprocess.run([*([python] if python else []), path, *flags], capture_output=True, text=True, env=environment,
                               timeout=PROGRAM_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise Failure(f"{path.name} did not end within {PROGRAM_TIMEOUT_S} s") from None
@@ -91,9 +96,13 @@ def read_google_benchmark(output):
         yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
 
 
-def collect_once(program, bin_dir, smoke, samples, subject=None, flags=()):
+def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), torch_python=None):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
-    if program.google_benchmark:
+    if program.script:
+        flags = [*program.flags, *(["--smoke"] if smoke else [])]
+        found = read_lines(run_program(BENCH / program.name, flags, python=torch_python,
+                                       libraries=bin_dir.absolute().parent / "lib64"))
+    elif program.google_benchmark:
         flags = ["--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
         flags += ["--benchmark_min_time=0.001"] if smoke else ["--benchmark_min_time=0.05"]
         found = read_google_benchmark(run_program(bin_dir / program.name, flags))
@@ -142,13 +151,20 @@ class Run:
         samples = rows.Samples()
         programs = list(rows.PROGRAMS[name])
         flags = []
+        if name == "torch":
+            if self.arguments.torch_python == "off":
+                self.skips.append("torch: this build has no torch (MILLPOND_TORCH is off)")
+                return
+            threads = os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+            self.notes.append(f"torch: ours and the peers run with {threads} threads each")
         if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
             return
         for repetition in range(self.arguments.repetitions):
             for program in list(programs):
                 self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
-                                                                   samples, flags=flags)):
+                                                                   samples, flags=flags,
+                                                                   torch_python=self.arguments.torch_python)):
                     programs.remove(program)
         self.progress("")
         missing = []

@@ -5,35 +5,14 @@
 // adds.
 #include <algorithm>
 #include <limits>
-#include <memory>
-#include <vector>
 
 #include "bench/common/measure.h"
-#include "bench/launch/launching.h"
+#include "bench/launch/held_threads.h"
 
 namespace millpond::bench {
 namespace {
 
 constexpr std::size_t kBatch = 256;
-
-// One gate per runtime thread, and then some: more than there are threads simply wait in the queue.
-class HeldThreads {
- public:
-  HeldThreads() : streams_(4 * std::thread::hardware_concurrency() + 4) {
-    for (const Stream& stream : streams_) gates_.push_back(std::make_unique<Gate>(stream, Gate::kSleep));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all of them have one
-  }
-  ~HeldThreads() {
-    for (const auto& gate : gates_) gate->Open();
-    for (const Stream& stream : streams_) stream.Synchronize();
-  }
-  HeldThreads(const HeldThreads&) = delete;
-  HeldThreads& operator=(const HeldThreads&) = delete;
-
- private:
-  const std::vector<Stream> streams_;
-  std::vector<std::unique_ptr<Gate>> gates_;
-};
 
 void Price(const Harness& harness) {
   const Stream stream;

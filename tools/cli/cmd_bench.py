@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ensure
 import environment
+import pytorch
 from layout import ROOT, VENV, build_dir
 
 
@@ -17,7 +18,7 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only, launch, memory or pool (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, pool or torch (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
@@ -38,7 +39,7 @@ def bench(argv):
         command += ["--repetitions", arguments.repetitions]
     if arguments.smoke:
         command.append("--smoke")
-    command += ["--bin-dir", str(build_dir("release") / "bin")]
+    command += ["--bin-dir", str(build_dir("release") / "bin"), "--torch-python", str(pytorch.to_build_against() or "off")]
     if arguments.name in (None, "launch"):
         ensure.build("release", targets=(NO_TRACE_TARGET,), defines=("-DMILLPOND_BENCH=ON", "-DMILLPOND_TRACE=OFF"),
                      sources=sources, name=NO_TRACE)

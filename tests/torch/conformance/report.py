@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of pairs, their table, and the files they are kept in.
+
+pass     every sample gives what CPU gives
+cpu      the same, but torch_npu itself sent part of the work to CPU
+refused  an error with a reason
+differs  another result than CPU's, because the wheel asks for another one: reviewed, see wheel_differs.tsv
+wrong    another result than CPU's
+crash    the process ended
+hang     no answer in time
+none     CPU itself refuses every sample: not counted
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from pairs import BACKWARD, FORWARD, Pair
+
+STATES = ("pass", "cpu", "refused", "differs", "wrong", "crash", "hang", "none")
+FAILING = ("wrong", "crash", "hang")
+# Of the pairs that torch_npu does not send to CPU, this share must pass.
+FLOAT32_FORWARD, FLOAT32_BACKWARD, OTHERS = "float32 forward", "float32 backward", "other types forward"
+LEAST_PERCENT = {FLOAT32_FORWARD: 92.0, FLOAT32_BACKWARD: 88.0, OTHERS: 85.0}
+ACLNN = re.compile(r"\b(aclnn\w+|aclStft|aclRfft1D)\b")
+GE_TYPE = re.compile(r"(?:OPS function error: |working operator name is )(\w+)")
+
+
+@dataclass
+class Record:
+    pair: Pair
+    state: str
+    sample: int
+    reason: str
+    counts: dict = field(default_factory=dict)
+    calls: list = field(default_factory=list)
+    aclnn_only_reason: str = ""
+
+
+class Differs:
+    """The reviewed list of pairs where the wheel itself asks for another result than CPU gives."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.used = set()
+
+    def apply(self, record):
+        key = (record.pair.op, record.pair.dtype, record.pair.direction)
+        for op, dtype, direction, reason, _ in self.rows:
+            if op == key[0] and dtype in ("*", key[1]) and direction in ("*", key[2]) and record.state == "wrong":
+                self.used.add((op, dtype, direction))
+                record.state, record.reason = "differs", reason
+
+    def stale(self, records):
+        """Lines whose pairs were all judged and none was found to differ."""
+        judged = {record.pair.op for record in records}
+        return [" ".join(row[:3]) for row in self.rows if row[0] in judged and tuple(row[:3]) not in self.used]
+
+
+def read_differs(path):
+    rows = []
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        row = line.split("\t")
+        if len(row) != 5 or not all(row):
+            raise SystemExit(f"{path}:{number}: needs five columns: op, dtype, direction, reason, aclnn calls as evidence")
+        rows.append(row)
+    return Differs(rows)
+
+
+def write_json(path, records):
+    Path(path).write_text(json.dumps([{**asdict(record), "pair": asdict(record.pair)} for record in records], indent=1) + "\n")
+
+
+def read_json(path):
+    return [Record(**{**row, "pair": Pair(**row["pair"])}) for row in json.loads(Path(path).read_text())]
+
+
+def group(pair):
+    if pair.dtype != "float32":
+        return OTHERS
+    return FLOAT32_BACKWARD if pair.direction == BACKWARD else FLOAT32_FORWARD
+
+
+def count(records):
+    counted = Counter(record.state for record in records)
+    return {state: counted[state] for state in STATES}
+
+
+def percent(counted):
+    """Of the pairs that are judged and not sent to CPU, the share that passes."""
+    judged = sum(number for state, number in counted.items() if state not in ("cpu", "none"))
+    return 100.0 * counted["pass"] / judged if judged else 100.0
+
+
+def table(records):
+    columns = [state for state in STATES if state != "none"]
+    rows = [("pairs", *columns, "pass %", "needed")]
+
+    def add(name, chosen, needed=""):
+        if chosen:
+            counted = count(chosen)
+            rows.append((name, *(str(counted[state]) for state in columns), f"{percent(counted):.1f}", needed))
+    for name, least in LEAST_PERCENT.items():
+        add(name, [record for record in records if group(record.pair) == name], f"{least:.0f}")
+    for dtype in dict.fromkeys(record.pair.dtype for record in records if record.pair.dtype != "float32"):
+        add(f"  {dtype}", [r for r in records if r.pair.dtype == dtype and r.pair.direction == FORWARD])
+    add("all", records)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                               for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
+def line(record):
+    text = f"{record.state}: {record.pair}, sample {record.sample}: {record.reason}"
+    return text + (f"\n    calls: {' '.join(record.calls)}" if record.calls else "")
+
+
+def blamed(record):
+    """The missing function that a refused pair names, as well as the texts tell."""
+    for text in (record.aclnn_only_reason, record.reason):
+        names = ACLNN.findall(text)
+        if names:
+            return names[0].removesuffix("GetWorkspaceSize")
+    match = GE_TYPE.search(record.reason)
+    return f"GE type {match[1]}" if match else "other: " + (record.reason or "?")[:110]
+
+
+def missing(records):
+    """Names ranked by how many pairs they refuse; the first one only, for a second may hide behind it."""
+    refused = {}
+    for record in records:
+        if record.state == "refused":
+            refused.setdefault(blamed(record), []).append(record.pair)
+    lines = ["refused pairs  what is missing  (ops)"]
+    for name, found in sorted(refused.items(), key=lambda item: (-len(item[1]), item[0])):
+        ops = list(dict.fromkeys(pair.op for pair in found))
+        lines.append(f"{len(found):5}  {name}  ({', '.join(ops[:6])}{f' and {len(ops) - 6} more' if len(ops) > 6 else ''})")
+    return "\n".join(lines)

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs PyTorch's operator database on the virtual NPU and compares it with CPU.
+
+    ./millpond run -- python tests/torch/conformance/run.py [--ops REGEX] [--json FILE] ...
+
+Each pair (entry of op_db, type, direction) ends in one state; report.py says what they mean.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+SECONDS_PER_PAIR = 60.0
+PROGRESS_EVERY = 250
+# One thread per worker: two workers on two cores; and the samples are small.
+# No autoload: op_db asks for devices while it is imported, and the parent must not touch one; so torch_npu comes after it.
+VARIABLES = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MILLPOND_WORKERS": "2", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+ACLNN_ONLY_SOC = "Ascend950"  # with this profile torch_npu names the missing aclnn function itself
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ops", metavar="REGEX", default="", help="only entries whose name matches")
+    parser.add_argument("--dtypes", metavar="NAMES", default="", help="only these types, with commas between them")
+    parser.add_argument("--directions", metavar="NAMES", default="forward,backward", help="forward, backward or both")
+    parser.add_argument("--device", choices=("npu", "cpu"), default="npu", help="cpu compares CPU with itself")
+    parser.add_argument("--samples", type=int, default=8, help="samples of each pair (default 8)")
+    parser.add_argument("--only-sample", type=int, metavar="N", help="judge sample N alone")
+    parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
+    parser.add_argument("--queue", choices=("0", "1", "2"), default="1", help="TASK_QUEUE_ENABLE, torch_npu's launch queue")
+    parser.add_argument("--seconds", type=float, default=SECONDS_PER_PAIR, help="longer than this is a hang")
+    parser.add_argument("--json", metavar="FILE", help="write the results here")
+    parser.add_argument("--again", metavar="FILE", help="only the pairs of this earlier --json that did not pass")
+    parser.add_argument("--missing", action="store_true", help="name the aclnn functions whose absence refuses the most pairs")
+    parser.add_argument("--calls", action="store_true", help="record the kernels that each wrong pair launched")
+    parser.add_argument("--verbose", action="store_true", help="print each pair that is not pass or cpu")
+    return parser.parse_args(argv)
+
+
+def in_our_environment(options):
+    """Thread counts and torch's autoload are read when torch is imported, so they must be set before python starts."""
+    wanted = {**VARIABLES, "TASK_QUEUE_ENABLE": options.queue}
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.environ.update(wanted)
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+class Suite:
+    def __init__(self, options):
+        import torch
+        import pairs
+        import report
+        self.options, self.report = options, report
+        torch.set_warn_always(True)  # torch_npu says only once that it sends an operator to CPU
+        self.entries = pairs.entries()
+        if options.device == "npu":
+            import torch_npu  # noqa: F401  before the fork, so that no worker pays for it
+        self.differs = report.read_differs(HERE / "wheel_differs.tsv")
+        self.results = {}
+        self.started = time.monotonic()
+
+    def jobs(self):
+        import pairs
+        options = self.options
+        dtypes = [name for name in options.dtypes.split(",") if name] or list(pairs.DTYPES)
+        unknown = [name for name in dtypes if name not in pairs.DTYPES]
+        if unknown:
+            raise SystemExit(f"unknown type {unknown[0]}; known: {', '.join(pairs.DTYPES)}")
+        chosen = [pair for name, entry in self.entries.items() if re.search(options.ops, name)
+                  for pair in pairs.pairs_of(name, entry, dtypes) if pair.direction in options.directions.split(",")]
+        if options.again:
+            earlier = {record.pair: record for record in self.report.read_json(options.again)}
+            chosen = [pair for pair in chosen if pair in earlier and earlier[pair].state not in ("pass", "cpu")]
+        return [{"op": pair.op, "dtype": pair.dtype, "direction": pair.direction} for pair in chosen]
+
+    def serve(self, job, tell):
+        import judge
+        import pairs
+        import torch
+        torch.set_num_threads(1)
+        pair = pairs.Pair(job["op"], job["dtype"], job["direction"])
+        only = job.get("sample", self.options.only_sample)
+        one = judge.Judge(self.entries[pair.op], pair, self.options.device)
+        return one.verdict(self.options.samples, lambda index: tell({"sample": index}), only)
+
+    def finished(self, job, result):
+        import pairs
+        pair = pairs.Pair(job["op"], job["dtype"], job["direction"])
+        record = self.report.Record(pair, result["state"], result["sample"], result["reason"], result["counts"])
+        self.differs.apply(record)
+        self.results[pair] = record
+        if self.options.verbose and record.state not in ("pass", "cpu", "none"):
+            print(f"{pair}: {record.state}, sample {record.sample}: {record.reason[:300]}", flush=True)
+        if len(self.results) % PROGRESS_EVERY == 0:
+            self.progress()
+
+    def progress(self):
+        counted = self.report.count(self.results.values())
+        states = ", ".join(f"{number} {state}" for state, number in counted.items() if number)
+        print(f"{len(self.results)} of {self.total} pairs, {time.monotonic() - self.started:.0f} s: {states}", flush=True)
+
+    def run(self):
+        import workers
+        jobs = self.jobs()
+        self.total = len(jobs)
+        if not jobs:
+            raise SystemExit("no pair matches; see --ops, --dtypes and --directions")
+        workers.run_all(jobs, self.serve, self.options.jobs, self.options.seconds, self.finished)
+        order = {(job["op"], job["dtype"], job["direction"]): number for number, job in enumerate(jobs)}
+        records = sorted(self.results.values(), key=lambda r: order[(r.pair.op, r.pair.dtype, r.pair.direction)])
+        if self.options.missing:
+            self.name_missing(records)
+        if self.options.calls:
+            self.record_calls(records)
+        return records
+
+    def name_missing(self, records):
+        """Asks the refused pairs again under a profile where torch_npu names the aclnn function that it lacks."""
+        import workers
+        refused = {record.pair: record for record in records if record.state == "refused"}
+        jobs = [{"op": pair.op, "dtype": pair.dtype, "direction": pair.direction, "sample": record.sample}
+                for pair, record in refused.items()]
+
+        def finished(job, result):
+            import pairs
+            record = refused[pairs.Pair(job["op"], job["dtype"], job["direction"])]
+            record.aclnn_only_reason = result["reason"] if result["state"] == "refused" else ""
+        workers.run_all(jobs, self.serve, self.options.jobs, self.options.seconds, finished, {"MILLPOND_SOC": ACLNN_ONLY_SOC})
+
+    def record_calls(self, records):
+        import calls
+        for record in records:
+            if record.state in ("wrong", "differs"):
+                record.calls = calls.of(record, self.serve, self.options.seconds)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    in_our_environment(options)
+    suite = Suite(options)
+    records = suite.run()
+    report = suite.report
+    if options.json:
+        report.write_json(options.json, records)
+    for record in records:
+        if record.state in report.FAILING:
+            print(report.line(record))
+    for stale in suite.differs.stale(records):
+        print(f"wheel_differs.tsv: {stale} does not differ any more; remove the line")
+    if options.missing:
+        print(report.missing(records))
+    print(report.table(records))
+    print(f"{len(records)} pairs in {time.monotonic() - suite.started:.0f} s")
+    return 1 if any(record.state in report.FAILING for record in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
