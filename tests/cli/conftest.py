@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+REQUIREMENTS = ("requirements.txt", "requirements-torch.txt")
+
 CMAKE = """#!/bin/sh
 echo "cmake $*" >>"$FAKE_LOG"
 case $1 in
@@ -60,7 +62,7 @@ class Tree:
         self.log = folder / "calls.log"
         self.root.mkdir()
         self.fake.mkdir()
-        for name in ("millpond", "requirements.txt"):
+        for name in ("millpond", *REQUIREMENTS):
             shutil.copy2(ROOT / name, self.root / name)
         shutil.copytree(ROOT / "tools" / "cli", self.root / "tools" / "cli", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("packaging", "profiles"):
@@ -75,7 +77,8 @@ class Tree:
         venv = self.root / ".venv" / "bin"
         venv.mkdir(parents=True)
         self.program("python", PYTHON, venv)
-        shutil.copy(self.root / "requirements.txt", self.root / ".venv" / "millpond-requirements.txt")
+        for name in REQUIREMENTS:
+            shutil.copy(self.root / name, self.root / ".venv" / f"millpond-{name}")
 
     def all_packages(self):
         names = []

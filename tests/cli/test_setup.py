@@ -120,7 +120,7 @@ def test_bench_hands_over_to_its_driver(tree):
     assert outcome.returncode == 4, outcome.stderr
     assert outcome.stdout.strip() == repr(
         ["launch", "--json", f"{tree.root}/out.json", "--bin-dir", f"{tree.root}/build/release/bin",
-         "--no-trace-bin-dir", f"{tree.root}/build/release-notrace/bin"])
+         "--torch-python", f"{tree.root}/.venv/bin/python", "--no-trace-bin-dir", f"{tree.root}/build/release-notrace/bin"])
     assert any("-DMILLPOND_BENCH=ON" in line for line in tree.calls())
     assert any("-DMILLPOND_TRACE=OFF" in line for line in tree.calls())
 

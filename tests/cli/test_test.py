@@ -56,3 +56,32 @@ def test_suite_without_tests_is_a_failure(tree):
     tree.program("ctest", '#!/bin/sh\nwhile [ $# -gt 0 ]; do [ "$1" = --output-junit ] && echo "<testsuite/>" >"$2"; shift; done; exit 0\n')
     outcome = tree.call("test", "--quick")
     assert last_line(outcome) == "2 passed, 1 failed" and "no test was found" in outcome.stderr
+
+
+def test_torch_tests_are_a_suite_of_their_own(tree):
+    (tree.root / "tests" / "torch").mkdir()
+    outcome = tree.call("test", "--quick")
+    assert last_line(outcome) == "6 passed, 0 failed", outcome.stderr
+    plain, torch = [line for line in tree.calls() if line.startswith("pytest")]
+    folder = f"{tree.root}/tests/torch"
+    assert f"--ignore={folder} " in plain and f" {folder} " in torch and "--ignore" not in torch
+
+
+def test_torch_off_leaves_the_torch_tests_out_and_says_so(tree):
+    (tree.root / "tests" / "torch").mkdir()
+    outcome = tree.call("test", "--quick", MILLPOND_TORCH="off")
+    assert last_line(outcome) == "4 passed, 0 failed", outcome.stderr
+    assert "skipped pytest torch: MILLPOND_TORCH=off" in outcome.stderr
+
+
+def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
+    """The time limit of the torch suite, made short."""
+    (tree.root / "tests" / "torch").mkdir()
+    text = (tree.root / "tools" / "cli" / "cmd_test.py")
+    text.write_text(text.read_text().replace("TORCH_SECONDS = 15 * 60", "TORCH_SECONDS = 1"))
+    hang = '#!/bin/sh\ncase "$*" in *--ignore=*) ;; *pytest*) sleep 1000 & sleep 1000 ;; esac\n'
+    python = tree.root / ".venv" / "bin" / "python"
+    python.write_text(hang + python.read_text().removeprefix("#!/bin/sh\n"))
+    outcome = tree.call("test", "--quick")
+    assert last_line(outcome) == "4 passed, 1 failed"
+    assert "killed: it ran longer than 1.0 s" in outcome.stderr

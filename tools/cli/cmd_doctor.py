@@ -12,7 +12,9 @@ from pathlib import Path
 
 import ensure
 import environment
-from layout import ASCEND, HERE, PACKAGING, ROOT, STAMPS, VENV
+import pytorch
+from doctor_torch import torch
+from layout import ASCEND, HERE, PACKAGING, ROOT, STAMPS
 from ui import Stop
 
 GIB = 1 << 30
@@ -50,7 +52,7 @@ def doctor(argv):
     parser.parse_args(argv)
     report = Report()
     for title, check in (("machine", machine), ("kernel settings", kernel), ("settings", settings),
-                         ("installed", installed), ("libraries", libraries)):
+                         ("installed", installed), ("libraries", libraries), ("PyTorch", torch)):
         print(title)
         check(report)
     print(f"{report.failed} failed, {report.warned} warnings")
@@ -127,7 +129,7 @@ def known_settings():
 
 
 def settings(report):
-    known = known_settings()
+    known = {**known_settings(), **pytorch.VARIABLES}
     given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("MILLPOND_")}
     for name, value in given.items():
         report.judge(name in known, f"{name}={value}", "no setting of that name; docs/options.md has them all")
@@ -164,9 +166,8 @@ def installed(report):
                 (report.warn if "bench" in use else report.fail)(f"Debian packages for {use}: {len(gone)} missing", hint)
     else:
         report.warn("not a Debian system", "the package check is skipped; install what packaging/debian-packages.txt names")
-    stamp = read(VENV / "millpond-requirements.txt")
-    report.judge(stamp == read(ROOT / "requirements.txt"), ".venv holds requirements.txt" if stamp else ".venv: not made, or old",
-                 "./millpond demo makes it")
+    held = pytorch.venv_holds("requirements.txt")
+    report.judge(held, ".venv holds requirements.txt" if held else ".venv: not made, or old", "./millpond demo makes it")
     built = STAMPS / f"release-{ensure.INSTALL_TARGET}"
     current = built.exists() and built.read_text().split()[0] == ensure.fingerprint(ensure.SOURCES)
     report.judge(current, "build/release is " + ("up to date" if current else "not built, or older than the sources"),

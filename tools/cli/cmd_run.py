@@ -8,6 +8,7 @@ import shutil
 
 import ensure
 import environment
+import pytorch
 import ui
 
 
@@ -28,7 +29,18 @@ def run(argv):
         parser.error("no program given; the form is: ./millpond run [OPTIONS] -- PROGRAM ARGS...")
     environment.check_inherited()
     ensure.ready()
-    return execute(program, environment.for_program(arguments))
+    variables = environment.for_program(arguments)
+    _say_other_python(program[0], variables["PATH"])
+    return execute(program, variables)
+
+
+def _say_other_python(name, path):
+    """An active environment without the right torch steps back behind .venv: then say so, or its packages are missed."""
+    python = pytorch.active()
+    if python is None or python == pytorch.chosen() or shutil.which(name, path=path) == shutil.which(name):
+        return
+    ui.say(f"'{name}' is .venv's: the active environment {python.parent.parent} has {' and '.join(pytorch.probe(python).complaints())} "
+           f"({pytorch.SWITCH}=off takes it as it is)")
 
 
 def _split(argv):

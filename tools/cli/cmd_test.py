@@ -12,11 +12,15 @@ from dataclasses import dataclass
 import ensure
 import environment
 import junit
+import pytorch
 import ui
 from layout import BUILD, ROOT, VENV, build_dir
 
 SHOWN_FAILURES = 20
 SHOWN_LINES = 40
+TORCH_TESTS = ROOT / "tests" / "torch"
+# Of the whole run's 35 minutes. A kernel that never ends must cost this suite, not the verdict on the others.
+TORCH_SECONDS = 15 * 60
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,11 @@ def test(argv):
     total.add(_attempt("setting up", _set_up))
     for suite in suites:
         total.add(_attempt(suite.name, lambda suite=suite: _ctest(suite, arguments.k)))
-    total.add(_attempt("pytest", lambda: _pytest(arguments.k)))
+    total.add(_attempt("pytest", lambda: _pytest("pytest", arguments.k, _plain_folders())))
+    if TORCH_TESTS.is_dir() and pytorch.enabled():
+        total.add(_attempt("pytest torch", lambda: _pytest("pytest torch", arguments.k, [TORCH_TESTS], TORCH_SECONDS)))
+    elif TORCH_TESTS.is_dir():
+        total.skipped.append(("pytest torch", f"{pytorch.SWITCH}=off: the tests of torch_npu need torch"))
     _report(total)
     ui.say(f"all suites took {ui.seconds(time.monotonic() - started)}")
     print(f"{total.passed} passed, {len(total.failed)} failed", flush=True)
@@ -60,15 +68,15 @@ def _attempt(name, work):
 
 
 def _set_up():
-    ensure.ready()
+    ensure.ready(tests=True)
     return junit.Result()
 
 
-def _run(name, command, junit_path, log_name, env=None):
+def _run(name, command, junit_path, log_name, env=None, limit=None):
     junit_path.parent.mkdir(parents=True, exist_ok=True)
     junit_path.unlink(missing_ok=True)
     ui.say(f"{name} ...")
-    status, log_path, span = ui.run_logged(name, command, log_name, env=env)
+    status, log_path, span = ui.run_logged(name, command, log_name, env=env, limit=limit)
     if not junit_path.exists():
         print(ui.tail(log_path), file=sys.stderr)
         raise ui.Stop(f"{name} ended with {status} and wrote no results; the whole log is {ui.shown(log_path)}")
@@ -98,17 +106,21 @@ def _ctest(suite, pattern):
     return _expect_some(_run(suite.name, command, junit_path, f"ctest-{suite.preset}.log"), suite.name, pattern)
 
 
-def _pytest(pattern):
+def _plain_folders():
+    return [ROOT / name for name in ("tests", "bench") if (ROOT / name).is_dir()] + [f"--ignore={TORCH_TESTS}"]
+
+
+def _pytest(name, pattern, folders, limit=None):
     ensure.venv()
-    junit_path = BUILD / "junit" / "pytest.xml"
-    folders = [ROOT / name for name in ("tests", "bench") if (ROOT / name).is_dir()]
+    file_name = name.replace(" ", "-")
+    junit_path = BUILD / "junit" / f"{file_name}.xml"
     command = [VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT, *folders,
                "-q", "-rs", f"--junitxml={junit_path}"]
     if pattern:
         command += ["-k", pattern]
     variables = environment.for_program(argparse.Namespace())
-    # Tests choose their own environment; what set_env.sh adds is only there to be found.
-    return _expect_some(_run("pytest", command, junit_path, "pytest.log", env=variables), "pytest", pattern)
+    # Tests choose their own environment; what set_env.sh adds is there to be found, and the torch tests import torch in it.
+    return _expect_some(_run(name, command, junit_path, f"{file_name}.log", env=variables, limit=limit), name, pattern)
 
 
 def _report(total):

@@ -2,7 +2,7 @@
 """From nothing to a built and installed tree, and a quick way to see that nothing is to be done.
 
 A later call must cost under a second, so no step asks its tool whether it is up to date: packages are one dpkg-query
-(packages.sh), .venv carries a copy of the requirements it was made from, and a build carries the fingerprint (path,
+(packages.sh), .venv carries a copy of the requirements it was given (pypi.py), and a build carries the fingerprint (path,
 time, size) of every source file it saw. Only when one differs does the tool run, and then it decides what to do.
 """
 
@@ -10,13 +10,13 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import shutil
 import subprocess
-import sys
 import time
 
+import pypi
+import pytorch
 import ui
-from layout import ASCEND, BUILD, HERE, LOG, PACKAGING, ROOT, STAMPS, VENV, build_dir
+from layout import ASCEND, BUILD, HERE, LOG, PACKAGING, ROOT, STAMPS, build_dir
 
 # What a build reads. Tests count only when they are built too.
 SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tools", "examples", "packaging", "profiles",
@@ -84,32 +84,26 @@ def _write_stamp(name, value):
     (STAMPS / name).write_text(value)
 
 
-def venv():
-    """Makes .venv hold exactly requirements.txt."""
-    wanted = (ROOT / "requirements.txt").read_text()
-    stamp = VENV / "millpond-requirements.txt"
-    if stamp.exists() and stamp.read_text() == wanted and (VENV / "bin" / "python").exists():
-        return
-    with _only_one():
-        if VENV.exists():
-            shutil.rmtree(VENV)
-        _make_venv(wanted)
-        stamp.write_text(wanted)
+def venv(torch=False):
+    """Makes .venv hold requirements.txt, and requirements-torch.txt if asked."""
+    if not pytorch.venv_holds(pypi.BASE):
+        with _only_one():
+            if not pytorch.venv_holds(pypi.BASE):
+                pypi.install(pypi.BASE)
+    if torch and not pytorch.venv_holds(pytorch.REQUIREMENTS):
+        with _only_one():
+            if not pytorch.venv_holds(pytorch.REQUIREMENTS):
+                pypi.install(pytorch.REQUIREMENTS, before=pypi.refuse_cuda)
 
 
-def _make_venv(wanted):
-    ui.step("making .venv", [sys.executable, "-m", "venv", VENV], "venv.log")
-    names = " ".join(line for line in wanted.split("\n") if line and not line.startswith("#"))
-    title = "installing PyPI packages into .venv"
-    command = [VENV / "bin" / "pip", "install", "--no-input", "-r", ROOT / "requirements.txt"]
-    ui.say(f"{title} ...")
-    status, log_path, span = ui.run_logged(title, command, "pip.log")
-    if status != 0:
-        print(ui.tail(log_path, 15), file=sys.stderr)
-        shutil.rmtree(VENV, ignore_errors=True)
-        raise ui.Stop(f"pip could not install: {names}\n    with the network back, run the same command again, or by hand: "
-                      "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt")
-    ui.say(f"{title}: done in {ui.seconds(span)}")
+def torch():
+    """The Python packages of `run`: none of ours if the user has the right torch already."""
+    venv(torch=pytorch.enabled() and pytorch.already_there() is None)
+
+
+def _torch_define():
+    python = pytorch.to_build_against()
+    return f"-DMILLPOND_TORCH_PYTHON={python or 'off'}"
 
 
 def jobs():
@@ -122,6 +116,7 @@ def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURC
     name: a build folder of its own, for a variant of the preset.
     """
     folder = build_dir(name or preset)
+    defines = (_torch_define(), *defines)
     stamp = f"{folder.name}-{'+'.join(targets) or 'all'}"
 
     def done(state):
@@ -157,10 +152,14 @@ def install():
         _write_stamp("install", value)
 
 
-def ready():
-    """Everything `run` and `demo` need. The sh half has seen to the Debian packages already."""
+def ready(tests=False):
+    """Everything `run` and `demo` need; the tests use .venv's torch, whatever else there is. The sh half has seen to the
+    Debian packages already."""
     started = time.monotonic()
-    venv()
+    if tests:
+        venv(torch=pytorch.enabled())
+    else:
+        torch()
     build()
     install()
     return time.monotonic() - started

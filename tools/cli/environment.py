@@ -7,10 +7,12 @@ packaging/set_env.sh says the same for shells; tests/cli compares the two.
 import argparse
 import os
 import re
+import shutil
 from pathlib import Path
 
+import pytorch
 import ui
-from layout import ASCEND, DEFAULT_SOC, VENV, known_socs
+from layout import ASCEND, DEFAULT_SOC, known_socs
 
 MAX_DEVICES = 64
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -105,10 +107,12 @@ def ascend(base=None, prefix=ASCEND):
 
 
 def for_program(arguments):
-    """The whole environment for `run`. A python in it is the active virtual environment's, else .venv's."""
+    """The whole environment for `run`. A python in it is the one with the right torch: pytorch.chosen()."""
     result = dict(os.environ)
-    if not result.get("VIRTUAL_ENV") and not result.get("CONDA_PREFIX") and (VENV / "bin" / "python").exists():
-        result["PATH"] = _prepend(result.get("PATH", os.defpath), str(VENV / "bin"))
+    python = pytorch.chosen()
+    path = result.get("PATH", os.defpath)
+    if python.exists() and shutil.which(python.name, path=path) != str(python):
+        result["PATH"] = _prepend(path, str(python.parent))
     result.update(ascend(result))
     result.update(chosen(arguments))
     return result
@@ -116,6 +120,7 @@ def for_program(arguments):
 
 def check_inherited():
     """Refuses a bad MILLPOND_ value that came with the environment, as the option would be."""
+    pytorch.enabled()
     for _, variable, _, parse, _ in OPTIONS:
         if os.environ.get(variable):
             try:

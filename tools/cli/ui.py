@@ -6,8 +6,10 @@ All of it goes to standard error. Standard output belongs to the command: `env` 
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 from layout import LOG, ROOT
@@ -68,8 +70,11 @@ def _width():
         return 80
 
 
-def run_logged(title, command, log_name, env=None, cwd=ROOT):
-    """Runs a command with its output in build/log/<log_name>; returns (exit status, log path, seconds)."""
+def run_logged(title, command, log_name, env=None, cwd=ROOT, limit=None):
+    """Runs a command with its output in build/log/<log_name>; returns (exit status, log path, seconds).
+
+    limit: seconds after which the command and all it started are killed; the log's last line then says so.
+    """
     LOG.mkdir(parents=True, exist_ok=True)
     log_path = LOG / log_name
     progress = _Progress(title)
@@ -80,22 +85,37 @@ def run_logged(title, command, log_name, env=None, cwd=ROOT):
         try:
             child = subprocess.Popen(
                 [str(part) for part in command], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace")
+                stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", start_new_session=True)
         except OSError as error:
             log.write(f"{error}\n")
             return 127, log_path, 0.0
+        late = threading.Event()
+        watch = threading.Timer(limit or 0, lambda: (late.set(), _end(child, signal.SIGKILL)))
+        if limit:
+            watch.start()
         try:
             for line in child.stdout:
                 log.write(line)
                 progress.feed(line)
             status = child.wait()
         except BaseException:
-            child.terminate()
+            _end(child, signal.SIGTERM)
             child.wait()
             raise
         finally:
+            watch.cancel()
             progress.close()
+        if late.is_set():
+            log.write(f"killed: it ran longer than {seconds(limit)}\n")
     return status, log_path, time.monotonic() - started
+
+
+def _end(child, number):
+    """To the whole session of the command: what it started must not outlive it and hold the pipe open."""
+    try:
+        os.killpg(child.pid, number)
+    except ProcessLookupError:
+        pass
 
 
 def tail(log_path, lines=TAIL_LINES):

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./millpond and PyTorch: whose torch is used, that no CUDA build is ever fetched, what cmake and doctor are told."""
+
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _load_fake_torch():
+    # Test folders are not on the search path (import mode importlib).
+    spec = importlib.util.spec_from_file_location("fake_torch", Path(__file__).with_name("fake_torch.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+fake_torch = _load_fake_torch()
+RIGHT = {"torch": "2.13.0+cpu", "torch_npu": "2.13.0"}
+WHICH = ("-c", "import json, shutil, sys; print(json.dumps([shutil.which('python'), sys.argv]))")
+
+
+def python_of_run(tree, **extra):
+    outcome = tree.call("run", "--", "sh", "-c", "command -v python", **extra)
+    assert outcome.returncode == 0, outcome.stderr
+    return Path(outcome.stdout.strip()), outcome.stderr
+
+
+def cmake_python(tree):
+    (define,) = [word for word in tree.calls()[-3].split() if word.startswith("-DMILLPOND_TORCH_PYTHON=")]
+    return define.partition("=")[2]
+
+
+def forget_torch(tree):
+    (tree.root / ".venv" / "millpond-requirements-torch.txt").unlink()
+
+
+# --- whose torch
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+@pytest.mark.parametrize("build", ["2.13.0", "2.13.0+cpu", "2.13.0+cu130"])
+def test_active_environment_with_the_right_torch_is_used(tree, tmp_path, variable, build):
+    mine = fake_torch.environment(tmp_path / "mine", torch=build, torch_npu="2.13.0")
+    forget_torch(tree)
+    python, said = python_of_run(tree, **{variable: str(mine)})
+    assert python == mine / "bin" / "python"
+    assert "pip" not in said, "nothing is to be installed"
+    assert cmake_python(tree) == str(mine / "bin" / "python")
+
+
+@pytest.mark.parametrize("versions, complaint", [
+    ({}, "no torch and no torch_npu"),
+    ({"torch": "2.13.0"}, "no torch_npu"),
+    ({"torch": "2.9.0+cpu", "torch_npu": "2.9.0"}, "torch 2.9.0+cpu where 2.13.0 is needed and torch_npu 2.9.0 where 2.13.0 is needed"),
+    ({"torch": "2.13.01", "torch_npu": "2.13.0.post2"}, "torch 2.13.01 where 2.13.0 is needed"),
+])
+def test_active_environment_with_another_torch_gives_way_and_is_told(tree, tmp_path, versions, complaint):
+    mine = fake_torch.environment(tmp_path / "mine", **versions)
+    outcome = tree.call("run", "--", "python", *WHICH, VIRTUAL_ENV=str(mine), PATH=f"{mine}/bin:{tree.fake}:/usr/bin:/bin")
+    assert json.loads(outcome.stdout)[0] == str(tree.root / ".venv" / "bin" / "python")
+    assert f"the active environment {mine} has {complaint} (" in outcome.stderr
+    other = tree.call("run", "--", "true", VIRTUAL_ENV=str(mine))
+    assert other.stderr == "", "a program that is no python is not concerned"
+
+
+def test_torch_off_takes_the_active_environment_and_builds_without(tree, tmp_path):
+    mine = fake_torch.environment(tmp_path / "mine")
+    forget_torch(tree)
+    python, said = python_of_run(tree, VIRTUAL_ENV=str(mine), MILLPOND_TORCH="off")
+    assert python == mine / "bin" / "python" and "pip" not in said
+    assert cmake_python(tree) == "off"
+
+
+def test_python_on_the_path_with_the_right_torch_saves_the_download(tree, tmp_path):
+    there = fake_torch.environment(tmp_path / "there", **RIGHT)
+    forget_torch(tree)
+    path = f"{there}/bin:{tree.fake}:/usr/local/bin:/usr/bin:/bin"
+    python, said = python_of_run(tree, PATH=path)
+    assert python == there / "bin" / "python" and "pip" not in said
+
+
+def test_torch_of_our_own_environment_is_not_given_up_for_one_on_the_path(tree, tmp_path):
+    there = fake_torch.environment(tmp_path / "there", **RIGHT)
+    assert python_of_run(tree, PATH=f"{there}/bin:{tree.fake}:/usr/local/bin:/usr/bin:/bin")[0] == tree.root / ".venv" / "bin" / "python"
+
+
+def test_change_of_environment_does_not_build_again_but_loss_of_its_torch_does(tree, tmp_path):
+    first = fake_torch.environment(tmp_path / "first", **RIGHT)
+    second = fake_torch.environment(tmp_path / "second", **RIGHT)
+    python_of_run(tree, VIRTUAL_ENV=str(first))
+    built = len(tree.calls())
+    python_of_run(tree, VIRTUAL_ENV=str(second))
+    assert len(tree.calls()) == built
+    shutil.rmtree(first)
+    python_of_run(tree, VIRTUAL_ENV=str(second))
+    assert cmake_python(tree) == str(second / "bin" / "python")
+
+
+def test_package_installed_later_is_seen(tree, tmp_path):
+    mine = fake_torch.environment(tmp_path / "mine")
+    assert python_of_run(tree, VIRTUAL_ENV=str(mine))[0] == tree.root / ".venv" / "bin" / "python"
+    other = fake_torch.environment(tmp_path / "other", **RIGHT)
+    for part in fake_torch.site(other).iterdir():
+        part.rename(fake_torch.site(mine) / part.name)
+    assert python_of_run(tree, VIRTUAL_ENV=str(mine))[0] == mine / "bin" / "python"
+
+
+@pytest.mark.parametrize("extra, said", [
+    ({"MILLPOND_TORCH": "maybe"}, "allowed: on (the default), off"),
+    ({"MILLPOND_PIP_OPTIONS": "--find-links 'x"}, "No closing quotation"),
+])
+def test_bad_variable_is_refused(tree, extra, said):
+    forget_torch(tree)
+    outcome = tree.call("run", "--", "echo", "ran", **extra)
+    assert outcome.returncode == 2 and outcome.stdout == ""
+    assert next(iter(extra)) in outcome.stderr and said in outcome.stderr
+
+
+# --- what pip may fetch
+
+@pytest.fixture
+def shop(tree, tmp_path):
+    """A tree with a real pip in .venv, two wheels to ask for, and a CUDA build of torch in `wheels`."""
+    forget_torch(tree)
+    shutil.rmtree(tree.root / ".venv")
+    fake_torch.with_pip(tree.root / ".venv")
+    shutil.copy(tree.root / "requirements.txt", tree.root / ".venv" / "millpond-requirements.txt")
+    (tree.root / "requirements-torch.txt").write_text("torch==2.13.0\ntorch_npu==2.13.0\n")
+    wheels = tmp_path / "wheels"
+    needs = ['nvidia-cublas==13.1; platform_system == "Linux"', 'triton==3; extra == "fast"']
+    fake_torch.wheel(wheels, "torch", "2.13.0", needs, weight=2 << 20)
+    fake_torch.wheel(wheels, "nvidia-cublas", "13.1", weight=3 << 20)
+    fake_torch.wheel(wheels, "torch_npu", "2.13.0", ["torch==2.13.0.*"])
+    tree.wheels = wheels
+    tree.pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1"}
+    return tree
+
+
+def installed(tree):
+    return {path.name for path in fake_torch.site(tree.root / ".venv").glob("*.dist-info")} - {
+        path.name for path in fake_torch.site(tree.root / ".venv").glob("pip-*.dist-info")}
+
+
+def test_cuda_build_is_not_fetched_and_the_way_out_is_told(shop):
+    outcome = shop.call("run", "--", "echo", "ran", **shop.pip)
+    assert outcome.returncode == 1 and outcome.stdout == ""
+    assert "CUDA build of torch 2.13.0: 2 packages, 5.0 MB. Nothing was downloaded." in outcome.stderr
+    assert "MILLPOND_PIP_OPTIONS='--extra-index-url" in outcome.stderr and "MILLPOND_TORCH=off" in outcome.stderr
+    assert installed(shop) == set() and shop.calls() == []
+
+
+def test_pip_options_bring_the_cpu_build(shop, tmp_path):
+    fake_torch.wheel(tmp_path / "cpu wheels", "torch", "2.13.0+cpu", ['triton==3; extra == "fast"'])
+    outcome = shop.call("run", "--", "echo", "ran", **shop.pip, MILLPOND_PIP_OPTIONS=f"--find-links '{tmp_path}/cpu wheels'")
+    assert outcome.returncode == 0 and outcome.stdout == "ran\n", outcome.stderr
+    assert installed(shop) == {"torch-2.13.0+cpu.dist-info", "torch_npu-2.13.0.dist-info"}
+    again = shop.call("run", "--", "echo", "ran", **shop.pip)
+    assert again.returncode == 0 and again.stderr == ""
+
+
+def test_the_question_to_pip_fetches_no_wheel(shop):
+    index = fake_torch.Index(shop.wheels)
+    try:
+        web = {**shop.pip, "PIP_INDEX_URL": index.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+        outcome = shop.call("run", "--", "echo", "ran", **web)
+        assert outcome.returncode == 1 and "2 packages, 5.0 MB" in outcome.stderr
+        assert index.fetched == []
+        for gone in ("torch-2", "nvidia"):
+            next(shop.wheels.glob(f"{gone}*.whl")).unlink()
+        fake_torch.wheel(shop.wheels, "torch", "2.13.0+cpu")
+        assert shop.call("run", "--", "echo", "ran", **web).stdout == "ran\n"
+        assert sorted(index.fetched) == ["torch-2.13.0+cpu-py3-none-any.whl", "torch_npu-2.13.0-py3-none-any.whl"]
+    finally:
+        index.close()
+
+
+def test_torch_that_pip_cannot_find_is_named(shop):
+    for wheel in shop.wheels.glob("torch*"):
+        wheel.unlink()
+    outcome = shop.call("run", "--", "echo", "ran", **shop.pip)
+    assert outcome.returncode == 1
+    assert "pip could not install: torch==2.13.0 torch_npu==2.13.0" in outcome.stderr and "MILLPOND_PIP_OPTIONS" in outcome.stderr
+
+
+# --- what doctor says
+
+def test_doctor_explains_a_wrong_torch(tree, tmp_path):
+    mine = fake_torch.environment(tmp_path / "mine", torch="2.9.0+cpu", torch_npu="2.9.0")
+    said = tree.call("doctor", VIRTUAL_ENV=str(mine)).stdout
+    assert f"warn  active environment {mine}: torch 2.9.0+cpu where 2.13.0 is needed" in said
+    assert f"{mine}/bin/python -m pip install torch==2.13.0 torch_npu==2.13.0" in said
+
+
+def test_doctor_finds_a_venv_that_somebody_changed(shop):
+    shutil.copy(shop.root / "requirements-torch.txt", shop.root / ".venv" / "millpond-requirements-torch.txt")
+    outcome = shop.call("doctor")
+    assert outcome.returncode == 1
+    assert f"FAIL  {shop.root}/.venv/bin/python: no torch_npu" in outcome.stdout
+
+
+def kernels(tree, version, folder):
+    (tree.root / "build" / "ascend" / "lib64").mkdir(parents=True)
+    (tree.root / "build" / "ascend" / "lib64" / "libmillpond_kernels.so").write_text("")
+    info = tree.root / "build" / "ascend" / "share" / "millpond" / "torch.info"
+    info.parent.mkdir(parents=True)
+    info.write_text(f"version={version}\nfolder={folder}\n")
+
+
+@pytest.mark.parametrize("version, there, verdict", [
+    ("2.13.0+cpu", True, "ok    kernels are built against torch 2.13.0+cpu in "),
+    ("2.12.0", True, "FAIL  kernels are built against torch 2.12.0 in "),
+    ("2.13.0", False, "which is gone"),
+])
+def test_doctor_compares_the_kernels_with_the_torch_of_run(tree, tmp_path, version, there, verdict):
+    mine = fake_torch.environment(tmp_path / "mine", **RIGHT)
+    kernels(tree, version, fake_torch.site(mine) / ("torch" if there else "gone"))
+    assert verdict in tree.call("doctor", VIRTUAL_ENV=str(mine)).stdout
+
+
+def test_doctor_knows_the_variables_of_the_command_line(tree):
+    said = tree.call("doctor", MILLPOND_TORCH="off", MILLPOND_PIP_OPTIONS="--no-cache-dir").stdout
+    assert "ok    MILLPOND_TORCH=off" in said and "ok    MILLPOND_PIP_OPTIONS=--no-cache-dir" in said
+    assert "torch is left out" in said
+
+
+def test_doctor_reports_the_instruction_set_cap(tree):
+    said = tree.call("doctor", VIRTUAL_ENV=sys.prefix, ONEDNN_MAX_CPU_ISA="AVX2").stdout
+    assert "ONEDNN_MAX_CPU_ISA is AVX2" in said

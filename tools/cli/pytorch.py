@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Python has the torch that we need: the user's own if it is the right one, else .venv's.
+
+Nothing here installs (pypi.py does) and nothing imports torch, which takes seconds: torch_probe.py looks at what is
+installed, and its answer is kept until one of the folders it looked into changes.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ui
+from layout import HERE, ROOT, STAMPS, VENV
+
+REQUIREMENTS = "requirements-torch.txt"
+SWITCH = "MILLPOND_TORCH"
+# Variables of the command line itself; the runtime's own are in src/base/options.def.
+VARIABLES = {
+    SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs alone",
+    "MILLPOND_PIP_OPTIONS": "more options for pip install, as on its command line",
+}
+
+
+def enabled():
+    value = os.environ.get(SWITCH, "").lower()
+    if value not in ("", "on", "off"):
+        raise ui.Stop(f"environment variable {SWITCH}: '{value}' is not a choice; allowed: on (the default), off", code=2)
+    return value != "off"
+
+
+def wanted(root=ROOT):
+    """{'torch': version, 'torch_npu': version} as pinned."""
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (root / REQUIREMENTS).read_text(), re.M))
+    return {name: pins[name] for name in ("torch", "torch_npu")}
+
+
+@dataclass(frozen=True)
+class Found:
+    python: str  # as one would call it; .venv/bin/python is a link, and its target knows nothing of .venv
+    python_version: str = ""
+    torch: dict = field(default_factory=dict)  # version, folder; empty when not installed
+    torch_npu: dict = field(default_factory=dict)
+    error: str = ""
+
+    def complaints(self):
+        """What keeps this Python from running torch_npu programs on Millpond; empty when nothing does."""
+        return [text for text in map(self.complaint, ("torch", "torch_npu")) if text]
+
+    def complaint(self, name):
+        version = wanted()[name]
+        have = getattr(self, name).get("version")
+        if self.error:
+            return self.error
+        if have is None:
+            return f"no {name}"
+        # +cpu and +cu130 are builds of one release; .postN mends packaging and keeps the binary interface.
+        if re.sub(r"(\.post\d+)?(\+.*)?$", "", have) != version:
+            return f"{name} {have} where {version} is needed"
+        return ""
+
+    def right(self):
+        return not self.complaints()
+
+
+def _kept_path():
+    return STAMPS / "torch-probe.json"
+
+
+def _times(folders):
+    times = []
+    for folder in folders:
+        try:
+            times.append([folder, os.stat(folder).st_mtime_ns])
+        except OSError:
+            times.append([folder, None])
+    return times
+
+
+def _read_kept():
+    try:
+        return json.loads(_kept_path().read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def probe(python):
+    """What this Python has. Costs a process the first time (60 ms), a few stat calls later."""
+    # The search path depends on these, so they are part of the question.
+    question = "\0".join([str(python), os.environ.get("PYTHONPATH", ""), os.environ.get("PYTHONHOME", "")])
+    kept = _read_kept()
+    row = kept.get(question)
+    if row and row["times"] == _times([folder for folder, _ in row["times"]]):
+        return Found(str(python), row["python_version"], row["torch"], row["torch_npu"])
+    try:
+        child = subprocess.run([str(python), str(HERE / "torch_probe.py")], capture_output=True, text=True, timeout=30,
+                               stdin=subprocess.DEVNULL, check=True)
+        answer = json.loads(child.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return Found(str(python), error=f"it does not run ({type(error).__name__})")
+    kept[question] = {key: answer[key] for key in ("python_version", "torch", "torch_npu")}
+    kept[question]["times"] = _times([str(python), *answer["search"]])
+    # A kept answer saves time and nothing else, so a folder that cannot be written is no error; doctor makes none.
+    if STAMPS.is_dir():
+        try:
+            _kept_path().write_text(json.dumps(kept))
+        except OSError:
+            pass
+    return Found(str(python), answer["python_version"], answer["torch"], answer["torch_npu"])
+
+
+def active():
+    """The Python of the virtual environment or conda environment that the caller has active, or None."""
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        python = Path(os.environ.get(variable) or "/nowhere") / "bin" / "python"
+        if python.exists():
+            return python
+    return None
+
+
+def venv_holds(list_name=REQUIREMENTS):
+    """.venv was given exactly what this list pins; pypi.py leaves the copy of it."""
+    try:
+        same = (VENV / f"millpond-{list_name}").read_text() == (ROOT / list_name).read_text()
+    except OSError:
+        return False
+    return same and (VENV / "bin" / "python").exists()
+
+
+def already_there():
+    """A Python of the user's that has the right torch and torch_npu, or None. An active environment comes first;
+    a Python on the PATH counts only as long as .venv has no torch, so that a choice once made stays."""
+    python = active()
+    if python and probe(python).right():
+        return python
+    if venv_holds():
+        return None
+    for name in ("python3", "python"):
+        found = shutil.which(name)
+        if found and probe(found).right():
+            return Path(found)
+    return None
+
+
+def chosen():
+    """The Python under `run`. With torch switched off: the active one, whatever it has, else .venv's."""
+    ours = VENV / "bin" / "python"
+    if not enabled():
+        return active() or ours
+    return already_there() or ours
+
+
+def to_build_against():
+    """The Python whose torch the kernels library is compiled against, or None.
+
+    An earlier choice stays while it holds the pinned version: the same version has the same binary interface, and
+    going to and fro between two environments must not compile the kernels anew each time.
+    """
+    if not enabled():
+        return None
+    kept = STAMPS / "torch-python"
+    try:
+        before = Path(kept.read_text())
+        if before.exists() and not probe(before).complaint("torch"):
+            return before
+    except OSError:
+        pass
+    python = chosen()
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    kept.write_text(str(python))
+    return python

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor's child: imports torch and torch_npu as a program does and runs one operator. One `ok ...` or bad line each."""
+
+import sys
+
+
+def main(operators):
+    try:
+        import torch
+        import torch_npu
+    except Exception as error:  # whatever import raises is the finding
+        print(f"import torch_npu: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        return 1
+    print(f"ok import torch_npu {torch_npu.__version__} on torch {torch.__version__}: {torch.npu.device_count()} devices")
+    if operators:
+        try:
+            total = torch.ones(1000, device="npu").sum().item()
+        except Exception as error:
+            print(f"torch.ones(1000, device='npu').sum(): {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            return 1
+        if total != 1000:
+            print(f"torch.ones(1000, device='npu').sum() gave {total}, not 1000")
+            return 1
+        print("ok an operator runs on npu:0")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] == "operators"))
