@@ -21,10 +21,15 @@ mp_guarded_shim(acl_op_compiler api/op_compiler/refused.cc api/op_compiler/optio
 mp_shim(acl_cblas api/cblas/refused.cc)
 mp_shim(acl_tdt_channel api/tdt/refused_channel.cc)
 mp_shim(acl_tdt_queue api/tdt/refused_queue.cc)
-mp_shim(nnopbase api/aclnn/refused_meta.cc)
+mp_sources(aclnn_sources aclnn_tests api/aclnn)
+mp_shim(nnopbase ${aclnn_sources})
+target_link_libraries(nnopbase PRIVATE millpond)
 foreach(library acl_cblas acl_tdt_channel acl_tdt_queue nnopbase)
   target_link_libraries(${library} PRIVATE ascendcl)
 endforeach()
+
+mp_sources(hccl_sources ignored api/hccl)
+mp_guarded_shim(hccl ${hccl_sources})
 
 # Shells: libraries that clients link or open by name, and whose symbols (if any) libascendcl or libnnopbase has. A
 # symbol looked up in a shell is found in what the shell needs; one that nobody has is not found, and clients test that.
@@ -38,8 +43,12 @@ endfunction()
 
 # The parts CANN divides the runtime into.
 mp_shells(ascendcl acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform)
-# Operators: dlsym on libopapi's handle must reach libnnopbase.
-mp_shells(nnopbase opapi)
+# Operators: generated entry points. dlsym on libopapi's handle must reach libnnopbase.
+mp_shim(opapi ${opapi_sources})
+add_dependencies(opapi op_tables)
+target_link_options(opapi PRIVATE -Wl,--no-as-needed)
+target_link_libraries(opapi PRIVATE nnopbase)
 # Named by torch_npu, vllm-ascend and their like; later work fills some of them.
-mp_shells(ascendcl hccl hcomm ge_runner graph tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
+mp_shells(hccl hcomm)
+mp_shells(ascendcl ge_runner graph tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
           ms_tools_ext ascendsk shmem)

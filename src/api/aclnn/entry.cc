@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two phases of every aclnn operator.
+#include "src/api/aclnn/entry.h"
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "src/api/aclnn/objects.h"
+#include "src/base/format.h"
+#include "src/device/runtime.h"
+#include "src/device/stream.h"
+#include "src/exec/kernel_table.h"
+#include "src/exec/launch.h"
+#include "src/ops/row.h"
+#include "src/trace/sink.h"
+
+using namespace millpond;         // NOLINT: a shim is a page of delegation
+using namespace millpond::aclnn;  // NOLINT
+
+namespace {
+
+std::string PhaseOne(const OpRow& row) { return std::string(row.name) + "GetWorkspaceSize"; }
+
+template <class T>
+const T* Pointer(uint64_t word) {
+  return reinterpret_cast<const T*>(static_cast<uintptr_t>(word));
+}
+
+constexpr const char* KindName(ArgKind kind) {
+  switch (kind) {
+    case ArgKind::kTensor:
+      return "aclTensor";
+    case ArgKind::kTensorList:
+      return "aclTensorList";
+    case ArgKind::kScalar:
+      return "aclScalar";
+    case ArgKind::kScalarList:
+      return "aclScalarList";
+    case ArgKind::kInts:
+      return "aclIntArray";
+    case ArgKind::kFloats:
+      return "aclFloatArray";
+    case ArgKind::kBools:
+      return "aclBoolArray";
+    default:
+      return "value";
+  }
+}
+
+// Copies one pointed-to argument; false when it is not alive.
+bool AddObject(ArgKind kind, uint64_t word, OpCall* call) {
+  switch (kind) {
+    case ArgKind::kTensor: {
+      const auto* tensor = Pointer<aclTensor>(word);
+      if (!Alive(tensor)) return false;
+      call->AddView(tensor->view);
+      return true;
+    }
+    case ArgKind::kTensorList: {
+      const auto* list = Pointer<aclTensorList>(word);
+      if (!Alive(list)) return false;
+      call->BeginViews();
+      for (const aclTensor* member : list->members) {
+        if (member != nullptr && !Alive(member)) return false;
+        call->AppendView(member == nullptr ? TensorView() : member->view);
+      }
+      return true;
+    }
+    case ArgKind::kScalar: {
+      const auto* scalar = Pointer<aclScalar>(word);
+      if (!Alive(scalar)) return false;
+      call->AddScalars({&scalar->value, 1});
+      return true;
+    }
+    case ArgKind::kScalarList: {
+      const auto* list = Pointer<aclScalarList>(word);
+      if (!Alive(list)) return false;
+      std::vector<ScalarValue> values;
+      for (const aclScalar* member : list->members) {
+        if (!Alive(member)) return false;
+        values.push_back(member->value);
+      }
+      call->AddScalars(values);
+      return true;
+    }
+    case ArgKind::kInts: {
+      const auto* array = Pointer<aclIntArray>(word);
+      if (!Alive(array)) return false;
+      call->AddInts(array->values);
+      return true;
+    }
+    case ArgKind::kFloats: {
+      const auto* array = Pointer<aclFloatArray>(word);
+      if (!Alive(array)) return false;
+      call->AddFloats(array->values);
+      return true;
+    }
+    case ArgKind::kBools: {
+      const auto* array = Pointer<aclBoolArray>(word);
+      if (!Alive(array)) return false;
+      call->AddBools(array->values);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+aclnnStatus AddArgument(const OpRow& row, const ArgSpec& spec, uint64_t word, OpCall* call) {
+  switch (spec.kind) {
+    case ArgKind::kInt:
+    case ArgKind::kBool:
+    case ArgKind::kDType:
+      call->AddInt(static_cast<int64_t>(word));
+      return 0;
+    case ArgKind::kDouble:
+      call->AddReal(std::bit_cast<double>(word));
+      return 0;
+    case ArgKind::kString:
+      call->AddText(word == 0 ? "" : Pointer<char>(word));
+      return 0;
+    default:
+      break;
+  }
+  if (word == 0) {
+    if (spec.optional) {
+      call->AddAbsent();
+      return 0;
+    }
+    return Fail(PhaseOne(row), kNullPointer, Format("%s is NULL; it must be an %s", spec.name, KindName(spec.kind)));
+  }
+  if (AddObject(spec.kind, word, call)) return 0;
+  return Fail(PhaseOne(row), kInvalidParameter,
+              Format("%s is not a live %s: it, or a member of it, was never created or is destroyed already", spec.name,
+                     KindName(spec.kind)));
+}
+
+void RememberOutputs(const OpRow& row, const uint64_t* words, aclOpExecutor* executor) {
+  for (size_t place = 0; place < row.args.size(); ++place) {
+    const ArgSpec& spec = row.args[place];
+    if (spec.kind != ArgKind::kTensor || spec.flow != ArgFlow::kOut) continue;
+    executor->reported.push_back(const_cast<aclTensor*>(Pointer<aclTensor>(words[place])));
+  }
+}
+
+aclnnStatus Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_size, aclOpExecutor** out_executor) {
+  if (workspace_size == nullptr || out_executor == nullptr) {
+    return Fail(PhaseOne(row), kNullPointer, workspace_size == nullptr ? "workspaceSize is NULL" : "executor is NULL");
+  }
+  if (InForkedChild()) {
+    return Fail(PhaseOne(row),
+                Status(Code::kForked, "this process was forked from one that had already used the device"));
+  }
+  const kernels::Kernel* kernel = nullptr;
+  if (const Status status = FindKernel(row, &kernel); !status.ok()) return Fail(PhaseOne(row), status);
+  OpCallPtr call = NewOpCall();
+  call->Begin(&row);
+  for (size_t place = 0; place < row.args.size(); ++place) {
+    if (const aclnnStatus status = AddArgument(row, row.args[place], words[place], call.get()); status != 0)
+      return status;
+  }
+  if (!row.shapes.empty()) {
+    if (const Status status = call->CheckShapes(); !status.ok()) return Fail(PhaseOne(row), status);
+  }
+  aclOpExecutor* executor = Arena<aclOpExecutor>::Get().Create();
+  executor->kernel = kernel;
+  executor->call = std::move(call);
+  executor->repeatable = false;
+  executor->reported.clear();
+  if (row.waits) RememberOutputs(row, words, executor);
+  *workspace_size = 0;
+  *out_executor = executor;
+  return 0;
+}
+
+Status Launch(aclOpExecutor* executor, aclrtStream handle) {
+  Stream* stream = nullptr;
+  MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
+  const OpRow& row = executor->call->row();
+  OpCallPtr call = executor->repeatable ? CloneOpCall(*executor->call) : std::move(executor->call);
+  if (!row.waits) return LaunchOp(executor->kernel, std::move(call), stream);
+  OpCallPtr done;
+  MP_RETURN_IF_ERROR(RunOp(executor->kernel, std::move(call), stream, &done));
+  size_t number = 0;
+  for (size_t place = 0; place < row.args.size(); ++place) {
+    if (row.args[place].kind != ArgKind::kTensor || row.args[place].flow != ArgFlow::kOut) continue;
+    aclTensor* reported = executor->reported[number++];
+    if (reported == nullptr || !Alive(reported)) continue;
+    const TensorView& actual = done->view(place);
+    reported->view.rank = actual.rank;
+    std::memcpy(reported->view.dims, actual.dims, sizeof actual.dims);
+    std::memcpy(reported->view.strides, actual.strides, sizeof actual.strides);
+  }
+  return Ok();
+}
+
+}  // namespace
+
+aclnnStatus millpondAclnnPrepare(uint32_t row, const uint64_t* words, uint64_t* workspace_size,
+                                 aclOpExecutor** executor) {
+  const OpRow& found = OpRows()[row];
+  try {
+    return Prepare(found, words, workspace_size, executor);
+  } catch (...) {
+    return FailCurrentException(PhaseOne(found));
+  }
+}
+
+aclnnStatus millpondAclnnLaunch(uint32_t row, void*, uint64_t, aclOpExecutor* executor, aclrtStream stream) {
+  const OpRow& found = OpRows()[row];
+  if (executor == nullptr)
+    return Fail(found.name, kInnerNull, "executor is NULL; call the GetWorkspaceSize function first");
+  if (!Alive(executor) || executor->call == nullptr) {
+    return Fail(found.name, kInvalidParameter,
+                "executor is not alive: one that is not repeatable ends with its first run");
+  }
+  if (&executor->call->row() != &found) {
+    return Fail(found.name, kInvalidParameter, Format("the executor is %s's", executor->call->row().name));
+  }
+  aclnnStatus result = 0;
+  const bool repeatable = executor->repeatable;
+  try {
+    if (const Status status = Launch(executor, stream); !status.ok()) result = Fail(found.name, status);
+  } catch (...) {
+    result = FailCurrentException(found.name);
+  }
+  if (!repeatable) {
+    executor->call.reset();
+    Arena<aclOpExecutor>::Get().Destroy(executor);
+  }
+  return result;
+}

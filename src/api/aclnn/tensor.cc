@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of aclnn: a view of a storage, described by the client.
+#include <algorithm>
+
+#include "include/aclnn/acl_meta.h"
+#include "src/api/aclnn/objects.h"
+#include "src/base/format.h"
+
+using namespace millpond;         // NOLINT: a shim is a page of delegation
+using namespace millpond::aclnn;  // NOLINT
+
+namespace {
+
+constexpr size_t kMaxRank = TensorView::kMaxRank;
+
+Status Describe(aclTensor* tensor, const int64_t* view_dims, uint64_t rank, aclDataType type, const int64_t* strides,
+                int64_t offset, aclFormat format, const int64_t* storage_dims, uint64_t storage_rank, void* data) {
+  MP_REQUIRE(view_dims != nullptr || rank == 0, "viewDims is NULL though viewDimsNum is %llu",
+             static_cast<unsigned long long>(rank));
+  MP_REQUIRE(storage_dims != nullptr || storage_rank == 0, "storageDims is NULL though storageDimsNum is %llu",
+             static_cast<unsigned long long>(storage_rank));
+  MP_REQUIRE(rank <= kMaxRank && storage_rank <= kMaxRank,
+             "a tensor has at most %zu dimensions; viewDimsNum is %llu, storageDimsNum %llu", kMaxRank,
+             static_cast<unsigned long long>(rank), static_cast<unsigned long long>(storage_rank));
+  MP_REQUIRE(offset >= 0, "offset is %lld; it counts elements from the start of the storage and cannot be negative",
+             static_cast<long long>(offset));
+  TensorView& view = tensor->view;
+  for (size_t i = 0; i < rank; ++i) {
+    MP_REQUIRE(view_dims[i] >= 0, "viewDims[%zu] is %lld; a size cannot be negative", i,
+               static_cast<long long>(view_dims[i]));
+    MP_REQUIRE(strides == nullptr || strides[i] >= 0, "stride[%zu] is %lld; a stride cannot be negative", i,
+               static_cast<long long>(strides == nullptr ? 0 : strides[i]));
+  }
+  view.data = data;
+  view.offset = offset;
+  view.dtype = static_cast<DType>(type);
+  view.format = static_cast<int16_t>(format);
+  view.rank = static_cast<uint8_t>(rank);
+  std::copy_n(view_dims, rank, view.dims);
+  if (strides != nullptr) {
+    std::copy_n(strides, rank, view.strides);
+  } else {
+    view.SetContiguousStrides();
+  }
+  tensor->storage_rank = static_cast<uint8_t>(storage_rank);
+  std::copy_n(storage_dims, storage_rank, tensor->storage_dims);
+  return Ok();
+}
+
+// The common part of the questions about a tensor.
+template <class Body, class... Out>
+aclnnStatus Ask(const char* api, const aclTensor* tensor, Body body, const Out*... out) {
+  if (tensor == nullptr || ((out == nullptr) || ...)) return Fail(api, kNullPointer, "an argument is NULL");
+  if (!Alive(tensor))
+    return Fail(api, kInvalidParameter, "tensor is not a live aclTensor: it was never created or is destroyed already");
+  return Guarded(api, [&] {
+    body();
+    return aclnnStatus{0};
+  });
+}
+
+// The caller releases the array with delete[].
+void Hand(const int64_t* values, size_t count, int64_t** out_values, uint64_t* out_count) {
+  *out_values = new int64_t[count];
+  std::copy_n(values, count, *out_values);
+  *out_count = count;
+}
+
+}  // namespace
+
+static_assert(static_cast<int>(DType::kFloat) == ACL_FLOAT && static_cast<int>(DType::kBfloat16) == ACL_BF16 &&
+              static_cast<int>(DType::kInt64) == ACL_INT64 && static_cast<int>(DType::kComplex128) == ACL_COMPLEX128 &&
+              static_cast<int>(DType::kFloat4E1m2) == ACL_FLOAT4_E1M2);
+
+aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t* stride,
+                           int64_t offset, aclFormat format, const int64_t* storageDims, uint64_t storageDimsNum,
+                           void* tensorData) {
+  return GuardedCreate<aclTensor>("aclCreateTensor", [&](aclTensor* tensor) {
+    return Describe(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum,
+                    tensorData);
+  });
+}
+
+aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                          const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
+                          uint64_t storageDimsNum, void* tensorDataAddr) {
+  if (tensor == nullptr) return Fail("aclInitTensor", kNullPointer, "tensor is NULL");
+  if (!Alive(tensor)) return Fail("aclInitTensor", kInvalidParameter, "tensor is not a live aclTensor");
+  const Status status = Describe(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
+                                 storageDimsNum, tensorDataAddr);
+  return status.ok() ? 0 : Fail("aclInitTensor", status);
+}
+
+aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
+  if (tensor == nullptr || Arena<aclTensor>::Get().Destroy(tensor)) return 0;
+  return Fail("aclDestroyTensor", kInvalidParameter,
+              "tensor is not a live aclTensor: it was never created or is destroyed already");
+}
+
+aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum) {
+  return Ask(
+      "aclGetViewShape", tensor, [&] { Hand(tensor->view.dims, tensor->view.rank, viewDims, viewDimsNum); }, viewDims,
+      viewDimsNum);
+}
+
+aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue, uint64_t* stridesNum) {
+  return Ask(
+      "aclGetViewStrides", tensor, [&] { Hand(tensor->view.strides, tensor->view.rank, stridesValue, stridesNum); },
+      stridesValue, stridesNum);
+}
+
+aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims, uint64_t* storageDimsNum) {
+  return Ask(
+      "aclGetStorageShape", tensor,
+      [&] { Hand(tensor->storage_dims, tensor->storage_rank, storageDims, storageDimsNum); }, storageDims,
+      storageDimsNum);
+}
+
+aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
+  return Ask(
+      "aclGetViewOffset", tensor, [&] { *offset = tensor->view.offset; }, offset);
+}
+
+aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
+  return Ask(
+      "aclGetFormat", tensor, [&] { *format = static_cast<aclFormat>(tensor->view.format); }, format);
+}
+
+aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
+  return Ask(
+      "aclGetDataType", tensor, [&] { *dataType = static_cast<aclDataType>(tensor->view.dtype); }, dataType);
+}
+
+aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {
+  return Ask("aclSetRawTensorAddr", tensor, [&] { tensor->view.data = addr; });
+}
+
+aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
+  return Ask(
+      "aclGetRawTensorAddr", tensor, [&] { *addr = tensor->view.data; }, addr);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types and formats, numbered as CANN numbers them, so that no door needs a table (src/api checks that).
+#ifndef MILLPOND_SRC_BASE_DTYPE_H_
+#define MILLPOND_SRC_BASE_DTYPE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace millpond {
+
+enum class DType : int8_t {
+  kUndefined = -1,
+  kFloat = 0,
+  kHalf = 1,
+  kInt8 = 2,
+  kInt32 = 3,
+  kUint8 = 4,
+  kInt16 = 6,
+  kUint16 = 7,
+  kUint32 = 8,
+  kInt64 = 9,
+  kUint64 = 10,
+  kDouble = 11,
+  kBool = 12,
+  kString = 13,
+  kComplex64 = 16,
+  kComplex128 = 17,
+  kBfloat16 = 27,
+  kInt4 = 29,
+  kUint1 = 30,
+  kComplex32 = 33,
+  kHifloat8 = 34,
+  kFloat8E5m2 = 35,
+  kFloat8E4m3 = 36,
+  kFloat8E8m0 = 37,
+  kFloat6E3m2 = 38,
+  kFloat6E2m3 = 39,
+  kFloat4E2m1 = 40,
+  kFloat4E1m2 = 41,
+};
+
+// Bits of one element; 0 for what is not a number (strings) or not known.
+constexpr int BitsOf(DType type) {
+  switch (type) {
+    case DType::kUint1:
+      return 1;
+    case DType::kInt4:
+    case DType::kFloat4E2m1:
+    case DType::kFloat4E1m2:
+      return 4;
+    case DType::kFloat6E3m2:
+    case DType::kFloat6E2m3:
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kBool:
+    case DType::kHifloat8:
+    case DType::kFloat8E5m2:
+    case DType::kFloat8E4m3:
+    case DType::kFloat8E8m0:
+      return 8;
+    case DType::kHalf:
+    case DType::kBfloat16:
+    case DType::kInt16:
+    case DType::kUint16:
+      return 16;
+    case DType::kFloat:
+    case DType::kInt32:
+    case DType::kUint32:
+    case DType::kComplex32:
+      return 32;
+    case DType::kInt64:
+    case DType::kUint64:
+    case DType::kDouble:
+    case DType::kComplex64:
+      return 64;
+    case DType::kComplex128:
+      return 128;
+    case DType::kUndefined:
+    case DType::kString:
+      return 0;
+  }
+  return 0;
+}
+
+const char* DTypeName(DType type);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_BASE_DTYPE_H_

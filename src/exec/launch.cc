@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/exec/launch.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/device/memory.h"
+
+namespace millpond {
+namespace {
+
+// The queued form: owns its call, copies it for capture.
+class KernelBody {
+ public:
+  KernelBody(const kernels::Kernel* kernel, OpCallPtr call) : kernel_(kernel), call_(std::move(call)) {}
+  KernelBody(const KernelBody& other) : kernel_(other.kernel_), call_(CloneOpCall(*other.call_)) {}
+  KernelBody(KernelBody&&) noexcept = default;
+  KernelBody& operator=(const KernelBody&) = delete;
+  KernelBody& operator=(KernelBody&&) = delete;
+  ~KernelBody() = default;
+  Status operator()() { return kernel_->run(*call_); }
+
+ private:
+  const kernels::Kernel* kernel_;
+  OpCallPtr call_;
+};
+
+std::string ArgumentName(const OpCall& call, size_t view) {
+  for (size_t place = 0; place < call.size(); ++place) {
+    const ArgSpec& spec = call.row().args[place];
+    const OpCall::Arg& arg = call.arg(place);
+    if (!arg.present || view < arg.first || view >= arg.first + arg.count) continue;
+    if (spec.kind == ArgKind::kTensor) return spec.name;
+    if (spec.kind == ArgKind::kTensorList) return Format("%s[%zu]", spec.name, view - arg.first);
+  }
+  return "a tensor";
+}
+
+// [first, first + bytes) must be memory the device can use. Pageable host memory is not.
+Status JudgeView(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
+  const void* first = view.first();
+  const auto what = [&] { return Format("%s: tensor %s", call.row().name, ArgumentName(call, number).c_str()); };
+  MP_REQUIRE(
+      view.data != nullptr,
+      "%s has no memory (its address is NULL) though its shape %s needs %zu bytes; did an allocator return NULL?",
+      what().c_str(), ShapeText(view.shape()).c_str(), bytes);
+  const size_t align = std::bit_floor(static_cast<size_t>(std::max(8, BitsOf(view.dtype)) / 8));
+  MP_REQUIRE(reinterpret_cast<uintptr_t>(first) % std::min<size_t>(align, 8) == 0,
+             "%s starts at %p, which is not aligned for %s (%zu bytes); device blocks are 32-byte aligned at least",
+             what().c_str(), first, DTypeName(view.dtype), align);
+  PointerInfo info;
+  MP_RETURN_IF_ERROR(CheckRange("its memory", first, bytes, &info).Prefixed(what()));
+  MP_REQUIRE(info.kind != PointerKind::kPageable,
+             "%s is at %p, which is ordinary host memory; operators read and write device memory (aclrtMalloc), or "
+             "pinned, registered or managed host memory",
+             what().c_str(), first);
+  return Ok();
+}
+
+size_t FootprintOf(const TensorView& view) { return view.dtype == DType::kUndefined ? 0 : view.BytesOf(view.extent()); }
+
+Status JudgeMemory(const OpCall& call) {
+  const auto views = call.all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    const size_t bytes = FootprintOf(views[i]);
+    if (bytes != 0) MP_RETURN_IF_ERROR(JudgeView(call, i, views[i], bytes));
+  }
+  return Ok();
+}
+
+// What the call touches, by the client's addresses.
+class Accesses {
+ public:
+  explicit Accesses(const OpCall& call) {
+    for (size_t place = 0; place < call.size(); ++place) {
+      const ArgSpec& spec = call.row().args[place];
+      if (!call.has(place) || (spec.kind != ArgKind::kTensor && spec.kind != ArgKind::kTensorList)) continue;
+      const trace::Mode mode = spec.flow == ArgFlow::kIn    ? trace::Mode::kRead
+                               : spec.flow == ArgFlow::kOut ? trace::Mode::kWrite
+                                                            : trace::Mode::kReadWrite;
+      for (const TensorView& view : call.views(place)) {
+        if (const size_t bytes = FootprintOf(view); bytes != 0) Add({view.first(), bytes, mode});
+      }
+    }
+  }
+  std::span<const trace::Access> span() const {
+    return more_.empty() ? std::span<const trace::Access>(few_, count_) : std::span<const trace::Access>(more_);
+  }
+
+ private:
+  void Add(const trace::Access& access) {
+    if (more_.empty() && count_ < kFew) {
+      few_[count_++] = access;
+      return;
+    }
+    if (more_.empty()) more_.assign(few_, few_ + count_);
+    more_.push_back(access);
+  }
+
+  static constexpr size_t kFew = 8;
+  trace::Access few_[kFew];
+  size_t count_ = 0;
+  std::vector<trace::Access> more_;
+};
+
+}  // namespace
+
+Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
+  MP_RETURN_IF_ERROR(JudgeMemory(*call));
+  const Accesses accesses(*call);
+  const char* name = call->row().name;
+  return stream->Launch<TaskKind::kCompute>(name, accesses.span(), KernelBody(kernel, std::move(call)));
+}
+
+Status RunOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, OpCallPtr* out_call) {
+  MP_RETURN_IF_ERROR(JudgeMemory(*call));
+  MP_CHECK(stream->capture() == nullptr, kCaptureImplicit,
+           "%s cannot be captured: its output's shape is known only when it has run", call->row().name);
+  const Accesses accesses(*call);
+  OpCall* running = call.get();
+  Status result(Code::kStreamAborted, "the stream was aborted before the operation ran");
+  // The caller waits below, so the task may refer to its frame.
+  MP_RETURN_IF_ERROR(
+      stream->Launch<TaskKind::kCompute>(call->row().name, accesses.span(), [kernel, running, &result]() -> Status {
+        result = kernel->run(*running);
+        return result.Clone();
+      }));
+  const uint64_t target = stream->enqueued();
+  MP_RETURN_IF_ERROR(stream->WaitFor(target, std::nullopt, Code::kStreamSyncTimeout));
+  MP_RETURN_IF_ERROR(std::move(result));
+  *out_call = std::move(call);
+  return Ok();
+}
+
+}  // namespace millpond

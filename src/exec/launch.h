@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one operator on a stream.
+#ifndef MILLPOND_SRC_EXEC_LAUNCH_H_
+#define MILLPOND_SRC_EXEC_LAUNCH_H_
+
+#include "src/base/status.h"
+#include "src/device/stream.h"
+#include "src/kernels/library.h"
+#include "src/ops/call.h"
+
+namespace millpond {
+
+// Queues the call. Every tensor's memory is judged first: it must lie in live device memory (or host memory that
+// devices may use), reach no further than its block, and be aligned to its type. What the kernel reports surfaces at
+// the next synchronisation of the stream.
+Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream);
+
+// For rows that wait: runs everything queued before and the call itself, then hands it back with its outputs' real
+// shapes.
+Status RunOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, OpCallPtr* out_call);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_EXEC_LAUNCH_H_

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# libmillpond_kernels.so: compute by ATen. It links the torch it was built against and is loaded by the core when the first
+# operator is made ready; without torch everything else still builds.
+find_package(MillpondTorch)
+if(NOT MillpondTorch_FOUND)
+  message(STATUS "libmillpond_kernels.so is not built (${MillpondTorch_REASON}): operators will say so")
+  return()
+endif()
+
+mp_sources(kernel_sources kernel_tests kernels)
+add_library(millpond_kernels SHARED ${kernel_sources})
+target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
+# ATen's headers are not written for our warnings; its calls convert freely between its integer types.
+target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
+target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernel.h")
+set_target_properties(millpond_kernels PROPERTIES
+  CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+  INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")
+set_property(GLOBAL APPEND PROPERTY MILLPOND_LIBRARIES millpond_kernels)

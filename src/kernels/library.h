@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libmillpond_kernels.so shows to the core. No torch type is here: the core does not link it.
+#ifndef MILLPOND_SRC_KERNELS_LIBRARY_H_
+#define MILLPOND_SRC_KERNELS_LIBRARY_H_
+
+#include <cstddef>
+#include <span>
+
+#include "src/base/status.h"
+#include "src/ops/call.h"
+
+namespace millpond::kernels {
+
+struct Kernel {
+  const char* row;        // the row's name
+  const char* signature;  // one letter for each argument, compared with the row's
+  // Runs on the calling thread, on memory the views name by the client's addresses; `reach` turns one of these
+  // into one that may be touched. A view's shape may change when the row waits.
+  Status (*run)(OpCall& call);
+};
+
+struct Library {
+  const char* torch_version;  // built against
+  std::span<const Kernel* const> kernels;
+  // Told once, before the first run.
+  void (*start)(void* (*reach)(void*));
+};
+
+inline constexpr char kLibraryFile[] = "libmillpond_kernels.so";
+inline constexpr char kLibrarySymbol[] = "millpondKernels";
+using LibraryFn = const Library* (*)();
+
+// The letter of a row's argument, as kernel.h gives one to each parameter type.
+constexpr char SignatureLetter(const ArgSpec& spec) {
+  const bool out = spec.flow != ArgFlow::kIn;
+  switch (spec.kind) {
+    case ArgKind::kTensor:
+      return out ? (spec.optional ? 'Q' : 'O') : (spec.optional ? 'P' : 'T');
+    case ArgKind::kTensorList:
+      return out ? (spec.optional ? 'N' : 'M') : (spec.optional ? 'K' : 'L');
+    case ArgKind::kScalar:
+      return spec.optional ? 's' : 'S';
+    case ArgKind::kScalarList:
+      return 'V';
+    case ArgKind::kInts:
+      return spec.optional ? 'i' : 'I';
+    case ArgKind::kFloats:
+      return spec.optional ? 'f' : 'F';
+    case ArgKind::kBools:
+      return spec.optional ? 'e' : 'E';
+    case ArgKind::kInt:
+      return 'n';
+    case ArgKind::kBool:
+      return 'b';
+    case ArgKind::kDouble:
+      return 'd';
+    case ArgKind::kDType:
+      return 'y';
+    case ArgKind::kString:
+      return 'c';
+  }
+  return '?';
+}
+
+}  // namespace millpond::kernels
+
+#endif  // MILLPOND_SRC_KERNELS_LIBRARY_H_

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around every kernel: ATen as if nobody else used it on this thread. A thread that synchronises runs kernels too, and
+// it may be a Python thread inside autocast, autograd, vmap or a dispatch mode; none of that may leak in.
+#include "src/kernels/run.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <omp.h>
+#include <torch/version.h>
+
+#include <atomic>
+#include <exception>
+
+#include "src/kernels/kernel.h"
+
+namespace millpond::kernels {
+namespace {
+
+void* (*g_reach)(void*) = nullptr;
+
+// At most one kernel at a time uses several threads: OpenMP gives each calling thread a team of its own.
+std::atomic<bool> g_team_taken{false};
+
+class Team {
+ public:
+  Team() : taken_(!g_team_taken.exchange(true, std::memory_order_acquire)) {
+    thread_local int full = [] {
+      at::init_num_threads();
+      return at::get_num_threads();
+    }();
+    thread_local int current = full;
+    const int wanted = taken_ ? full : 1;
+    if (current != wanted) {
+      omp_set_num_threads(wanted);
+      current = wanted;
+    }
+  }
+  ~Team() {
+    if (taken_) g_team_taken.store(false, std::memory_order_release);
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+ private:
+  const bool taken_;
+};
+
+class PlainAten {
+ public:
+  PlainAten() : saved_(c10::impl::tls_local_dispatch_key_set()), no_records_(), inference_(true) {
+    c10::impl::_force_tls_local_dispatch_key_set(Plain());
+  }
+  ~PlainAten() { c10::impl::_force_tls_local_dispatch_key_set(saved_); }
+  PlainAten(const PlainAten&) = delete;
+  PlainAten& operator=(const PlainAten&) = delete;
+
+ private:
+  // What a fresh thread has inside inference mode.
+  static c10::impl::LocalDispatchKeySet Plain() {
+    static const c10::impl::LocalDispatchKeySet plain = [] {
+      c10::impl::PODLocalDispatchKeySet empty{};
+      empty.set_included(c10::default_included_set.remove(c10::DispatchKey::ADInplaceOrView));
+      empty.set_excluded(c10::default_excluded_set | c10::autograd_dispatch_keyset);
+      return c10::impl::LocalDispatchKeySet(empty);
+    }();
+    return plain;
+  }
+
+  const c10::impl::LocalDispatchKeySet saved_;
+  const at::DisableRecordFunctionGuard no_records_;
+  const c10::InferenceMode inference_;
+};
+
+}  // namespace
+
+void* Reach(void* address) { return g_reach(address); }
+
+Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
+  const Team team;
+  const PlainAten plain;
+  const auto failed = [&](const char* what) {
+    return Status(Code::kTaskFailed, Format("%s: %s", call.row().name, what));
+  };
+  try {
+    Frame frame(&call);
+    body(frame);
+    return Ok();
+  } catch (const c10::Error& error) {
+    return failed(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return failed("no host memory left for the kernel's intermediate results");
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  } catch (...) {
+    return failed("the kernel threw something that is not a std::exception");
+  }
+}
+
+at::Generator MakeGenerator(int64_t seed, int64_t offset) {
+  // Two rounds of a 64-bit mixer, so that neighbouring offsets give unrelated streams.
+  auto mix = [](uint64_t x) {
+    x += 0x9E3779B97F4A7C15U;
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31U);
+  };
+  return at::make_generator<at::CPUGeneratorImpl>(
+      mix(mix(static_cast<uint64_t>(seed)) ^ static_cast<uint64_t>(offset)));
+}
+
+std::vector<const Kernel*>& AllKernels() {
+  static auto* kernels = new std::vector<const Kernel*>;
+  return *kernels;
+}
+
+}  // namespace millpond::kernels
+
+extern "C" __attribute__((visibility("default"))) const millpond::kernels::Library* millpondKernels() {
+  using namespace millpond::kernels;  // NOLINT
+  static const Library library{TORCH_VERSION, AllKernels(), [](void* (*reach)(void*)) { g_reach = reach; }};
+  return &library;
+}

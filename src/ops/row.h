@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row per operator, for every door: aclnn, the GE graph operator, the acl single operator and ONNX. The rows are
+// text (src/ops/table/*.ops, read by tools/gen_ops.py); a row knows its arguments, how the shapes of its outputs
+// follow from them, and how each door's own inputs and attributes become those arguments. It knows no kernel:
+// src/kernels binds compute to rows by name.
+#ifndef MILLPOND_SRC_OPS_ROW_H_
+#define MILLPOND_SRC_OPS_ROW_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "src/base/status.h"
+#include "src/base/tensor_view.h"
+
+namespace millpond {
+
+class OpCall;
+
+enum class ArgKind : uint8_t {
+  kTensor,
+  kTensorList,
+  kScalar,
+  kScalarList,
+  kInts,
+  kFloats,
+  kBools,
+  kInt,  // every integer width
+  kBool,
+  kDouble,  // float too
+  kDType,
+  kString,
+};
+
+enum class ArgFlow : uint8_t { kIn, kOut, kInOut };
+
+struct ArgSpec {
+  const char* name;
+  ArgKind kind;
+  ArgFlow flow;
+  bool optional;
+};
+
+struct Shape {
+  uint8_t rank = 0;
+  int64_t dims[TensorView::kMaxRank];
+  std::span<const int64_t> span() const { return {dims, rank}; }
+};
+
+// The shape of one output, from the arguments at the given places.
+using InferFn = Status (*)(const OpCall& call, std::span<const uint8_t> from, Shape* out);
+
+struct ShapeRule {
+  uint8_t output;  // place of the output in the row's arguments
+  InferFn infer;
+  std::span<const uint8_t> from;
+};
+
+// How one argument of the row is made at another door: from that door's input, output or attribute `name`, or, when
+// the name is empty, from the constant.
+struct DoorArg {
+  const char* name;
+  const char* constant;  // a number, true, false, or "none"; the default of an absent attribute when name is set
+};
+
+struct DoorBinding {
+  const char* type;               // the door's own operator name
+  std::span<const DoorArg> args;  // one for each of the row's arguments
+};
+
+struct OpRow {
+  uint16_t id;
+  const char* name;  // the aclnn symbol when aclnn is set
+  bool aclnn;
+  // The shape of an output is known only when the kernel has run: the launch waits for it and reports it.
+  bool waits;
+  std::span<const ArgSpec> args;
+  std::span<const ShapeRule> shapes;
+  std::span<const DoorBinding> ge;
+  std::span<const DoorBinding> onnx;
+};
+
+std::span<const OpRow> OpRows();
+// Null when there is no such row.
+const OpRow* FindOp(std::string_view name);
+// By a GE operator's type.
+const OpRow* FindGeOp(std::string_view type, const DoorBinding** out_binding);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_OPS_ROW_H_

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the operator table (src/ops/table/*.ops) into C++: the rows, libopapi's entry points and the aclnnop headers.
+
+A row:
+
+    aclnnAddmm(T self, T mat1, T mat2, S beta, S alpha, >t out, i8 cubeMathType)
+        shape out = matmul(mat1, mat2)
+        ge    MatMulV2(self=bias, mat1=x1, mat2=x2, beta=1, alpha=1, out=y, cubeMathType=0)
+
+Arguments stand in ABI order, each `[>|&]TYPE[?] name`: > an output, & both read and written, ? may be NULL.
+Types: T t tensor (const or not in C), TL tl list of tensors, S scalar, SL list of scalars, IA int array, FA float
+array, BA bool array, i64 u64 i32 u32 i8 bool f64 f32, dt data type, str string. A name without `aclnn` in front is a row
+for the other doors only. Lines below: `shape OUT = RULE(arguments)` (src/ops/infer.h), `waits` (an output's shape is
+known only after the run), `ge TYPE(...)` and `onnx TYPE(...)`: each argument of the row from that door's input, output or
+attribute of that name, from a constant, or `name|constant` for an attribute with a default.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# row type: (C type, ArgKind)
+TYPES = {
+    "T": ("const aclTensor*", "kTensor"), "t": ("aclTensor*", "kTensor"),
+    "TL": ("const aclTensorList*", "kTensorList"), "tl": ("aclTensorList*", "kTensorList"),
+    "S": ("const aclScalar*", "kScalar"), "SL": ("const aclScalarList*", "kScalarList"),
+    "IA": ("const aclIntArray*", "kInts"), "FA": ("const aclFloatArray*", "kFloats"), "BA": ("const aclBoolArray*", "kBools"),
+    "i64": ("int64_t", "kInt"), "u64": ("uint64_t", "kInt"), "i32": ("int32_t", "kInt"), "u32": ("uint32_t", "kInt"),
+    "i8": ("int8_t", "kInt"), "bool": ("bool", "kBool"), "f64": ("double", "kDouble"), "f32": ("float", "kDouble"),
+    "dt": ("aclDataType", "kDType"), "str": ("const char*", "kString"),
+}
+ARGUMENT = re.compile(r"^(?P<flow>[>&]?)(?P<type>\w+)(?P<optional>\??) (?P<name>\w+)$")
+ROW = re.compile(r"^(?P<name>\w+)\((?P<args>.*)\)$")
+SHAPE = re.compile(r"^shape (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
+DOOR = re.compile(r"^(?P<door>ge|onnx) +(?P<type>\w+)\((?P<args>.*)\)$")
+CONSTANT = re.compile(r"^(-?\d[\w.+-]*|true|false|none|\[.*\])$")
+FLOWS = {"": "kIn", ">": "kOut", "&": "kInOut"}
+PARTS = 8  # files of entry points, so that they compile side by side
+
+
+@dataclass
+class Argument:
+    flow: str
+    type: str
+    optional: bool
+    name: str
+
+
+@dataclass
+class Row:
+    name: str
+    args: list
+    place: str
+    shapes: list = field(default_factory=list)
+    doors: dict = field(default_factory=lambda: {"ge": [], "onnx": []})
+    waits: bool = False
+
+    @property
+    def aclnn(self):
+        return self.name.startswith("acl")
+
+    def index(self, name, place):
+        for number, argument in enumerate(self.args):
+            if argument.name == name:
+                return number
+        raise Bad(f"{place}: {self.name} has no argument '{name}'")
+
+
+class Bad(Exception):
+    pass
+
+
+def parse_row(text, place):
+    match = ROW.match(text)
+    if not match:
+        raise Bad(f"{place}: not a row: '{text}'; the form is name(TYPE name, ...)")
+    args = []
+    for part in filter(None, (piece.strip() for piece in match["args"].split(","))):
+        argument = ARGUMENT.match(part)
+        if not argument or argument["type"] not in TYPES:
+            raise Bad(f"{place}: {match['name']}: argument '{part}' is not [>|&]TYPE[?] name with a TYPE of {' '.join(TYPES)}")
+        args.append(Argument(argument["flow"], argument["type"], bool(argument["optional"]), argument["name"]))
+    names = [argument.name for argument in args]
+    if len(set(names)) != len(names):
+        raise Bad(f"{place}: {match['name']} names an argument twice")
+    return Row(match["name"], args, place)
+
+
+def parse_detail(row, text, place):
+    if text == "waits":
+        row.waits = True
+        return
+    match = SHAPE.match(text)
+    if match:
+        sources = [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]
+        row.shapes.append((row.index(match["out"], place), match["rule"], sources))
+        return
+    match = DOOR.match(text)
+    if not match:
+        raise Bad(f"{place}: '{text}' is none of: shape, waits, ge, onnx")
+    values = {}
+    for part in filter(None, (piece.strip() for piece in re.split(r",(?![^\[]*\])", match["args"]))):
+        name, _, value = part.partition("=")
+        row.index(name, place)
+        values[name] = value
+    missing = [argument.name for argument in row.args if argument.name not in values]
+    if missing:
+        raise Bad(f"{place}: {match['door']} {match['type']} says nothing about {', '.join(missing)}")
+    row.doors[match["door"]].append((match["type"], [values[argument.name] for argument in row.args]))
+
+
+def read_table(folder):
+    rows = {}
+    for path in sorted(Path(folder).glob("*.ops")):
+        row = None
+        pending = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            place = f"{path.name}:{number}"
+            text = line.split("#", 1)[0].rstrip()
+            if not text:
+                continue
+            if pending or (not text[0].isspace() and not text.endswith(")")):  # a long row goes on over lines
+                pending = f"{pending} {text.strip()}".strip()
+                if not pending.endswith(")"):
+                    continue
+                text, pending = pending, ""
+            if text[0].isspace():
+                if row is None:
+                    raise Bad(f"{place}: a detail before the first row")
+                parse_detail(row, text.strip(), place)
+                continue
+            row = parse_row(text, place)
+            if row.name in rows:
+                raise Bad(f"{place}: {row.name} has a row already ({rows[row.name].place})")
+            rows[row.name] = row
+    return [rows[name] for name in sorted(rows)]
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def door_arg(value):
+    name, _, constant = value.partition("|")
+    if CONSTANT.match(name):
+        name, constant = "", name
+    return f"{{{quoted(name)}, {quoted(constant)}}}"
+
+
+def rows_text(rows):
+    out = ["// Generated by tools/gen_ops.py from src/ops/table.", "// clang-format off"]
+    entries = []
+    for number, row in enumerate(rows):
+        specs = ", ".join(f"{{{quoted(a.name)}, ArgKind::{TYPES[a.type][1]}, ArgFlow::{FLOWS[a.flow]}, {str(a.optional).lower()}}}"
+                          for a in row.args)
+        out.append(f"constexpr ArgSpec kArgs{number}[] = {{{specs}}};")
+        shapes = "{}"
+        if row.shapes:
+            rules = []
+            for which, (output, rule, sources) in enumerate(row.shapes):
+                places = "{}"
+                if sources:
+                    out.append(f"constexpr uint8_t kFrom{number}_{which}[] = {{{', '.join(map(str, sources))}}};")
+                    places = f"kFrom{number}_{which}"
+                rules.append(f"{{{output}, &infer::{rule}, {places}}}")
+            out.append(f"constexpr ShapeRule kShapes{number}[] = {{{', '.join(rules)}}};")
+            shapes = f"kShapes{number}"
+        doors = {}
+        for door, bindings in row.doors.items():
+            doors[door] = "{}"
+            if bindings:
+                listed = []
+                for which, (kind, values) in enumerate(bindings):
+                    out.append(f"constexpr DoorArg kDoor{number}_{door}{which}[] = {{{', '.join(map(door_arg, values))}}};")
+                    listed.append(f"{{{quoted(kind)}, kDoor{number}_{door}{which}}}")
+                out.append(f"constexpr DoorBinding kDoors{number}_{door}[] = {{{', '.join(listed)}}};")
+                doors[door] = f"kDoors{number}_{door}"
+        entries.append(f"    {{{number}, {quoted(row.name)}, {str(row.aclnn).lower()}, {str(row.waits).lower()}, kArgs{number}, "
+                       f"{shapes}, {doors['ge']}, {doors['onnx']}}},")
+    out += ["constexpr OpRow kRows[] = {", *entries, "};", "// clang-format on", ""]
+    return "\n".join(out)
+
+
+def parameters(row):
+    return ", ".join(f"{TYPES[a.type][0]} {a.name}" for a in row.args)
+
+
+def word(argument):
+    kind = TYPES[argument.type][1]
+    if kind == "kDouble":
+        return f"Word(static_cast<double>({argument.name}))"
+    if kind in ("kInt", "kBool", "kDType"):
+        return f"Word(static_cast<int64_t>({argument.name}))"
+    return f"Word({argument.name})"
+
+
+def entries_text(rows, numbers):
+    out = ["// Generated by tools/gen_ops.py from src/ops/table.", "// clang-format off",
+           '#include "src/api/aclnn/entry.h"', "", "using millpond::aclnn::Word;", ""]
+    for row in rows:
+        number = numbers[row.name]
+        separator = ", " if row.args else ""
+        out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {row.name}GetWorkspaceSize({parameters(row)}{separator}'
+                   "uint64_t* workspaceSize, aclOpExecutor** executor) {")
+        words = ", ".join(map(word, row.args))
+        out.append(f"  const uint64_t words[] = {{{words if words else '0'}}};")
+        out.append(f"  return millpondAclnnPrepare({number}, words, workspaceSize, executor);")
+        out.append("}")
+        out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {row.name}(void* workspace, uint64_t workspaceSize, '
+                   "aclOpExecutor* executor, aclrtStream stream) {")
+        out.append(f"  return millpondAclnnLaunch({number}, workspace, workspaceSize, executor, stream);")
+        out.append("}")
+    return "\n".join([*out, "// clang-format on", ""])
+
+
+def header_of(row, homes):
+    if row.name in homes:
+        return homes[row.name]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", row.name.replace("aclnn", "", 1)).lower()
+    return f"aclnn_{words}"
+
+
+def header_text(name, rows):
+    guard = f"MILLPOND_INCLUDE_ACLNNOP_{name.upper()}_H_"
+    out = ["// SPDX-License-Identifier: Apache-2.0", "// Two-phase operators: the first call checks the arguments and "
+           "tells the workspace, the second queues the work.", f"#ifndef {guard}", f"#define {guard}", "",
+           '#include "../aclnn/aclnn_base.h"', "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for row in rows:
+        separator = ", " if row.args else ""
+        out.append(f"ACL_FUNC_VISIBILITY aclnnStatus {row.name}GetWorkspaceSize({parameters(row)}{separator}"
+                   "uint64_t* workspaceSize, aclOpExecutor** executor);")
+        out.append(f"ACL_FUNC_VISIBILITY aclnnStatus {row.name}(void* workspace, uint64_t workspaceSize, "
+                   "aclOpExecutor* executor, aclrtStream stream);")
+    return "\n".join([*out, "", "#ifdef __cplusplus", "}", "#endif", "", f"#endif  // {guard}", ""])
+
+
+def write(path, text):
+    """Leaves a file alone that says the same already, so that nothing is compiled again for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", default=str(Path(__file__).resolve().parents[1] / "src" / "ops" / "table"))
+    parser.add_argument("--output", required=True, help="folder for the generated files")
+    arguments = parser.parse_args(argv)
+    try:
+        rows = read_table(arguments.table)
+    except Bad as error:
+        print(f"gen_ops: {error}", file=sys.stderr)
+        return 1
+    output = Path(arguments.output)
+    write(output / "op_rows.inc", rows_text(rows))
+    numbers = {row.name: number for number, row in enumerate(rows)}
+    exported = [row for row in rows if row.aclnn]
+    for part in range(PARTS):
+        write(output / f"opapi_{part}.cc", entries_text(exported[part::PARTS], numbers))
+    homes = {}
+    homes_file = Path(arguments.table) / "headers.tsv"
+    if homes_file.exists():
+        homes = dict(line.split("\t") for line in homes_file.read_text().splitlines() if line and line[0] != "#")
+    headers = {}
+    for row in exported:
+        headers.setdefault(header_of(row, homes), []).append(row)
+    for name, members in headers.items():
+        write(output / "include" / "aclnnop" / f"{name}.h", header_text(name, members))
+    for stale in (output / "include" / "aclnnop").glob("*.h"):
+        if stale.stem not in headers:
+            stale.unlink()
+    (output / "stamp").touch()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
