@@ -41,7 +41,7 @@ def save_snapshot(folder):
 def main():
     options = arguments(__doc__, npu_only="device memory is what this example is about",
                         output=("", "folder for the snapshot; one that is removed again when empty"))
-    torch.npu.memory._record_memory_history()
+    torch.npu.memory._record_memory_history(stacks="python")
     before = show("at the start")
     kept = allocate_and_free()
     stats = torch.npu.memory_stats()

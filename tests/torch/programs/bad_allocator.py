@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bad_allocator.py LIBRARY FAULT OPERATION: good work, then one operation on a bad block, then good work again."""
+"""bad_allocator.py LIBRARY: each operation on each kind of bad block in turn, with good work before, between and after."""
 
 import ctypes
 import sys
@@ -7,17 +7,11 @@ import sys
 import torch
 import torch_npu
 
-FAULTS = {"none": 0, "null": 1, "misaligned": 2, "host": 3}
+FAULTS = ("none", "null", "misaligned", "host")
 
 
 def create():
     return torch.zeros(10, device="npu")
-
-
-def copy():
-    block = torch.empty(10, device="npu")
-    block.copy_(torch.arange(10.0))
-    return block
 
 
 def launch():
@@ -26,19 +20,31 @@ def launch():
     return block
 
 
-library, fault, operation = sys.argv[1], FAULTS[sys.argv[2]], {"create": create, "copy": copy, "launch": launch}[sys.argv[3]]
+def copy():
+    """Bytes have no alignment, and acl lets a copy go between any two addresses; the operator after it is refused."""
+    block = torch.empty(10, device="npu")
+    block.copy_(torch.arange(10.0))
+    return block + good
+
+
+def attempt(operation):
+    try:
+        result = operation()
+        allocator.choose_fault(0)
+        torch.npu.synchronize()
+        return f"fine, sum {result.sum().item():.0f}"
+    except RuntimeError as error:
+        return "error: " + " | ".join(str(error).splitlines())
+    finally:
+        allocator.choose_fault(0)
+
+
+library = sys.argv[1]
 torch_npu.npu.change_current_allocator(torch_npu.npu.memory.NPUPluggableAllocator(library, "my_malloc", "my_free"))
 allocator = ctypes.CDLL(library)
 good = torch.ones(10, device="npu")
-print("before:", int(good.sum().item()))
-allocator.choose_fault(fault)
-try:
-    result = operation()
-    allocator.choose_fault(0)
-    torch.npu.synchronize()
-    print("no error:", result.tolist())
-except RuntimeError as error:
-    allocator.choose_fault(0)
-    print("error:", " | ".join(str(error).splitlines()))
-torch.npu.synchronize()
-print("after:", int((good + torch.ones(10, device="npu")).sum().item()))
+for number, fault in enumerate(FAULTS):
+    for operation in (create, launch, copy):
+        allocator.choose_fault(number)
+        print(f"{fault} {operation.__name__}: {attempt(operation)}")
+        print(f"after {fault} {operation.__name__}: {(good + torch.ones(10, device='npu')).sum().item():.0f}", flush=True)

