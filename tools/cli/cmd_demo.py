@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import ensure
 import environment
+import pytorch
 import ui
-from layout import build_dir
+from layout import ROOT, build_dir
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,14 @@ class Demo:
     says: str  # what the reader is about to see
     command: tuple  # the first part is a target's file in build/release/bin, or a program on the PATH
     targets: tuple = ()  # CMake targets to build first
+    torch: bool = False  # a PyTorch program: left out, with a word, where torch is switched off
 
 
 DEMOS = (
     Demo("two_streams_pool", "A C++ program with its own memory pool, on two streams of the virtual NPU.",
          ("two_streams_pool",), ("two_streams_pool",)),
+    Demo("torch_allocator", "PyTorch with the vendor's torch_npu, as it is, on memory from an allocator of one's own.",
+         ("python", "{root}/examples/torch_allocator/run.py", "{build}/examples/libmy_allocator.so"), ("my_allocator",), torch=True),
 )
 
 
@@ -41,6 +45,9 @@ def demo(argv):
     failed = []
     for row in wanted:
         print(f"== {row.name}: {row.says}", flush=True)
+        if row.torch and not pytorch.enabled():
+            print(f"== {row.name}: not run, because {pytorch.SWITCH}=off", flush=True)
+            continue
         started = time.monotonic()
         status = subprocess.run(_command(row), env=variables).returncode
         verdict = "done" if status == 0 else f"FAILED, exit status {status}"
@@ -55,5 +62,7 @@ def demo(argv):
 
 
 def _command(row):
-    built = build_dir("release") / "bin" / row.command[0]
-    return [str(built) if built.exists() else row.command[0], *row.command[1:]]
+    build = build_dir("release")
+    first, *rest = [part.format(root=ROOT, build=build) for part in row.command]
+    built = build / "bin" / first
+    return [str(built) if built.exists() else first, *rest]
