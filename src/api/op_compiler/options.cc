@@ -150,8 +150,8 @@ extern "C" aclError aclGetCompileopt(aclCompileOpt opt, char* value, size_t leng
     has_value = found.has_value();
     if (!has_value) return Ok();
     MP_CHECK(length > found->size(), kInternal,
-             "the value of option %d needs %zu bytes and length is %zu; ask aclGetCompileoptSize", static_cast<int>(opt),
-             found->size() + 1, length);
+             "the value of option %d needs %zu bytes and length is %zu; ask aclGetCompileoptSize",
+             static_cast<int>(opt), found->size() + 1, length);
     std::memcpy(value, found->c_str(), found->size() + 1);
     return Ok();
   });

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collective communication: results, data types, and what a communicator can be told when it is made.
+#ifndef MILLPOND_INCLUDE_HCCL_HCCL_TYPES_H_
+#define MILLPOND_INCLUDE_HCCL_HCCL_TYPES_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum HcclResult {
+  HCCL_SUCCESS = 0,
+  HCCL_E_PARA = 1,
+  HCCL_E_PTR = 2,
+  HCCL_E_MEMORY = 3,
+  HCCL_E_INTERNAL = 4,
+  HCCL_E_NOT_SUPPORT = 5,
+  HCCL_E_NOT_FOUND = 6,
+  HCCL_E_UNAVAIL = 7,
+  HCCL_E_SYSCALL = 8,
+  HCCL_E_TIMEOUT = 9,
+  HCCL_E_OPEN_FILE_FAILURE = 10,
+  HCCL_E_TCP_CONNECT = 11,
+  HCCL_E_ROCE_CONNECT = 12,
+  HCCL_E_TCP_TRANSFER = 13,
+  HCCL_E_ROCE_TRANSFER = 14,
+  HCCL_E_RUNTIME = 15,
+  HCCL_E_DRV = 16,
+  HCCL_E_PROFILING = 17,
+  HCCL_E_CCE = 18,
+  HCCL_E_NETWORK = 19,
+  HCCL_E_AGAIN = 20,
+  HCCL_E_REMOTE = 21,
+  HCCL_E_SUSPENDING = 22,
+  HCCL_E_OPRETRY_FAIL = 23,
+  HCCL_E_OOM = 24,
+  HCCL_E_RESERVED = 25
+} HcclResult;
+
+typedef void* HcclComm;
+
+typedef enum HcclReduceOp {
+  HCCL_REDUCE_SUM = 0,
+  HCCL_REDUCE_PROD = 1,
+  HCCL_REDUCE_MAX = 2,
+  HCCL_REDUCE_MIN = 3,
+  HCCL_REDUCE_RESERVED = 255
+} HcclReduceOp;
+
+// Numbered unlike aclDataType.
+typedef enum HcclDataType {
+  HCCL_DATA_TYPE_INT8 = 0,
+  HCCL_DATA_TYPE_INT16 = 1,
+  HCCL_DATA_TYPE_INT32 = 2,
+  HCCL_DATA_TYPE_FP16 = 3,
+  HCCL_DATA_TYPE_FP32 = 4,
+  HCCL_DATA_TYPE_INT64 = 5,
+  HCCL_DATA_TYPE_UINT64 = 6,
+  HCCL_DATA_TYPE_UINT8 = 7,
+  HCCL_DATA_TYPE_UINT16 = 8,
+  HCCL_DATA_TYPE_UINT32 = 9,
+  HCCL_DATA_TYPE_FP64 = 10,
+  HCCL_DATA_TYPE_BFP16 = 11,
+  HCCL_DATA_TYPE_INT128 = 12,
+  HCCL_DATA_TYPE_HIF8 = 14,
+  HCCL_DATA_TYPE_FP8E4M3 = 15,
+  HCCL_DATA_TYPE_FP8E5M2 = 16,
+  HCCL_DATA_TYPE_FP8E8M0 = 17,
+  HCCL_DATA_TYPE_RESERVED = 255
+} HcclDataType;
+
+// What identifies a communicator while it is made: filled by one rank, handed to the others byte for byte.
+#define HCCL_ROOT_INFO_BYTES 4108u
+
+typedef struct HcclRootInfoDef {
+  char internal[HCCL_ROOT_INFO_BYTES];
+} HcclRootInfo;
+
+// Settings of the process.
+typedef enum HcclConfig { HCCL_DETERMINISTIC = 0, HCCL_CONFIG_RESERVED = 1 } HcclConfig;
+
+union HcclConfigValue {
+  int32_t value;
+};
+typedef union HcclConfigValue HcclConfigValue;
+
+// Settings of one communicator. HcclCommConfigInit (hccl.h) writes the first 24 bytes: the structure's size, a magic
+// word and a version, so that a library and a client built years apart can tell how much of it there is.
+#define HCCL_COMM_CONFIG_INFO_BYTES 24u
+#define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0u
+#define HCCL_COMM_CONFIG_VERSION 10u
+
+#define COMM_NAME_MAX_LENGTH 128u
+#define UDI_MAX_LENGTH 128u
+#define BUFFER_NAME_MAX_LENGTH 128u
+#define HCCL_COMM_ALGO_MAX_LENGTH 1600u
+#define HCCL_COMM_RETRY_ENABLE_MAX_LENGTH 50u
+#define HCCL_COMM_RETRY_PARAMS_MAX_LENGTH 128u
+
+#define HCCL_COMM_DEFAULT_BUFFSIZE 200u
+#define HCCL_COMM_DEFAULT_DETERMINISTIC 0u
+#define HCCL_COMM_DEFAULT_OP_EXPANSION_MODE 0u
+#define HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET 0xffffffffu
+#define HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET 0xffffffffu
+#define HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET 0xffffffffu
+#define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET 0xffffffffu
+#define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET (-1)
+#define HCCL_COMM_QOS_CONFIG_NOT_SET 0xffffffffu
+
+typedef struct HcclCommConfigDef {
+  char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
+  uint32_t hcclBufferSize;  // MiB
+  uint32_t hcclDeterministic;
+  char hcclCommName[COMM_NAME_MAX_LENGTH];
+  char hcclUdi[UDI_MAX_LENGTH];
+  uint32_t hcclOpExpansionMode;
+  uint32_t hcclRdmaTrafficClass;
+  uint32_t hcclRdmaServiceLevel;
+  uint32_t hcclWorldRankID;
+  uint64_t hcclJobID;
+  uint8_t aclGraphZeroCopyEnable;
+  int32_t hcclExecTimeOut;
+  char hcclAlgo[HCCL_COMM_ALGO_MAX_LENGTH];
+  char hcclRetryEnable[HCCL_COMM_RETRY_ENABLE_MAX_LENGTH];
+  char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
+  char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
+  uint32_t hcclQos;
+} HcclCommConfig;
+
+// What HcclGetCommConfigCapability counts.
+typedef enum HcclCommConfigCapability {
+  HCCL_COMM_CONFIG_BUFFER_SIZE = 0,
+  HCCL_COMM_CONFIG_DETERMINISTIC = 1,
+  HCCL_COMM_CONFIG_COMM_NAME = 2,
+  HCCL_COMM_CONFIG_OP_EXPANSION_MODE = 3,
+  HCCL_COMM_CONFIG_SUPPORT_INIT_BY_ENV = 4,
+  HCCL_COMM_CONFIG_WORLD_RANKID = 5,
+  HCCL_COMM_CONFIG_JOBID = 6,
+  HCCL_COMM_CONFIG_ACLGRAPH_ZEROCOPY_ENABLE = 7,
+  HCCL_COMM_CONFIG_EXEC_TIMEOUT = 8,
+  HCCL_COMM_CONFIG_ALGO = 9,
+  HCCL_COMM_CONFIG_RETRY = 10,
+  HCCL_COMM_CONFIG_BUFFER_NAME = 11,
+  HCCL_COMM_CONFIG_RESERVED = 12
+} HcclCommConfigCapability;
+
+// Several sends and receives in one call.
+typedef enum HcclSendRecvType { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED = 2 } HcclSendRecvType;
+
+typedef struct HcclSendRecvItemDef {
+  HcclSendRecvType sendRecvType;
+  void* buf;
+  uint64_t count;
+  HcclDataType dataType;
+  uint32_t remoteRank;
+} HcclSendRecvItem;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // MILLPOND_INCLUDE_HCCL_HCCL_TYPES_H_
