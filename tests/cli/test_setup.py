@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """./millpond from nothing: packages, .venv, build, install; later calls do nothing; refusals say what is missing."""
 
+import os
 import time
 
 import pytest
@@ -55,6 +56,24 @@ def test_changed_source_is_built_again(tree):
     (tree.root / "src" / "b.cc").unlink()
     tree.call("run", "--", "true")
     assert len(tree.calls()) == 9
+
+
+def test_fresh_checkout_beside_a_kept_build_is_not_built_again(tree):
+    """CI caches build/ and checks the sources out anew: other times, the same content."""
+    tree.call("run", "--", "true")
+    for path in (tree.root / "src").rglob("*"):
+        os.utime(path, (1, 1))
+    tree.call("run", "--", "true")
+    assert len(tree.calls()) == 3
+
+
+def test_build_folder_of_a_tree_that_was_moved_is_made_anew(tree):
+    tree.call("run", "--", "true")
+    cache = tree.root / "build" / "release" / "CMakeCache.txt"
+    cache.write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n")
+    (tree.root / "src" / "b.cc").write_text("int b;\n")
+    outcome = tree.call("run", "--", "true")
+    assert outcome.returncode == 0 and "tree at another place" in outcome.stderr and not cache.exists()
 
 
 def test_lost_install_tree_is_made_again(tree):

@@ -2,14 +2,16 @@
 """From nothing to a built and installed tree, and a quick way to see that nothing is to be done.
 
 A later call must cost under a second, so no step asks its tool whether it is up to date: packages are one dpkg-query
-(packages.sh), .venv carries a copy of the requirements it was given (pypi.py), and a build carries the fingerprint (path,
-time, size) of every source file it saw. Only when one differs does the tool run, and then it decides what to do.
+(packages.sh), .venv carries a copy of the requirements it was given (pypi.py), and a build carries the fingerprint (path
+and content: 10 ms for 2 MB) of every source file it saw. Only when one differs does the tool run, and then it decides what
+to do. Not times: a CI that restores build/ from its cache has a fresh checkout beside it.
 """
 
 import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 
@@ -36,10 +38,12 @@ def fingerprint(entries, root=ROOT):
 
     def add(path, name):
         try:
-            state = path.stat()
+            with open(path, "rb") as file:
+                content = file.read()
         except OSError:
             return
-        digest.update(f"{name}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
+        digest.update(f"{name}\0{len(content)}\n".encode())
+        digest.update(content)
 
     def walk(folder, prefix):
         with os.scandir(folder) as listing:
@@ -50,7 +54,7 @@ def fingerprint(entries, root=ROOT):
                 if entry.is_dir(follow_symlinks=False):
                     walk(entry.path, name)
                 else:
-                    add(entry, name)
+                    add(entry.path, name)
 
     for top in entries:
         path = root / top
@@ -131,6 +135,7 @@ def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURC
         before = state()
         if done(before):
             return
+        _drop_moved(folder)
         place = ["-B", folder] if name else []
         ui.step(f"configuring {folder.name}", ["cmake", "--preset", preset, *place, *defines], f"configure-{folder.name}.log")
         command = ["cmake", "--build", folder, "-j", jobs()]
@@ -138,6 +143,17 @@ def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURC
             command += ["--target", *targets]
         ui.step(f"building {folder.name}", command, f"build-{folder.name}.log")
         _write_stamp(stamp, before)
+
+
+def _drop_moved(folder):
+    """CMake refuses a build folder whose tree was elsewhere when it was made."""
+    try:
+        cache = (folder / "CMakeCache.txt").read_text(errors="replace")
+    except OSError:
+        return
+    if f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" not in cache:
+        ui.say(f"{ui.shown(folder)} was made for a tree at another place; making it anew")
+        shutil.rmtree(folder)
 
 
 def install():
