@@ -227,7 +227,7 @@ def header_text(name, rows):
     guard = f"MILLPOND_INCLUDE_ACLNNOP_{name.upper()}_H_"
     out = ["// SPDX-License-Identifier: Apache-2.0", "// Two-phase operators: the first call checks the arguments and "
            "tells the workspace, the second queues the work.", f"#ifndef {guard}", f"#define {guard}", "",
-           '#include "../aclnn/aclnn_base.h"', "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+           '#include "aclnn/aclnn_base.h"', "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     for row in rows:
         separator = ", " if row.args else ""
         out.append(f"ACL_FUNC_VISIBILITY aclnnStatus {row.name}GetWorkspaceSize({parameters(row)}{separator}"

@@ -39,25 +39,40 @@ std::string ArgumentName(const OpCall& call, size_t view) {
   return "a tensor";
 }
 
-// [first, first + bytes) must be memory the device can use. Pageable host memory is not.
-Status JudgeView(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
+// Why [first, first + bytes) is not memory the device can use.
+Status Unfit(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
   const void* first = view.first();
-  const auto what = [&] { return Format("%s: tensor %s", call.row().name, ArgumentName(call, number).c_str()); };
+  const std::string what = Format("%s: tensor %s", call.row().name, ArgumentName(call, number).c_str());
   MP_REQUIRE(
       view.data != nullptr,
       "%s has no memory (its address is NULL) though its shape %s needs %zu bytes; did an allocator return NULL?",
-      what().c_str(), ShapeText(view.shape()).c_str(), bytes);
-  const size_t align = std::bit_floor(static_cast<size_t>(std::max(8, BitsOf(view.dtype)) / 8));
-  MP_REQUIRE(reinterpret_cast<uintptr_t>(first) % std::min<size_t>(align, 8) == 0,
-             "%s starts at %p, which is not aligned for %s (%zu bytes); device blocks are 32-byte aligned at least",
-             what().c_str(), first, DTypeName(view.dtype), align);
-  PointerInfo info;
-  MP_RETURN_IF_ERROR(CheckRange("its memory", first, bytes, &info).Prefixed(what()));
+      what.c_str(), ShapeText(view.shape()).c_str(), bytes);
+  MP_RETURN_IF_ERROR(CheckRange("its memory", first, bytes, nullptr).Prefixed(what));
+  const PointerInfo info = LookUp(first);
   MP_REQUIRE(info.kind != PointerKind::kPageable,
              "%s is at %p, which is ordinary host memory; operators read and write device memory (aclrtMalloc), or "
              "pinned, registered or managed host memory",
-             what().c_str(), first);
-  return Ok();
+             what.c_str(), first);
+  return InvalidArgument(
+      Format("%s starts at %p, which is not aligned for %s; device blocks are 32-byte aligned at least", what.c_str(),
+             first, DTypeName(view.dtype)));
+}
+
+Status JudgeView(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
+  const void* first = view.first();
+  const auto align = std::bit_floor(static_cast<size_t>(std::clamp(BitsOf(view.dtype) / 8, 1, 8)));
+  const PointerInfo info = LookUp(first);
+  const size_t inside =
+      static_cast<size_t>(static_cast<const std::byte*>(first) - static_cast<const std::byte*>(info.base));
+  const bool fits = info.kind != PointerKind::kPageable && info.kind != PointerKind::kUnallocated &&
+                    info.kind != PointerKind::kReserved && view.data != nullptr && bytes <= info.bytes - inside &&
+                    reinterpret_cast<uintptr_t>(first) % align == 0;
+  if (__builtin_expect(fits, true)) return Ok();
+  // Several mappings side by side are one range: the slow check knows.
+  if (info.kind == PointerKind::kMapped && reinterpret_cast<uintptr_t>(first) % align == 0) {
+    if (CheckRange("its memory", first, bytes, nullptr).ok()) return Ok();
+  }
+  return Unfit(call, number, view, bytes);
 }
 
 size_t FootprintOf(const TensorView& view) { return view.dtype == DType::kUndefined ? 0 : view.BytesOf(view.extent()); }

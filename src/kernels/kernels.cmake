@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # libmillpond_kernels.so: compute by ATen. It links the torch it was built against and is loaded by the core when the first
 # operator is made ready; without torch everything else still builds.
+if(MILLPOND_SANITIZER)
+  # torch is not built for a sanitizer; a stand-in of a few kernels lets the code around them be judged.
+  add_library(millpond_kernels SHARED kernels/fake/fake_kernels.cc)
+  target_link_libraries(millpond_kernels PRIVATE mp_options millpond)
+  return()
+endif()
+
 find_package(MillpondTorch)
 if(NOT MillpondTorch_FOUND)
   message(STATUS "libmillpond_kernels.so is not built (${MillpondTorch_REASON}): operators will say so")
@@ -16,4 +23,4 @@ target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/
 set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")
-set_property(GLOBAL APPEND PROPERTY MILLPOND_LIBRARIES millpond_kernels)
+set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)

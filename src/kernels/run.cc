@@ -7,13 +7,14 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
-#include <c10/core/InferenceMode.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <omp.h>
 #include <torch/version.h>
 
 #include <atomic>
 #include <exception>
+#include <optional>
 
 #include "src/kernels/kernel.h"
 
@@ -51,28 +52,35 @@ class Team {
 
 class PlainAten {
  public:
-  PlainAten() : saved_(c10::impl::tls_local_dispatch_key_set()), no_records_(), inference_(true) {
-    c10::impl::_force_tls_local_dispatch_key_set(Plain());
+  PlainAten() : keys_(c10::impl::tls_local_dispatch_key_set()), autograd_(c10::AutogradState::get_tls_state()) {
+    c10::impl::_force_tls_local_dispatch_key_set(Keys());
+    c10::AutogradState::set_tls_state(c10::AutogradState(/*grad_mode=*/false, /*inference_mode=*/true,
+                                                         /*fw_grad_mode=*/false, /*multithreading_enabled=*/false));
+    // Asking is cheap, disabling is not: only a thread that is being profiled pays for it.
+    if (at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value()) no_records_.emplace();
   }
-  ~PlainAten() { c10::impl::_force_tls_local_dispatch_key_set(saved_); }
+  ~PlainAten() {
+    c10::impl::_force_tls_local_dispatch_key_set(keys_);
+    c10::AutogradState::set_tls_state(autograd_);
+  }
   PlainAten(const PlainAten&) = delete;
   PlainAten& operator=(const PlainAten&) = delete;
 
  private:
   // What a fresh thread has inside inference mode.
-  static c10::impl::LocalDispatchKeySet Plain() {
-    static const c10::impl::LocalDispatchKeySet plain = [] {
-      c10::impl::PODLocalDispatchKeySet empty{};
-      empty.set_included(c10::default_included_set.remove(c10::DispatchKey::ADInplaceOrView));
-      empty.set_excluded(c10::default_excluded_set | c10::autograd_dispatch_keyset);
-      return c10::impl::LocalDispatchKeySet(empty);
+  static const c10::impl::LocalDispatchKeySet& Keys() {
+    static const c10::impl::LocalDispatchKeySet keys = [] {
+      c10::impl::PODLocalDispatchKeySet plain{};
+      plain.set_included(c10::default_included_set.remove(c10::DispatchKey::ADInplaceOrView));
+      plain.set_excluded(c10::default_excluded_set | c10::autograd_dispatch_keyset);
+      return c10::impl::LocalDispatchKeySet(plain);
     }();
-    return plain;
+    return keys;
   }
 
-  const c10::impl::LocalDispatchKeySet saved_;
-  const at::DisableRecordFunctionGuard no_records_;
-  const c10::InferenceMode inference_;
+  const c10::impl::LocalDispatchKeySet keys_;
+  const c10::AutogradState autograd_;
+  std::optional<at::DisableRecordFunctionGuard> no_records_;
 };
 
 }  // namespace

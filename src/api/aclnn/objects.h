@@ -11,8 +11,11 @@
 #include "src/api/aclnn/arena.h"
 #include "src/base/status.h"
 #include "src/base/tensor_view.h"
-#include "src/kernels/library.h"
 #include "src/ops/call.h"
+
+namespace millpond::kernels {
+struct Kernel;
+}
 
 struct aclTensor {
   millpond::TensorView view;

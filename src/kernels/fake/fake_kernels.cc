@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for the kernels where torch cannot be: in sanitizer builds, so that the two phases, the executors, the launch
+// and the capture of operators are judged there too. Floats only, contiguous or not; never installed.
+#include <string_view>
+#include <vector>
+
+#include "src/base/format.h"
+#include "src/kernels/library.h"
+
+namespace millpond::kernels {
+namespace {
+
+void* (*g_reach)(void*) = nullptr;
+
+float* First(const TensorView& view) { return static_cast<float*>(g_reach(const_cast<void*>(view.first()))); }
+
+// Calls visit(offset) for each element of the view, in order.
+template <class Visit>
+void ForEach(const TensorView& view, Visit visit) {
+  for (int64_t i = 0; i < view.elements(); ++i) {
+    int64_t rest = i, offset = 0;
+    for (size_t dim = view.rank; dim-- > 0;) {
+      offset += rest % view.dims[dim] * view.strides[dim];
+      rest /= view.dims[dim];
+    }
+    visit(offset);
+  }
+}
+
+std::vector<float> Read(const TensorView& view) {
+  std::vector<float> values;
+  ForEach(view, [&](int64_t offset) { values.push_back(First(view)[offset]); });
+  return values;
+}
+
+void Store(const TensorView& view, const std::vector<float>& values) {
+  size_t next = 0;
+  ForEach(view, [&](int64_t offset) { First(view)[offset] = values[next++ % values.size()]; });
+}
+
+Status Add(OpCall& call) {
+  auto sum = Read(call.view(0));
+  const auto other = Read(call.view(1));
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i] += static_cast<float>(call.scalar(2).real) * other[i % other.size()];
+  }
+  Store(call.view(3), sum);
+  return Ok();
+}
+
+Status Zero(OpCall& call) {
+  Store(call.view(0), {0});
+  return Ok();
+}
+
+Status Copy(OpCall& call) {
+  if (call.view(1).dtype != DType::kFloat) return Status(Code::kTaskFailed, "the stand-in copies floats only");
+  Store(call.view(0), Read(call.view(1)));
+  return Ok();
+}
+
+Status MaskedSelect(OpCall& call) {
+  const auto* mask = static_cast<const bool*>(g_reach(const_cast<void*>(call.view(1).first())));
+  TensorView& out = call.view(2);
+  int64_t count = 0;
+  for (const float value : Read(call.view(0))) {
+    if (*mask++) First(out)[count++] = value;
+  }
+  out.rank = 1;
+  out.dims[0] = count;
+  out.SetContiguousStrides();
+  return Ok();
+}
+
+Status Stack(OpCall& call) {
+  std::vector<float> values;
+  for (const TensorView& view : call.views(0)) {
+    for (const float value : Read(view)) values.push_back(value);
+  }
+  if (!values.empty()) Store(call.view(2), values);
+  return Ok();
+}
+
+constexpr Kernel kAdd{"aclnnAdd", "TTSO", &Add};
+constexpr Kernel kZero{"aclnnInplaceZero", "O", &Zero};
+constexpr Kernel kCopy{"aclnnInplaceCopy", "OT", &Copy};
+constexpr Kernel kSelect{"aclnnMaskedSelect", "TTO", &MaskedSelect};
+constexpr Kernel kStack{"aclnnStack", "LnO", &Stack};
+constexpr const Kernel* kKernels[] = {&kAdd, &kZero, &kCopy, &kSelect, &kStack};
+
+}  // namespace
+}  // namespace millpond::kernels
+
+extern "C" __attribute__((visibility("default"))) const millpond::kernels::Library* millpondKernels() {
+  using namespace millpond::kernels;  // NOLINT
+  static const Library library{"none", kKernels, [](void* (*reach)(void*)) { g_reach = reach; }};
+  return &library;
+}
