@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <exception>
-#include <optional>
 
 #include "src/kernels/kernel.h"
 
@@ -57,9 +56,11 @@ class PlainAten {
     c10::AutogradState::set_tls_state(c10::AutogradState(/*grad_mode=*/false, /*inference_mode=*/true,
                                                          /*fw_grad_mode=*/false, /*multithreading_enabled=*/false));
     // Asking is cheap, disabling is not: only a thread that is being profiled pays for it.
-    if (at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value()) no_records_.emplace();
+    profiled_ = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
+    if (profiled_) at::enableRecordFunction(false);
   }
   ~PlainAten() {
+    if (profiled_) at::enableRecordFunction(true);
     c10::impl::_force_tls_local_dispatch_key_set(keys_);
     c10::AutogradState::set_tls_state(autograd_);
   }
@@ -80,7 +81,7 @@ class PlainAten {
 
   const c10::impl::LocalDispatchKeySet keys_;
   const c10::AutogradState autograd_;
-  std::optional<at::DisableRecordFunctionGuard> no_records_;
+  bool profiled_;
 };
 
 }  // namespace
