@@ -79,18 +79,21 @@ def imports(report, python):
 
 
 def built_against():
-    """{version, folder} of the torch that the kernels library was compiled against, {} when there is none."""
+    """{version, folder} of the torch that the kernels library was compiled against, {} when nothing says so."""
     try:
-        return dict(line.split("=", 1) for line in INFO.read_text().splitlines() if "=" in line) if KERNELS.exists() else {}
+        return dict(line.split("=", 1) for line in INFO.read_text().splitlines() if "=" in line)
     except OSError:
         return {}
 
 
 def kernels(report, found):
     built = built_against()
-    if not built:
+    if not KERNELS.exists():
         report.warn("libmillpond_kernels.so is not installed: operators (aclnn) cannot run",
                     "./millpond demo builds it against the torch above")
+        return
+    if not built:
+        report.warn("libmillpond_kernels.so is there, but not the file that tells its torch", "rm -r build/ascend, ./millpond demo")
         return
     fact = f"kernels are built against torch {built.get('version', '?')} in {built.get('folder', '?')}"
     have = found.torch.get("version", "none")

@@ -4,19 +4,26 @@
 import sys
 
 
+def brief(error):
+    """The line in which our library gives its reason, if there is one: torch_npu wraps it in advice."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    line = next((line for line in lines if "Reason:" in line), lines[0])
+    return f"{type(error).__name__}: {line[:300]}"
+
+
 def main(operators):
     try:
         import torch
         import torch_npu
     except Exception as error:  # whatever import raises is the finding
-        print(f"import torch_npu: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+        print(f"import torch_npu: {brief(error)}")
         return 1
     print(f"ok import torch_npu {torch_npu.__version__} on torch {torch.__version__}: {torch.npu.device_count()} devices")
     if operators:
         try:
             total = torch.ones(1000, device="npu").sum().item()
         except Exception as error:
-            print(f"torch.ones(1000, device='npu').sum(): {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            print(f"torch.ones(1000, device='npu').sum(): {brief(error)}")
             return 1
         if total != 1000:
             print(f"torch.ones(1000, device='npu').sum() gave {total}, not 1000")
