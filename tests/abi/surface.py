@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ABI = ROOT / "abi"
-HEADER_FOLDERS = ("acl", "aclnn")
+HEADER_FOLDERS = ("acl", "aclnn", "hccl")
 DECLARATION = re.compile(r"^ACL_FUNC_VISIBILITY\s[^;(]*?(\w+)\s*\(", re.MULTILINE)
 
 

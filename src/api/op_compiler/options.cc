@@ -10,15 +10,18 @@
 
 #include "include/acl/acl_op_compiler.h"
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/answer.h"
 #include "src/api/acl/guard.h"
 #include "src/api/acl/message.h"
 #include "src/api/acl/soc.h"
 
 namespace {
 
+using millpond::Code;
 using millpond::Format;
 using millpond::Ok;
 using millpond::Status;
+using millpond::acl::Answer;
 using millpond::acl::Guard;
 using millpond::acl::InvalidValue;
 
@@ -100,18 +103,12 @@ class Options {
 
 bool Known(aclCompileOpt option) { return option >= 0 && static_cast<int>(option) < kOptions; }
 
-// An answer whose number no other part of the runtime gives: the message is left as for any failure.
-aclError Answer(const char* api, aclError code, std::string message) {
-  static_cast<void>(Guard(api, [&] { return millpond::Unsupported(std::move(message)); }));
-  return code;
-}
-
 }  // namespace
 
 extern "C" aclError aclSetCompileopt(aclCompileOpt opt, const char* value) {
   constexpr char kApi[] = "aclSetCompileopt";
   if (opt == ACL_AUTO_TUNE_MODE && value != nullptr) {
-    return Answer(kApi, ACL_ERROR_FEATURE_UNSUPPORTED,
+    return Answer(kApi, ACL_ERROR_FEATURE_UNSUPPORTED, Code::kUnsupported,
                   "ACL_AUTO_TUNE_MODE is no longer a part of CANN; leave the option out");
   }
   return Guard(kApi, [&]() -> Status {
@@ -156,7 +153,7 @@ extern "C" aclError aclGetCompileopt(aclCompileOpt opt, char* value, size_t leng
     return Ok();
   });
   if (result != ACL_SUCCESS || has_value) return result;
-  return Answer(kApi, ACL_ERROR_API_NOT_SUPPORT,
+  return Answer(kApi, ACL_ERROR_API_NOT_SUPPORT, Code::kUnsupported,
                 Format("option %d has no value: it was not set and has no default; set it with aclSetCompileopt",
                        static_cast<int>(opt)));
 }

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks and ranges of the application, and steps of a training loop. With a trace (millpond run --trace FILE) each
+// shows there under its text; without one they are checked and dropped, as a profiler that is off does.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "include/acl/acl_prof.h"
+#include "src/api/acl/guard.h"
+#include "src/api/acl/magic.h"
+#include "src/api/acl/message.h"
+#include "src/api/acl/prof_session.h"
+#include "src/device/stream.h"
+
+using namespace millpond;       // NOLINT: a shim is a page of delegation
+using namespace millpond::acl;  // NOLINT
+
+struct aclprofStepInfo {
+  Magic<0x50524f4653544550> magic;
+  uint64_t number = 0;
+  bool started = false;
+  bool ended = false;
+};
+
+namespace {
+
+constexpr size_t kMostText = 127;  // documented
+
+struct Stamp {
+  Magic<0x50524f465354414d> magic;
+  std::string text = "mark";
+  uint64_t start_ns = 0;
+};
+
+struct Range {
+  const char* text;
+  uint64_t start_ns;
+};
+
+// A text that lives for ever: what a trace's records point to.
+const char* Interned(const std::string& text) {
+  static std::mutex& mutex = *new std::mutex;
+  static std::set<std::string>& texts = *new std::set<std::string>;
+  std::lock_guard lock(mutex);
+  return texts.insert(text).first->c_str();
+}
+
+void Show(const char* text, uint64_t start_ns, uint64_t end_ns) {
+  if (trace::Sink* sink = trace::Active(); sink != nullptr) {
+    sink->OnApi({text, trace::ThreadNumber(), start_ns, end_ns, ACL_SUCCESS});
+  }
+}
+
+Status FindStamp(void* stamp, Stamp** out_stamp) {
+  MP_NOT_NULL(stamp);
+  *out_stamp = static_cast<Stamp*>(stamp);
+  if ((*out_stamp)->magic.alive()) return Ok();
+  return InvalidValue("stamp", Format("%p", stamp), "aclprofCreateStamp did not give it, or it was destroyed");
+}
+
+Status CheckText(const char* msg, size_t length) {
+  MP_NOT_NULL(msg);
+  if (length == 0 || length > kMostText) {
+    return InvalidValue("msgLen", std::to_string(length), Format("it must be 1 to %zu", kMostText));
+  }
+  return Ok();
+}
+
+std::vector<Range>& ThreadRanges() {
+  static thread_local std::vector<Range> ranges;
+  return ranges;
+}
+
+Status PopRange(const char* push) {
+  std::vector<Range>& ranges = ThreadRanges();
+  MP_REQUIRE(!ranges.empty(), "no range of this thread is open; call %s first", push);
+  Show(ranges.back().text, ranges.back().start_ns, trace::NowNs());
+  ranges.pop_back();
+  return Ok();
+}
+
+// Ranges that may end on another thread.
+struct OpenRanges {
+  std::mutex mutex;
+  std::map<uint32_t, Range> ranges;
+  uint32_t last = 0;
+};
+OpenRanges& Open() {
+  static OpenRanges& open = *new OpenRanges;
+  return open;
+}
+
+}  // namespace
+
+extern "C" void* aclprofCreateStamp(void) {
+  void* made = nullptr;
+  static_cast<void>(Guard("aclprofCreateStamp", [&]() -> Status {
+    MP_REQUIRE(ProfilingRuns(), "stamps exist between aclprofStart and aclprofStop");
+    made = new Stamp;
+    return Ok();
+  }));
+  return made;
+}
+
+extern "C" void aclprofDestroyStamp(void* stamp) {
+  static_cast<void>(Guard("aclprofDestroyStamp", [&]() -> Status {
+    Stamp* found = nullptr;
+    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+    delete found;
+    return Ok();
+  }));
+}
+
+extern "C" aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen) {
+  return Guard("aclprofSetStampTraceMessage", [&]() -> Status {
+    Stamp* found = nullptr;
+    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+    MP_RETURN_IF_ERROR(CheckText(msg, msgLen));
+    found->text.assign(msg, msgLen);
+    return Ok();
+  });
+}
+
+extern "C" aclError aclprofMark(void* stamp) {
+  return Guard("aclprofMark", [&]() -> Status {
+    Stamp* found = nullptr;
+    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+    const uint64_t now = trace::NowNs();
+    Show(Interned(found->text), now, now);
+    return Ok();
+  });
+}
+
+extern "C" aclError aclprofMarkEx(const char* msg, size_t msgLen, aclrtStream stream) {
+  return Guard("aclprofMarkEx", [&]() -> Status {
+    MP_RETURN_IF_ERROR(CheckText(msg, msgLen));
+    Stream* found = nullptr;
+    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    const char* text = Interned(std::string(msg, msgLen));
+    return found->Launch<TaskKind::kOther>(text, {}, [] { return Ok(); });  // shows on the stream, in its order
+  });
+}
+
+extern "C" aclError aclprofPush(void* stamp) {
+  return Guard("aclprofPush", [&]() -> Status {
+    Stamp* found = nullptr;
+    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+    ThreadRanges().push_back({Interned(found->text), trace::NowNs()});
+    return Ok();
+  });
+}
+
+extern "C" aclError aclprofPop(void) {
+  return Guard("aclprofPop", [] { return PopRange("aclprofPush"); });
+}
+
+extern "C" aclError aclprofRangePushEx(aclprofEventAttributes* attr) {
+  return Guard("aclprofRangePushEx", [&]() -> Status {
+    MP_NOT_NULL(attr);
+    if (attr->messageType != ACL_PROF_MESSAGE_TYPE_TENSOR_INFO) {
+      return InvalidValue("attr->messageType", std::to_string(attr->messageType), "it must be 0, tensor information");
+    }
+    ThreadRanges().push_back({"aclprofRange", trace::NowNs()});
+    return Ok();
+  });
+}
+
+extern "C" aclError aclprofRangePop(void) {
+  return Guard("aclprofRangePop", [] { return PopRange("aclprofRangePushEx"); });
+}
+
+extern "C" aclError aclprofRangeStart(void* stamp, uint32_t* rangeId) {
+  return Guard("aclprofRangeStart", [&]() -> Status {
+    Stamp* found = nullptr;
+    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+    MP_NOT_NULL(rangeId);
+    OpenRanges& open = Open();
+    std::lock_guard lock(open.mutex);
+    *rangeId = ++open.last;
+    open.ranges[*rangeId] = {Interned(found->text), trace::NowNs()};
+    return Ok();
+  });
+}
+
+extern "C" aclError aclprofRangeStop(uint32_t rangeId) {
+  return Guard("aclprofRangeStop", [&]() -> Status {
+    OpenRanges& open = Open();
+    std::lock_guard lock(open.mutex);
+    const auto found = open.ranges.find(rangeId);
+    if (found == open.ranges.end()) {
+      return InvalidValue("rangeId", std::to_string(rangeId), "aclprofRangeStart did not give it, or it was stopped");
+    }
+    Show(found->second.text, found->second.start_ns, trace::NowNs());
+    open.ranges.erase(found);
+    return Ok();
+  });
+}
+
+// Equal texts get equal numbers: FNV-1a, as MsprofGetHashId.
+extern "C" uint64_t aclprofStr2Id(const char* message) {
+  uint64_t number = 0;
+  static_cast<void>(Guard("aclprofStr2Id", [&]() -> Status {
+    MP_NOT_NULL(message);
+    number = 0xcbf29ce484222325;
+    for (const char c : std::string_view(message)) number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return Ok();
+  }));
+  return number;
+}
+
+extern "C" aclprofStepInfo* aclprofCreateStepInfo(void) {
+  static std::atomic<uint64_t> made_so_far{0};
+  aclprofStepInfo* made = nullptr;
+  static_cast<void>(Guard("aclprofCreateStepInfo", [&]() -> Status {
+    made = new aclprofStepInfo;
+    made->number = made_so_far.fetch_add(1) + 1;
+    return Ok();
+  }));
+  return made;
+}
+
+extern "C" void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) {
+  static_cast<void>(Guard("aclprofDestroyStepInfo", [&]() -> Status {
+    MP_NOT_NULL(stepinfo);
+    MP_REQUIRE(stepinfo->magic.alive(), "stepinfo %p is no step, or it was destroyed", static_cast<void*>(stepinfo));
+    delete stepinfo;
+    return Ok();
+  }));
+}
+
+extern "C" aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag, aclrtStream stream) {
+  return Guard("aclprofGetStepTimestamp", [&]() -> Status {
+    MP_NOT_NULL(stepInfo);
+    MP_REQUIRE(stepInfo->magic.alive(), "stepInfo %p is no step, or it was destroyed", static_cast<void*>(stepInfo));
+    if (tag != ACL_STEP_START && tag != ACL_STEP_END) {
+      return InvalidValue("tag", std::to_string(tag), "it must be ACL_STEP_START or ACL_STEP_END");
+    }
+    bool& done = tag == ACL_STEP_START ? stepInfo->started : stepInfo->ended;
+    MP_REQUIRE(!done, "step %llu has its %s already; create another with aclprofCreateStepInfo",
+               static_cast<unsigned long long>(stepInfo->number), tag == ACL_STEP_START ? "start" : "end");
+    Stream* found = nullptr;
+    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    MP_RETURN_IF_ERROR(
+        found->Launch<TaskKind::kOther>(tag == ACL_STEP_START ? "StepStart" : "StepEnd", {}, [] { return Ok(); }));
+    done = true;
+    return Ok();
+  });
+}
