@@ -13,11 +13,10 @@ MAX_CALLS = 40
 COPIES = ("Memcpy", "Memset", "memcpy", "memset")
 
 
-def of(record, serve, seconds):
+def of(job, serve, seconds):
     """Names of the kernels in launch order, a repeated one once per run of it; empty when the sample left no trace."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"
-        job = {"op": record.pair.op, "dtype": record.pair.dtype, "direction": record.pair.direction, "sample": record.sample}
 
         def serve_and_close(job, tell):
             result = serve(job, tell)

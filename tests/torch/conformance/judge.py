@@ -3,7 +3,7 @@
 
 import random
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import compare
 import pairs
@@ -32,7 +32,6 @@ class Run:
     """What one call gave, all of it on CPU."""
     outputs: list
     inputs_after: list
-    fallbacks: list = field(default_factory=list)
     used_random: bool = False
 
 
@@ -44,10 +43,18 @@ class Judge:
         self.uninitialised = entry.has_nondeterministic_output or entry.name in UNINITIALISED
 
     def verdict(self, limit, on_sample, only=None):
-        """{state, reason, sample, counts}; the state is the worst of the samples, none when CPU itself refuses all."""
+        """{state, reason, sample, counts}; the state is the worst of the samples, none when CPU itself refuses all.
+
+        With "broken" this process must not judge another pair: its launch queue may be dead, in which case torch_npu runs
+        nothing and says nothing, or it has said for the only time that it sends an operator to CPU.
+        """
         counts = dict.fromkeys(WORST_FIRST, 0)
         first = {}
+        said = reasons.Stderr()
+        queue_died = False
         for index, sample in enumerate(pairs.samples(self.entry, self.pair, limit)):
+            if queue_died:
+                break
             if only is not None and index != only:
                 continue
             on_sample(index)
@@ -57,13 +64,17 @@ class Judge:
             state, reason = judged
             counts[state] += 1
             first.setdefault(state, (index, reason))
-            if state == REFUSED and reasons.queue_died(reason):
-                # torch_npu runs nothing after that and says nothing either: later samples need another process.
-                return {"state": state, "sample": index, "reason": reason, "counts": counts, "broken": True}
+            queue_died = state == REFUSED and reasons.queue_died(reason)
+        fallbacks = reasons.fallbacks(said.since())
+        if fallbacks and PASS in first:
+            counts[CPU], counts[PASS] = counts[PASS], 0
+            first[CPU] = (first.pop(PASS)[0], "on CPU: " + ", ".join(fallbacks))
+        broken = bool(fallbacks) or WRONG in first or REFUSED in first
         for state in WORST_FIRST:
             if state in first:
                 index, reason = first[state]
-                return {"state": state, "sample": index, "reason": reason, "counts": counts}
+                return {"state": state, "sample": index, "reason": reason, "counts": counts, "broken": broken,
+                        "queue_died": queue_died}
         return {"state": "none", "sample": None, "reason": "CPU gives no result to compare with", "counts": counts}
 
     def sample(self, sample):
@@ -74,9 +85,9 @@ class Judge:
             return None
         if self.backward and not expected.outputs:
             return None
-        if self.device != "cpu":
-            poison(self.device, expected.outputs)
         try:
+            if self.device != "cpu":
+                poison(self.device, expected.outputs)
             found = self.run(sample, self.device, SEED)
             random_op = expected.used_random and self.differs_by_seed(sample, expected)
             complaint = self.compare_inputs(sample, expected, found, random_op)
@@ -84,27 +95,25 @@ class Judge:
         except Exception as error:
             settle(self.device)
             return REFUSED, reasons.text_of(error)
-        if complaint:
-            return WRONG, complaint
-        if found.fallbacks:
-            return CPU, "on CPU: " + ", ".join(found.fallbacks)
-        return PASS, ""
+        return (WRONG, complaint) if complaint else (PASS, "")
 
     def run(self, sample, device, seed):
         seed_all(device, seed)
         inputs = pairs.arguments(sample, device)
         leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
         before = torch.random.get_rng_state()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             result = self.entry(inputs[0], *inputs[1], **inputs[2])
             if self.backward:
                 outputs = gradients(sample.output_process_fn_grad(result), leaves, device)
             else:
                 outputs = pytree.tree_leaves(result)
             outputs = [to_cpu(leaf) for leaf in outputs]
+        if device != "cpu":
+            torch.npu.synchronize()  # an error of the launch queue can miss the copies above and surface only here
         used_random = device == "cpu" and not torch.equal(before, torch.random.get_rng_state())
-        return Run(outputs, [to_cpu(leaf) for leaf in leaves], reasons.fallbacks(caught), used_random)
+        return Run(outputs, [to_cpu(leaf) for leaf in leaves], used_random)
 
     def differs_by_seed(self, sample, expected):
         other = self.run(sample, "cpu", OTHER_SEEDS[0])

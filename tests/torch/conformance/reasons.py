@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short and stable reasons from what torch_npu says: no times, process numbers or addresses."""
 
+import os
 import re
 
 # torch_npu says so when it runs an operator on CPU by itself.
-FALLBACK = re.compile(r"operator '?(?:aten::)?([\w.:]+)'?.*(?:fall ?back to run on the CPU|fall back to CPU)", re.S)
+FALLBACK = re.compile(r"operator '?(?:aten::)?([\w.]+)[^\n]*(?:fall ?back to run on the CPU|fall back to CPU)")
 NOISE = (
     re.compile(r"\[ERROR\] [\d: -]+\(PID:\d+, Device:-?\d+, RankID:-?\d+\)\s*"),
     re.compile(r"\[PID: \d+\]\s*[\d\-:. ]*"),
@@ -16,14 +17,19 @@ QUEUE_DIED = "The Inner error is reported as above"
 MAX_TEXT = 600
 
 
-def fallbacks(caught):
-    """The operators that torch_npu sent to CPU, from the warnings of one call."""
-    names = []
-    for warning in caught:
-        match = FALLBACK.search(str(warning.message))
-        if match and match[1] not in names:
-            names.append(match[1])
-    return names
+class Stderr:
+    """What this process writes to its stderr, a file, from now on."""
+
+    def __init__(self):
+        self.start = os.fstat(2).st_size
+
+    def since(self):
+        return os.pread(2, os.fstat(2).st_size - self.start, self.start).decode(errors="replace")
+
+
+def fallbacks(said):
+    """The operators that torch_npu says it sent to CPU. It says so once per operator and process."""
+    return list(dict.fromkeys(FALLBACK.findall(said)))
 
 
 def text_of(error):

@@ -37,6 +37,7 @@ class Record:
     counts: dict = field(default_factory=dict)
     calls: list = field(default_factory=list)
     aclnn_only_reason: str = ""
+    queue_died: bool = False
 
 
 class Differs:

@@ -34,7 +34,7 @@ def parse(argv):
     parser.add_argument("--samples", type=int, default=8, help="samples of each pair (default 8)")
     parser.add_argument("--only-sample", type=int, metavar="N", help="judge sample N alone")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
-    parser.add_argument("--queue", choices=("0", "1", "2"), default="1", help="TASK_QUEUE_ENABLE, torch_npu's launch queue")
+    parser.add_argument("--queue", choices=("0", "1", "2"), default="1", help="TASK_QUEUE_ENABLE of the first look (default 1)")
     parser.add_argument("--seconds", type=float, default=SECONDS_PER_PAIR, help="longer than this is a hang")
     parser.add_argument("--json", metavar="FILE", help="write the results here")
     parser.add_argument("--again", metavar="FILE", help="only the pairs of this earlier --json that did not pass")
@@ -52,13 +52,20 @@ def in_our_environment(options):
         os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
+def pair_of(job):
+    import pairs
+    return pairs.Pair(job["op"], job["dtype"], job["direction"])
+
+
+def job_of(pair):
+    return {"op": pair.op, "dtype": pair.dtype, "direction": pair.direction}
+
+
 class Suite:
     def __init__(self, options):
-        import torch
         import pairs
         import report
         self.options, self.report = options, report
-        torch.set_warn_always(True)  # torch_npu says only once that it sends an operator to CPU
         self.entries = pairs.entries()
         if options.device == "npu":
             import torch_npu  # noqa: F401  before the fork, so that no worker pays for it
@@ -78,26 +85,23 @@ class Suite:
         if options.again:
             earlier = {record.pair: record for record in self.report.read_json(options.again)}
             chosen = [pair for pair in chosen if pair in earlier and earlier[pair].state not in ("pass", "cpu")]
-        return [{"op": pair.op, "dtype": pair.dtype, "direction": pair.direction} for pair in chosen]
+        return [job_of(pair) for pair in chosen]
 
     def serve(self, job, tell):
         import judge
-        import pairs
-        import torch
-        torch.set_num_threads(1)
-        pair = pairs.Pair(job["op"], job["dtype"], job["direction"])
+        pair = pair_of(job)
         only = job.get("sample", self.options.only_sample)
         one = judge.Judge(self.entries[pair.op], pair, self.options.device)
         return one.verdict(self.options.samples, lambda index: tell({"sample": index}), only)
 
+    def record(self, job, result):
+        return self.report.Record(pair_of(job), result["state"], result["sample"], result["reason"], result["counts"],
+                                  queue_died=result.get("queue_died", False))
+
     def finished(self, job, result):
-        import pairs
-        pair = pairs.Pair(job["op"], job["dtype"], job["direction"])
-        record = self.report.Record(pair, result["state"], result["sample"], result["reason"], result["counts"])
-        self.differs.apply(record)
-        self.results[pair] = record
+        record = self.results[pair_of(job)] = self.record(job, result)
         if self.options.verbose and record.state not in ("pass", "cpu", "none"):
-            print(f"{pair}: {record.state}, sample {record.sample}: {record.reason[:300]}", flush=True)
+            print(f"{record.pair}: {record.state}, sample {record.sample}: {record.reason[:300]}", flush=True)
         if len(self.results) % PROGRESS_EVERY == 0:
             self.progress()
 
@@ -107,38 +111,54 @@ class Suite:
         print(f"{len(self.results)} of {self.total} pairs, {time.monotonic() - self.started:.0f} s: {states}", flush=True)
 
     def run(self):
-        import workers
         jobs = self.jobs()
         self.total = len(jobs)
         if not jobs:
             raise SystemExit("no pair matches; see --ops, --dtypes and --directions")
-        workers.run_all(jobs, self.serve, self.options.jobs, self.options.seconds, self.finished)
-        order = {(job["op"], job["dtype"], job["direction"]): number for number, job in enumerate(jobs)}
-        records = sorted(self.results.values(), key=lambda r: order[(r.pair.op, r.pair.dtype, r.pair.direction)])
+        self.look(jobs, self.finished)
+        self.look_again()
+        order = {pair_of(job): number for number, job in enumerate(jobs)}
+        records = sorted(self.results.values(), key=lambda record: order[record.pair])
+        for record in records:
+            self.differs.apply(record)
         if self.options.missing:
             self.name_missing(records)
         if self.options.calls:
             self.record_calls(records)
         return records
 
-    def name_missing(self, records):
-        """Asks the refused pairs again under a profile where torch_npu names the aclnn function that it lacks."""
+    def look(self, jobs, finished, variables=None):
         import workers
-        refused = {record.pair: record for record in records if record.state == "refused"}
-        jobs = [{"op": pair.op, "dtype": pair.dtype, "direction": pair.direction, "sample": record.sample}
-                for pair, record in refused.items()]
+        workers.run_all(jobs, self.serve, self.options.jobs, self.options.seconds, finished, variables)
+
+    def look_again(self):
+        """Pairs that are wrong or ended torch_npu's launch queue, without that queue: all samples, and errors at the call."""
+        again = [record for record in self.results.values() if record.state == "wrong" or record.queue_died]
 
         def finished(job, result):
-            import pairs
-            record = refused[pairs.Pair(job["op"], job["dtype"], job["direction"])]
-            record.aclnn_only_reason = result["reason"] if result["state"] == "refused" else ""
-        workers.run_all(jobs, self.serve, self.options.jobs, self.options.seconds, finished, {"MILLPOND_SOC": ACLNN_ONLY_SOC})
+            record = self.results[pair_of(job)]
+            # A result that only the queue spoils stays what it was.
+            if result["state"] not in ("pass", "cpu", "none"):
+                self.results[pair_of(job)] = self.record(job, result)
+            else:
+                record.reason += " (only with the launch queue)"
+        self.look([job_of(record.pair) for record in again], finished, {"TASK_QUEUE_ENABLE": "0"})
+
+    def name_missing(self, records):
+        """Asks the refused pairs again under a profile where torch_npu names the aclnn function that it lacks."""
+        refused = {record.pair: record for record in records if record.state == "refused"}
+
+        def finished(job, result):
+            if result["state"] == "refused":
+                refused[pair_of(job)].aclnn_only_reason = result["reason"]
+        self.look([{**job_of(pair), "sample": record.sample} for pair, record in refused.items()], finished,
+                  {"TASK_QUEUE_ENABLE": "0", "MILLPOND_SOC": ACLNN_ONLY_SOC})
 
     def record_calls(self, records):
         import calls
         for record in records:
             if record.state in ("wrong", "differs"):
-                record.calls = calls.of(record, self.serve, self.options.seconds)
+                record.calls = calls.of({**job_of(record.pair), "sample": record.sample}, self.serve, self.options.seconds)
 
 
 def main():
