@@ -47,7 +47,7 @@ constexpr char SignatureLetter(const ArgSpec& spec) {
     case ArgKind::kFloats:
       return spec.optional ? 'f' : 'F';
     case ArgKind::kBools:
-      return spec.optional ? 'e' : 'E';
+      return spec.optional ? 'i' : 'I';  // kept as ints are
     case ArgKind::kInt:
       return 'n';
     case ArgKind::kBool:

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef MILLPOND_SRC_KERNELS_RMS_NORM_H_
+#define MILLPOND_SRC_KERNELS_RMS_NORM_H_
+
+#include <ATen/core/Tensor.h>
+
+namespace millpond::kernels {
+
+// In the type of statistics: float, or double for double.
+struct RmsNormResult {
+  at::Tensor y;
+  at::Tensor rstd;  // gamma's dimensions as ones
+};
+
+at::ScalarType StatisticsType(at::ScalarType type);
+RmsNormResult RmsNorm(const at::Tensor& x, const at::Tensor& gamma, double eps, double gamma_offset = 0);
+
+}  // namespace millpond::kernels
+
+#endif  // MILLPOND_SRC_KERNELS_RMS_NORM_H_
