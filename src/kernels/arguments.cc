@@ -4,8 +4,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/TensorImpl.h>
 
-#include <algorithm>
-#include <memory>
+#include <new>
 
 #include "src/kernels/kernel.h"
 #include "src/kernels/run.h"
@@ -15,14 +14,9 @@ namespace {
 
 thread_local Frame* t_frame = nullptr;
 
-// Tensors without memory of their own, ready to be bound, and empty frames for them. Never destroyed: threads end after
-// libtorch's statics.
-struct Supplies {
-  std::vector<at::Tensor> tensors;
-  std::vector<std::unique_ptr<std::vector<at::Tensor>>> frames;
-};
-Supplies& Stock() {
-  static thread_local auto* stock = new Supplies;
+// Tensors without memory of their own, ready to be bound. Never destroyed: threads end after libtorch's statics.
+std::vector<at::Tensor>& Stock() {
+  static thread_local auto* stock = new std::vector<at::Tensor>;
   return *stock;
 }
 
@@ -111,64 +105,47 @@ at::Scalar ScalarFrom(const ScalarValue& value) {
   }
 }
 
-namespace {
-
-// The tensors of a call that runs again and again.
-using Tensors = std::vector<at::Tensor>;
-
-void DropTensors(void* tensors) { delete static_cast<Tensors*>(tensors); }
-
-// One that a kernel still holds, itself or its storage, is not ours to bind again.
-bool Ours(const at::Tensor& tensor) {
-  return !tensor.defined() || (tensor.use_count() == 1 && tensor.storage().use_count() == 1);
-}
-
-}  // namespace
-
-Frame::Frame(OpCall* call) : call_(call), outer_(t_frame) {
-  bound_ = static_cast<Tensors*>(call->kept.Take());
-  if (bound_ != nullptr) {
-    t_frame = this;
-    return;
+Frame::Frame(OpCall* call) : call_(call), outer_(t_frame), count_(0) {
+  const auto views = call->all_views();
+  tensors_ = reinterpret_cast<at::Tensor*>(inline_);
+  if (views.size() > kInline) {
+    tensors_ = static_cast<at::Tensor*>(::operator new(views.size() * sizeof(at::Tensor)));
   }
-  auto& stock = Stock();
-  if (stock.frames.empty()) stock.frames.push_back(std::make_unique<Tensors>());
-  std::unique_ptr<Tensors> frame = std::move(stock.frames.back());
-  stock.frames.pop_back();
-  for (const TensorView& view : call->all_views()) {
-    at::Tensor& tensor = frame->emplace_back();
-    if (view.dtype == DType::kUndefined) continue;  // a list's missing member
-    if (stock.tensors.empty()) {
-      tensor = NewTensor();
-    } else {
-      tensor = std::move(stock.tensors.back());
-      stock.tensors.pop_back();
-    }
-    BindTo(view, &tensor);
-  }
-  bound_ = frame.release();
   t_frame = this;
+  auto& stock = Stock();
+  for (const TensorView& view : views) {
+    at::Tensor* tensor = ::new (static_cast<void*>(tensors_ + count_)) at::Tensor;
+    ++count_;
+    if (view.dtype == DType::kUndefined) continue;  // a list's missing member
+    if (stock.empty()) {
+      *tensor = NewTensor();
+    } else {
+      *tensor = std::move(stock.back());
+      stock.pop_back();
+    }
+    BindTo(view, tensor);
+  }
 }
 
 Frame::~Frame() {
-  t_frame = outer_;
-  if (!call_->row().waits && call_->kept.Again() && std::all_of(bound_->begin(), bound_->end(), Ours)) {
-    call_->kept.Give(bound_, &DropTensors);
-    return;
-  }
   auto& stock = Stock();
-  for (at::Tensor& tensor : *bound_) {
-    if (tensor.defined() && Ours(tensor)) stock.tensors.push_back(std::move(tensor));
+  for (size_t i = 0; i < count_; ++i) {
+    at::Tensor& tensor = tensors_[i];
+    // One that the kernel still holds (or that its storage shares) is not ours to bind again.
+    if (tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1) {
+      stock.push_back(std::move(tensor));
+    }
+    tensor.~Tensor();
   }
-  bound_->clear();
-  stock.frames.emplace_back(bound_);
+  if (tensors_ != reinterpret_cast<at::Tensor*>(inline_)) ::operator delete(tensors_);
+  t_frame = outer_;
 }
 
 Frame* Frame::Current() { return t_frame; }
 
 TensorView* Frame::ViewOf(const at::Tensor& tensor) {
-  const auto place = static_cast<size_t>(&tensor - bound_->data());
-  TORCH_INTERNAL_ASSERT(place < bound_->size(), "not a tensor of the running kernel");
+  const auto place = static_cast<size_t>(&tensor - tensors_);
+  TORCH_INTERNAL_ASSERT(place < count_, "not a tensor of the running kernel");
   return &call_->all_views()[place];
 }
 

@@ -47,10 +47,10 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   OpCall& call() { return *call_; }
-  at::Tensor& tensor(size_t place) { return (*bound_)[call_->arg(place).first]; }
+  at::Tensor& tensor(size_t place) { return tensors_[call_->arg(place).first]; }
   at::TensorList tensors(size_t place) {
     const OpCall::Arg& arg = call_->arg(place);
-    return {bound_->data() + arg.first, arg.count};
+    return {tensors_ + arg.first, arg.count};
   }
   // The call's own view behind a tensor of the frame.
   TensorView* ViewOf(const at::Tensor& tensor);
@@ -59,7 +59,10 @@ class Frame {
  private:
   OpCall* call_;
   Frame* outer_;
-  std::vector<at::Tensor>* bound_;  // one for each of the call's views
+  at::Tensor* tensors_;
+  size_t count_;
+  static constexpr size_t kInline = 12;
+  alignas(at::Tensor) std::byte inline_[kInline * sizeof(at::Tensor)];
 };
 
 // Runs `body` with ATen prepared (see run.cc) and turns what it throws into a Status.

@@ -13,10 +13,7 @@ Recycler<OpCall>& Calls() {
 
 }  // namespace
 
-void OpCallRecycler::operator()(OpCall* call) const {
-  call->kept.Drop();
-  Calls().Put(call);
-}
+void OpCallRecycler::operator()(OpCall* call) const { Calls().Put(call); }
 
 OpCallPtr NewOpCall() { return OpCallPtr(Calls().Take()); }
 

@@ -4,7 +4,7 @@
 #ifndef MILLPOND_SRC_OPS_CALL_H_
 #define MILLPOND_SRC_OPS_CALL_H_
 
-#include <atomic>
+#include <complex>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,7 +67,6 @@ class OpCall {
   // Building: Begin, then one Add… for each argument of the row, in order.
   void Begin(const OpRow* row) {
     row_ = row;
-    kept.Drop();
     args_.clear();
     views_.clear();
     scalars_.clear();
@@ -94,36 +93,6 @@ class OpCall {
 
   // Checks the outputs' shapes against the row's rules.
   Status CheckShapes() const;
-
-  // What a kernel keeps between runs of one call (a captured graph's). Taken by the one who runs, given back after;
-  // dropped when the call changes. A copy has none.
-  class Kept {
-   public:
-    Kept() = default;
-    Kept(const Kept&) {}
-    Kept& operator=(const Kept&) {
-      Drop();
-      return *this;
-    }
-    ~Kept() { Drop(); }
-    void* Take() { return held_.exchange(nullptr, std::memory_order_acquire); }
-    // True at the second and later runs: then it pays to keep something.
-    bool Again() { return runs_.exchange(true, std::memory_order_relaxed); }
-    void Give(void* held, void (*drop)(void*)) {
-      drop_ = drop;
-      if (void* other = held_.exchange(held, std::memory_order_release); other != nullptr) drop(other);
-    }
-    void Drop() {
-      runs_.store(false, std::memory_order_relaxed);
-      if (void* held = Take(); held != nullptr) drop_(held);
-    }
-
-   private:
-    std::atomic<void*> held_{nullptr};
-    std::atomic<bool> runs_{false};
-    void (*drop_)(void*) = nullptr;
-  };
-  Kept kept;
 
  private:
   template <class Pool>
