@@ -164,6 +164,7 @@ class Judge:
     def run_wide(self, sample):
         """The outputs in float64 on CPU, or nothing when the op has no such form."""
         try:
+            torch.set_default_dtype(torch.float64)  # what integers are promoted to
             seed_all("cpu", SEED)
             inputs = pairs.as_float64(sample)
             leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
@@ -175,6 +176,8 @@ class Judge:
             return pytree.tree_leaves(result)
         except Exception:
             return []
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 class Lazy:

@@ -136,8 +136,10 @@ def missing(records):
     for record in records:
         if record.state == "refused":
             refused.setdefault(blamed(record), []).append(record.pair)
-    lines = ["refused pairs  what is missing  (ops)"]
+    lines = ["refused pairs: float32 forward, backward, others; what is missing (ops)"]
     for name, found in sorted(refused.items(), key=lambda item: (-len(item[1]), item[0])):
         ops = list(dict.fromkeys(pair.op for pair in found))
-        lines.append(f"{len(found):5}  {name}  ({', '.join(ops[:6])}{f' and {len(ops) - 6} more' if len(ops) > 6 else ''})")
+        groups = Counter(group(pair) for pair in found)
+        lines.append(f"{len(found):5}: {groups[FLOAT32_FORWARD]:3} {groups[FLOAT32_BACKWARD]:3} {groups[OTHERS]:3}  {name}"
+                     f"  ({', '.join(ops[:6])}{f' and {len(ops) - 6} more' if len(ops) > 6 else ''})")
     return "\n".join(lines)
