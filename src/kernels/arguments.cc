@@ -27,16 +27,19 @@ at::Tensor NewTensor() {
                                                   caffe2::TypeMeta::Make<float>());
 }
 
+// A tensor often comes back to the same argument of the same operator, so what is right already is left alone.
 void BindTo(const TensorView& view, at::Tensor* tensor) {
   c10::TensorImpl* impl = tensor->unsafeGetTensorImpl();
   const auto type = c10::scalarTypeToTypeMeta(TypeFrom(view.dtype));
   const int64_t elements = view.extent();
   c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   void* first = elements == 0 ? nullptr : Reach(const_cast<void*>(view.first()));
-  storage->set_data_ptr_noswap(at::DataPtr(first, at::Device(at::kCPU)));
+  if (storage->data() != first) storage->set_data_ptr_noswap(at::DataPtr(first, at::Device(at::kCPU)));
   storage->set_nbytes(static_cast<size_t>(elements) * type.itemsize());
   if (impl->dtype() != type) impl->set_storage_and_dtype(c10::Storage(impl->unsafe_storage()), type);
-  impl->set_sizes_and_strides({view.dims, view.rank}, {view.strides, view.rank});
+  const at::IntArrayRef sizes(view.dims, view.rank);
+  const at::IntArrayRef strides(view.strides, view.rank);
+  if (impl->sizes() != sizes || impl->strides() != strides) impl->set_sizes_and_strides(sizes, strides);
 }
 
 }  // namespace
@@ -129,7 +132,7 @@ Frame::Frame(OpCall* call) : call_(call), outer_(t_frame), count_(0) {
 
 Frame::~Frame() {
   auto& stock = Stock();
-  for (size_t i = 0; i < count_; ++i) {
+  for (size_t i = count_; i-- > 0;) {  // backwards: the next frame then finds them in the same places
     at::Tensor& tensor = tensors_[i];
     // One that the kernel still holds (or that its storage shares) is not ours to bind again.
     if (tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1) {
