@@ -7,9 +7,11 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "src/base/assert.h"
@@ -60,6 +62,19 @@ size_t LargestReservation() {
 void KeepOut(void* address, size_t bytes) {
   madvise(address, bytes, MADV_DONTDUMP);
   madvise(address, bytes, MADV_DONTFORK);
+}
+
+// Whether the kernel would ever put huge pages under a memfd that asks for them; asked once, as the answer is a setting
+// of the machine. Advice that cannot help is a system call per mapping all the same.
+bool HugePagesHelp() {
+  static const bool help = [] {
+    std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re"),
+                                               &fclose);
+    char line[128] = "";
+    if (file == nullptr || fgets(line, sizeof(line), file.get()) == nullptr) return true;  // unknown: ask for them
+    return std::strstr(line, "[never]") == nullptr && std::strstr(line, "[deny]") == nullptr;
+  }();
+  return help;
 }
 
 // One mapping for D and A together; `bytes` each, 1 GiB apart so that no address just past D is in A.
@@ -210,7 +225,7 @@ Status MapAlias(void* address, size_t bytes, int file, uint64_t offset) {
                FormatBytes(bytes).c_str(), address, std::strerror(errno)));
   }
   KeepOut(alias, bytes);
-  madvise(alias, bytes, MADV_HUGEPAGE);
+  if (HugePagesHelp()) madvise(alias, bytes, MADV_HUGEPAGE);
   return Ok();
 }
 

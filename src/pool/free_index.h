@@ -42,27 +42,26 @@ class FreeIndex {
     const size_t at = chunk.After(entry.address);
     chunk.Shift(at, at + 1, chunk.count - at);
     ++chunk.count;
-    Set(where, at, entry);
+    Set({where, at}, entry);
   }
 
   // pre: an entry starts at `address`.
   void Erase(Address address) {
-    const size_t where = ChunkOf(address);
+    const auto [where, at] = Locate(address);
     Chunk& chunk = *chunks_[where];
-    const size_t at = chunk.After(address) - 1;
     chunk.Shift(at + 1, at, chunk.count - at - 1);
-    if (--chunk.count == 0) {
+    chunk.places[--chunk.count].address = kNowhere;
+    if (chunk.count == 0) {
       DropChunk(where);
     } else if (at == 0) {
       firsts_[where] = chunk.places[0].address;
+    } else {
+      latest_ = {where, at - 1};  // who merges two neighbours comes for the lower one next
     }
   }
 
   // The entry at `address` becomes `entry`, which keeps its place in the order.
-  void Replace(Address address, Entry entry) {
-    const size_t where = ChunkOf(address);
-    Set(where, chunks_[where]->After(address) - 1, entry);
-  }
+  void Replace(Address address, Entry entry) { Set(Locate(address), entry); }
 
   // The lowest entry of at least `bytes`; null: none.
   Block* Lowest(size_t bytes) {
@@ -72,7 +71,10 @@ class FreeIndex {
       chunk.sizes[chunk.count] = SIZE_MAX;  // ends the loop
       size_t at = 0;
       while (chunk.sizes[at] < bytes) ++at;
-      if (at != chunk.count) return chunk.places[at].block;
+      if (at != chunk.count) {
+        latest_ = {where, at};
+        return chunk.places[at].block;
+      }
       bounds_[where] = chunk.Largest();
     }
     return nullptr;
@@ -99,6 +101,8 @@ class FreeIndex {
 
  private:
   static constexpr size_t kEntries = 64;
+  static constexpr size_t kGroup = 8;
+  static constexpr Address kNowhere = ~Address{0};  // where no entry is, so that a search need not know the count
 
   struct Place {
     Address address;
@@ -110,17 +114,19 @@ class FreeIndex {
     std::array<size_t, kEntries + 1> sizes;
     std::array<Place, kEntries> places;
 
-    // How many entries start at or before `address`. No branch depends on what is compared: half of them would be
-    // guessed wrong, which costs more than the search.
+    Chunk() { places.fill({kNowhere, nullptr}); }
+
+    // How many entries start at or before `address`. First the group, then within it; no comparison waits for another
+    // and no branch depends on one, because half of the branches would be guessed wrong.
     size_t After(Address address) const {
-      size_t low = 0;
-      size_t left = count;
-      while (left > 1) {
-        const size_t half = left / 2;
-        low += half & (size_t{0} - static_cast<size_t>(places[low + half - 1].address <= address));
-        left -= half;
+      size_t group = 0;
+      for (size_t i = kGroup - 1; i < kEntries - 1; i += kGroup) {
+        group += static_cast<size_t>(places[i].address <= address);
       }
-      return low + static_cast<size_t>(left != 0 && places[low].address <= address);
+      const Place* first = places.data() + group * kGroup;
+      size_t within = 0;
+      for (size_t i = 0; i < kGroup; ++i) within += static_cast<size_t>(first[i].address <= address);
+      return group * kGroup + within;
     }
     void Shift(size_t from, size_t to, size_t how_many) {
       std::memmove(&sizes[to], &sizes[from], how_many * sizeof(size_t));
@@ -129,7 +135,21 @@ class FreeIndex {
     size_t Largest() const { return *std::max_element(sizes.begin(), sizes.begin() + count); }
   };
 
-  void Set(size_t where, size_t at, const Entry& entry) {
+  struct Position {
+    size_t where;  // the chunk
+    size_t at;
+  };
+
+  // pre: an entry starts at `address`.
+  Position Locate(Address address) const {
+    const auto [where, at] = latest_;
+    if (where < chunks_.size() && chunks_[where]->places[at].address == address) return latest_;
+    const size_t found = ChunkOf(address);
+    return {found, chunks_[found]->After(address) - 1};
+  }
+
+  void Set(const Position& position, const Entry& entry) {
+    const auto [where, at] = position;
     Chunk& chunk = *chunks_[where];
     chunk.sizes[at] = entry.bytes;
     chunk.places[at] = {entry.address, entry.block};
@@ -175,6 +195,7 @@ class FreeIndex {
     lower.count = upper->count = kEntries / 2;
     std::copy_n(lower.sizes.begin() + kEntries / 2, kEntries / 2, upper->sizes.begin());
     std::copy_n(lower.places.begin() + kEntries / 2, kEntries / 2, upper->places.begin());
+    std::fill(lower.places.begin() + kEntries / 2, lower.places.end(), Place{kNowhere, nullptr});
     bounds_[where] = lower.Largest();
     AddChunk(where + 1, std::move(upper));
   }
@@ -183,6 +204,7 @@ class FreeIndex {
   std::vector<Address> firsts_;  // where each chunk begins
   std::vector<size_t> bounds_;   // no entry of a chunk is larger; where one was, it may be less by now
   size_t room_ = 0;              // chunks that the vectors have room for
+  Position latest_ = {0, 0};     // of the entry found last: mostly the next call is for it
 };
 
 }  // namespace millpond::pool

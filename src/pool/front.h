@@ -157,6 +157,8 @@ class alignas(64) Front {
     Add(used_, -static_cast<int64_t>(bytes));
     Add(frees_, 1);
   }
+  // How often the owner has come with the lane's lock.
+  uint32_t CountLocked() { return ++locked_; }
   bool counted() const {
     return (allocations_.load(std::memory_order_relaxed) | frees_.load(std::memory_order_relaxed)) != 0;
   }
@@ -206,6 +208,7 @@ class alignas(64) Front {
   Block* large_ = nullptr;
   Block* latest_ = nullptr;  // the small block freed last
   size_t held_ = 0;
+  uint32_t locked_ = 0;
   std::atomic<int64_t> live_{0}, used_{0}, live_high_{0}, used_high_{0};
   std::atomic<uint64_t> allocations_{0}, frees_{0};
   const void* seen_version_ = nullptr;

@@ -58,12 +58,6 @@ ThreadFronts& ThisThreadsFronts() {
   return fronts;
 }
 
-void RaiseTo(std::atomic<int64_t>* high, int64_t value) {
-  int64_t seen = high->load(std::memory_order_relaxed);
-  while (value > seen && !high->compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
 }  // namespace
 
 Status CheckNotForked() {
@@ -131,10 +125,13 @@ Lane* PoolState::LaneOf(StreamKey stream) {
 }
 
 Front* PoolState::FrontOf(Lane* lane) {
-  FrontNote& note = t_notes[NoteIndex(lane->stream())];
-  if (note.pool == id && note.stream == lane->stream() && note.front->lane() == lane && !note.front->closed()) {
-    return note.front;
-  }
+  const StreamKey stream = lane->stream();
+  const FrontNote& note = t_notes[NoteIndex(stream)];
+  const bool noted = note.pool == id && note.stream == stream && note.front->lane() == lane && !note.front->closed();
+  return noted ? note.front : FindFront(lane);
+}
+
+Front* PoolState::FindFront(Lane* lane) {
   ThreadFronts& mine = ThisThreadsFronts();
   Front* front = nullptr;
   for (const auto& [pool, each] : mine.fronts) {
@@ -158,7 +155,7 @@ Front* PoolState::FrontOf(Lane* lane) {
     mine.fronts.emplace_back(id, front);
     front->Reopen();
   }
-  note = {.pool = id, .stream = lane->stream(), .front = front};
+  t_notes[NoteIndex(lane->stream())] = {.pool = id, .stream = lane->stream(), .front = front};
   return front;
 }
 
@@ -211,53 +208,6 @@ void PoolState::FlushOthers(Lane* lane) {
   }
 }
 
-Counts PoolState::Sum(const Tally* except) const {
-  Counts sum;
-  const auto add = [&](const Tally& tally) {
-    if (&tally == except) return;
-    sum.live += tally.live.load(std::memory_order_relaxed);
-    sum.used += tally.used.load(std::memory_order_relaxed);
-    sum.allocations += tally.allocations.load(std::memory_order_relaxed);
-    sum.frees += tally.frees.load(std::memory_order_relaxed);
-  };
-  add(planned_);
-  std::shared_lock lock(lanes_lock_);
-  for (const std::unique_ptr<Lane>& lane : lanes_) add(lane->tally);
-  return sum;
-}
-
-void PoolState::Count(Tally* tally, const Counts& counts) {
-  constexpr uint32_t kLookEvery = 64;
-  if (counts.allocations != 0) {
-    if (tally->looks_due == 0) {
-      const Counts others = Sum(tally);
-      tally->others_live = others.live;
-      tally->others_used = others.used;
-      tally->looks_due = kLookEvery;
-    }
-    --tally->looks_due;
-    const int64_t live = tally->live.load(std::memory_order_relaxed) + tally->others_live;
-    const int64_t used = tally->used.load(std::memory_order_relaxed) + tally->others_used;
-    RaiseTo(&counters_.live_high, live + counts.live_high);
-    RaiseTo(&counters_.used_high, used + counts.used_high);
-  }
-  tally->Add(counts);
-}
-
-Counts PoolState::Allocated(size_t requested, size_t bytes) {
-  const auto live = static_cast<int64_t>(requested);
-  const auto used = static_cast<int64_t>(bytes);
-  return {.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1};
-}
-
-Counts PoolState::Freed(size_t requested, size_t bytes) {
-  return {.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1};
-}
-
-void PoolState::Fold(Lane* lane, Front* front) {
-  if (front->counted()) Count(&lane->tally, front->TakeCounts());
-}
-
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
   return bytes < settings.small && lane->volume > kTogether ? &lane->small : &lane->large;
 }
@@ -290,7 +240,8 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
   const FrontNote& note = t_notes[NoteIndex(stream)];
   const bool noted = note.pool == id && note.stream == stream && !note.front->closed();
   Lane* lane = noted ? note.front->lane() : LaneOf(stream);
-  Front* front = fronts_allowed() && stream != 0 ? FrontOf(lane) : nullptr;
+  Front* front = nullptr;
+  if (fronts_allowed() && stream != 0) front = noted ? note.front : FindFront(lane);
   Block* block = nullptr;
   {
     std::lock_guard lock(lane->lock);
@@ -342,8 +293,9 @@ void PoolState::Account(Lane* lane, Front* front, Block* block, size_t requested
   block->requested = requested;
   if (settings.history != 0) block->since_ns = NowNs();
   lane->volume += block->bytes;
-  if (front != nullptr) Fold(lane, front);
-  Count(&lane->tally, Allocated(requested, block->bytes));
+  if (front == nullptr) return Count(&lane->tally, Allocated(requested, block->bytes));
+  front->CountAllocation(requested, block->bytes);
+  FoldIfDue(lane, front);
 }
 
 Pool::Pool(PageSource* source, const Settings& settings, int32_t device)

@@ -2,7 +2,7 @@
 // The insides of Pool, shared by its source files:
 //   pool.cc      the fast paths, lanes and fronts        growth.cc   pages: taking, moving, giving back
 //   release.cc   frees, pending blocks, forgetting       report.cc   statistics and snapshots
-//   follow.cc    recording and following a plan
+//   follow.cc    recording and following a plan          tally.cc    counting
 // Locks, outermost first: grow_, then lanes' locks (several only with grow_), lanes_lock_ last and briefly. A thread
 // that holds a lane's lock never waits for grow_.
 #ifndef MILLPOND_SRC_POOL_POOL_STATE_H_
@@ -95,25 +95,29 @@ class PoolState {
   Lane* LaneOf(StreamKey stream);
   std::vector<Lane*> Lanes();
   Front* FrontOf(Lane* lane);
+  Front* FindFront(Lane* lane);  // the same where the thread has no note of it
   bool fronts_allowed() const { return plain_.load(std::memory_order_relaxed) == 0; }
   void DisableFronts();  // while anything must see every call; counted
   void EnableFronts();
   void FlushLarge(Lane* lane, Front* front);
   void FlushSmall(Lane* lane, Front* front);
-  void FlushOthers(Lane* lane);         // every front of the lane; with its lock
-  void Fold(Lane* lane, Front* front);  // the front's counts into the lane's
-  // With the tally's lock. The highs are exact for one lane; with several, what the others did in the last few dozen
-  // allocations may be missing in them.
-  void Count(Tally* tally, const Counts& counts);
-  static Counts Allocated(size_t requested, size_t bytes);
-  static Counts Freed(size_t requested, size_t bytes);
-  Counts Sum(const Tally* except) const;
+  void FlushOthers(Lane* lane);  // every front of the lane; with its lock
 
   Heap* HeapFor(Lane* lane, size_t bytes);
   Block* TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice);
   void Account(Lane* lane, Front* front, Block* block, size_t requested);
   Status Prepare(Lane* lane, const Block& block, Address* out_address);
   Status CheckRequest(size_t bytes, size_t* out_rounded) const;
+
+  // tally.cc
+  void Fold(Lane* lane, Front* front);  // the front's counts into the lane's
+  void FoldIfDue(Lane* lane, Front* front);
+  // With the tally's lock. The highs are exact for one lane used by one thread; with several, what the others did in
+  // the last few dozen allocations may be missing in them.
+  void Count(Tally* tally, const Counts& counts);
+  static Counts Allocated(size_t requested, size_t bytes);
+  static Counts Freed(size_t requested, size_t bytes);
+  Counts Sum(const Tally* except) const;
 
   // release.cc
   Status NotLive(Address address, Span* span) const;
@@ -123,6 +127,7 @@ class PoolState {
   void PollPending(Lane* lane);
   Status CheckRedZones(const Block& block, StreamKey stream);
   void MaybeTrim();
+  bool trims_by_itself() { return std::atomic_ref(settings.keep).load(std::memory_order_relaxed) != SIZE_MAX; }
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);

@@ -63,8 +63,12 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     if (settings.poison != 0 && !foreign_use) {
       MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
     }
-    if (front != nullptr) Fold(lane, front);
-    Count(&lane->tally, Freed(block->requested, block->bytes));
+    if (front == nullptr) {
+      Count(&lane->tally, Freed(block->requested, block->bytes));
+    } else {
+      front->CountFree(block->requested, block->bytes);
+      FoldIfDue(lane, front);
+    }
     if (settings.history != 0) {
       block->since_ns = NowNs();
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
@@ -262,8 +266,8 @@ void PoolState::ForgetStream(StreamKey stream) {
 }
 
 void PoolState::MaybeTrim() {
+  if (!trims_by_itself()) return;
   const size_t keep = std::atomic_ref(settings.keep).load(std::memory_order_relaxed);
-  if (keep == SIZE_MAX) return;
   const auto used = static_cast<size_t>(std::max<int64_t>(0, Sum(nullptr).used));
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   const size_t free = reserved > used ? reserved - used : 0;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is live and what was most, kept by each lane and front for itself and put together here.
+#include "src/pool/pool_state.h"
+
+namespace millpond::pool {
+
+namespace {
+void RaiseTo(std::atomic<int64_t>* high, int64_t value) {
+  int64_t seen = high->load(std::memory_order_relaxed);
+  while (value > seen && !high->compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+}  // namespace
+
+Counts PoolState::Sum(const Tally* except) const {
+  Counts sum;
+  const auto add = [&](const Tally& tally) {
+    if (&tally == except) return;
+    sum.live += tally.live.load(std::memory_order_relaxed);
+    sum.used += tally.used.load(std::memory_order_relaxed);
+    sum.allocations += tally.allocations.load(std::memory_order_relaxed);
+    sum.frees += tally.frees.load(std::memory_order_relaxed);
+  };
+  add(planned_);
+  std::shared_lock lock(lanes_lock_);
+  for (const std::unique_ptr<Lane>& lane : lanes_) add(lane->tally);
+  return sum;
+}
+
+void PoolState::Count(Tally* tally, const Counts& counts) {
+  constexpr uint32_t kLookEvery = 64;
+  if (counts.allocations != 0) {
+    if (tally->looks_due == 0) {
+      const Counts others = Sum(tally);
+      tally->others_live = others.live;
+      tally->others_used = others.used;
+      tally->looks_due = kLookEvery;
+    }
+    --tally->looks_due;
+    const int64_t live = tally->live.load(std::memory_order_relaxed) + tally->others_live;
+    const int64_t used = tally->used.load(std::memory_order_relaxed) + tally->others_used;
+    RaiseTo(&counters_.live_high, live + counts.live_high);
+    RaiseTo(&counters_.used_high, used + counts.used_high);
+  }
+  tally->Add(counts);
+}
+
+Counts PoolState::Allocated(size_t requested, size_t bytes) {
+  const auto live = static_cast<int64_t>(requested);
+  const auto used = static_cast<int64_t>(bytes);
+  return {.live = live, .used = used, .live_high = live, .used_high = used, .allocations = 1};
+}
+
+Counts PoolState::Freed(size_t requested, size_t bytes) {
+  return {.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1};
+}
+
+void PoolState::Fold(Lane* lane, Front* front) {
+  if (front->counted()) Count(&lane->tally, front->TakeCounts());
+}
+
+// Folding each time would cost as much as finding a block. Who trims by what is in use needs it each time.
+void PoolState::FoldIfDue(Lane* lane, Front* front) {
+  constexpr uint32_t kFoldEvery = 32;
+  if (front->CountLocked() % kFoldEvery == 0 || trims_by_itself()) Fold(lane, front);
+}
+
+}  // namespace millpond::pool
