@@ -20,7 +20,7 @@ def main():
         batches += 1
         rows = rows.to(options.device, non_blocking=True)
         numbers = numbers.to(options.device, non_blocking=True)
-        total += (rows * numbers[:, None]).double().sum()
+        total += (rows * numbers[:, None]).sum(dtype=torch.float64)
     result = torch.empty((), dtype=torch.float64, pin_memory=npu)
     result.copy_(total, non_blocking=True)
     synchronize(options.device)  # only now may the host look at it

@@ -60,7 +60,7 @@ def main():
             total = on_two_streams(options.device, weight, inputs)
         print("two streams give what one gives:", torch.allclose(total, expected, rtol=1e-5, atol=1e-3))
     synchronize(options.device)
-    print(f"sum {expected.double().sum().item():.6g} on {options.device}")
+    print(f"sum {expected.sum(dtype=torch.float64).item():.6g} on {options.device}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ std::string ArgumentName(const OpCall& call, size_t view) {
   return "a tensor";
 }
 
+size_t AlignmentOf(DType dtype) { return std::bit_floor(static_cast<size_t>(std::clamp(BitsOf(dtype) / 8, 1, 8))); }
+
 // Why [first, first + bytes) is not memory the device can use.
 Status Unfit(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
   const void* first = view.first();
@@ -53,14 +55,19 @@ Status Unfit(const OpCall& call, size_t number, const TensorView& view, size_t b
              "%s is at %p, which is ordinary host memory; operators read and write device memory (aclrtMalloc), or "
              "pinned, registered or managed host memory",
              what.c_str(), first);
+  MP_REQUIRE(reinterpret_cast<uintptr_t>(first) % AlignmentOf(view.dtype) == 0,
+             "%s starts at %p, which is not aligned for %s; device blocks are 32-byte aligned at least", what.c_str(),
+             first, DTypeName(view.dtype));
+  // Nothing is wrong with it any more: another thread gave the address out again since the launch was judged.
   return InvalidArgument(
-      Format("%s starts at %p, which is not aligned for %s; device blocks are 32-byte aligned at least", what.c_str(),
-             first, DTypeName(view.dtype)));
+      Format("%s: its memory at %p was freed before the operator was launched, and is allocated anew by now; keep a "
+             "block until the work on it is launched",
+             what.c_str(), first));
 }
 
 Status JudgeView(const OpCall& call, size_t number, const TensorView& view, size_t bytes) {
   const void* first = view.first();
-  const auto align = std::bit_floor(static_cast<size_t>(std::clamp(BitsOf(view.dtype) / 8, 1, 8)));
+  const size_t align = AlignmentOf(view.dtype);
   const PointerInfo info = LookUp(first);
   const size_t inside =
       static_cast<size_t>(static_cast<const std::byte*>(first) - static_cast<const std::byte*>(info.base));
@@ -76,15 +83,6 @@ Status JudgeView(const OpCall& call, size_t number, const TensorView& view, size
 }
 
 size_t FootprintOf(const TensorView& view) { return view.dtype == DType::kUndefined ? 0 : view.BytesOf(view.extent()); }
-
-Status JudgeMemory(const OpCall& call) {
-  const auto views = call.all_views();
-  for (size_t i = 0; i < views.size(); ++i) {
-    const size_t bytes = FootprintOf(views[i]);
-    if (bytes != 0) MP_RETURN_IF_ERROR(JudgeView(call, i, views[i], bytes));
-  }
-  return Ok();
-}
 
 // What the call touches, by the client's addresses.
 class Accesses {
@@ -123,15 +121,22 @@ class Accesses {
 
 }  // namespace
 
+Status JudgeMemory(const OpCall& call) {
+  const auto views = call.all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    const size_t bytes = FootprintOf(views[i]);
+    if (bytes != 0) MP_RETURN_IF_ERROR(JudgeView(call, i, views[i], bytes));
+  }
+  return Ok();
+}
+
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
-  MP_RETURN_IF_ERROR(JudgeMemory(*call));
   const Accesses accesses(*call);
   const char* name = call->row().name;
   return stream->Launch<TaskKind::kCompute>(name, accesses.span(), KernelBody(kernel, std::move(call)));
 }
 
 Status RunOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, OpCallPtr* out_call) {
-  MP_RETURN_IF_ERROR(JudgeMemory(*call));
   MP_CHECK(stream->capture() == nullptr, kCaptureImplicit,
            "%s cannot be captured: its output's shape is known only when it has run", call->row().name);
   const Accesses accesses(*call);

@@ -10,9 +10,12 @@
 
 namespace millpond {
 
-// Queues the call. Every tensor's memory is judged first: it must lie in live device memory (or host memory that
-// devices may use), reach no further than its block, and be aligned to its type. What the kernel reports surfaces at
-// the next synchronisation of the stream.
+// Is every tensor's memory fit: does it lie in live device memory (or host memory that devices may use), reach no
+// further than its block, and is it aligned to its type?
+Status JudgeMemory(const OpCall& call);
+
+// Queues the call, whose memory is judged already. What the kernel reports surfaces at the next synchronisation of the
+// stream.
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream);
 
 // For rows that wait: runs everything queued before and the call itself, then hands it back with its outputs' real

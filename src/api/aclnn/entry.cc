@@ -2,6 +2,7 @@
 // The two phases of every aclnn operator.
 #include "src/api/aclnn/entry.h"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -145,6 +146,13 @@ void RememberOutputs(const OpRow& row, const uint64_t* words, aclOpExecutor* exe
   }
 }
 
+bool AllHaveMemory(const OpCall& call) {
+  const auto views = call.all_views();
+  return std::none_of(views.begin(), views.end(), [](const TensorView& view) {
+    return view.data == nullptr && view.dtype != DType::kUndefined && view.extent() != 0;
+  });
+}
+
 aclnnStatus Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_size, aclOpExecutor** out_executor) {
   if (workspace_size == nullptr || out_executor == nullptr) {
     return Fail(PhaseOne(row), kNullPointer, workspace_size == nullptr ? "workspaceSize is NULL" : "executor is NULL");
@@ -164,10 +172,18 @@ aclnnStatus Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace
   if (!row.shapes.empty()) {
     if (const Status status = call->CheckShapes(); !status.ok()) return Fail(PhaseOne(row), status);
   }
+  // Now, while the caller holds its tensors: torch_npu frees a temporary's block as soon as the operator is in its own
+  // queue, before the second phase, and relies on the stream's order; and an error of the second phase would stop that
+  // queue for good. An address that is still missing may be set later (aclSetTensorAddr).
+  const bool judged = AllHaveMemory(*call);
+  if (judged) {
+    if (const Status status = JudgeMemory(*call); !status.ok()) return Fail(PhaseOne(row), status);
+  }
   aclOpExecutor* executor = Arena<aclOpExecutor>::Get().Create();
   executor->kernel = kernel;
   executor->call = std::move(call);
   executor->repeatable = false;
+  executor->judged = judged;
   executor->reported.clear();
   if (row.waits) RememberOutputs(row, words, executor);
   *workspace_size = 0;
@@ -179,6 +195,7 @@ Status Launch(aclOpExecutor* executor, aclrtStream handle) {
   Stream* stream = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
   const OpRow& row = executor->call->row();
+  if (!executor->judged) MP_RETURN_IF_ERROR(JudgeMemory(*executor->call));
   OpCallPtr call = executor->repeatable ? CloneOpCall(*executor->call) : std::move(executor->call);
   if (!row.waits) return LaunchOp(executor->kernel, std::move(call), stream);
   OpCallPtr done;

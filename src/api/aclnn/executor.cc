@@ -50,6 +50,7 @@ aclnnStatus SetAddress(const char* api, aclOpExecutor* executor, Which which, bo
                          call.arg(place).count, member));
     }
     call.all_views()[call.arg(place).first + member].data = address;
+    executor->judged = false;
     return 0;
   }
   return Fail(api, kInvalidParameter,

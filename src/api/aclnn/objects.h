@@ -44,6 +44,7 @@ struct aclOpExecutor {
   const millpond::kernels::Kernel* kernel = nullptr;
   millpond::OpCallPtr call;
   bool repeatable = false;
+  bool judged = false;  // is the memory that the call names now known to be fit?
   // The client's own objects, for rows that report their outputs' real shapes.
   std::vector<aclTensor*> reported;
 };

@@ -34,7 +34,7 @@ void* my_malloc(ssize_t size, int /*device*/, aclrtStream /*stream*/) {
   return result;
 }
 
-void my_free(void* address, size_t /*size*/, aclrtStream /*stream*/) {
+void my_free(void* address, ssize_t /*size*/, int /*device*/, aclrtStream /*stream*/) {
   const auto found = given.find(address);
   if (found == given.end()) return;
   if (found->second == nullptr) {

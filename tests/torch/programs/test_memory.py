@@ -23,13 +23,13 @@ def test_expandable_segments(on_npu):
     for program in (grown, fixed):
         program.says("peak 60 MiB", "after empty_cache 0 MiB reserved", "and it goes on: True")
     reserved = [int(re.search(r"reserved (\d+) MiB in", program.output)[1]) for program in (grown, fixed)]
-    assert reserved[0] < 80 < reserved[1], reserved
-    grown.says("1 of them expandable")
+    assert reserved[0] <= 100 < 300 <= reserved[1], reserved
+    grown.says("in 2 segments, 2 of them expandable")
 
 
 def test_a_pool_of_ones_own(on_npu):
     on_npu("memory_pool").says("the pool has 1 segments; inside: True, outside: False", "sum 5242880",
-                               "gone with its pool: 8 MiB")
+                               "gone with its pool: True")
 
 
 def test_out_of_memory_is_an_exception_and_work_goes_on(on_npu):
