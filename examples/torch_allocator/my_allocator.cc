@@ -39,7 +39,7 @@ extern "C" void my_free(void* pointer, ssize_t size, int device, aclrtStream str
   if (pointer == nullptr) {
     return;
   }
-  // What was launched on the stream may still read the block: torch_npu frees as soon as Python drops the tensor.
+  // What was launched on the stream may still use the block: torch_npu frees as soon as Python drops the tensor.
   aclrtSynchronizeStream(stream);
   Log("free ", pointer, size, device);
   aclrtFree(pointer);
