@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernels did a sample launch? Runs it once more, alone, with a trace, and reads their names."""
+"""Which kernels did some samples launch? Runs them once more, alone, with a trace, and reads their names."""
 
 import atexit
 import json
@@ -9,11 +9,9 @@ from pathlib import Path
 
 import workers
 
-MAX_CALLS = 40
-
 
 def of(job, serve, seconds):
-    """Names of the kernels in launch order, neighbours that are equal once; empty when the sample launched none."""
+    """Names of the kernels in the order of their first launch."""
     # Not one of tempfile's self-removing kinds: the child's exit functions would remove it under us.
     descriptor, name = tempfile.mkstemp(suffix=".json")
     os.close(descriptor)
@@ -35,8 +33,5 @@ def names(trace):
         events = json.loads(trace.read_text())["traceEvents"]
     except ValueError:
         return []
-    found = []
-    for event in sorted((one for one in events if one.get("cat") == "task"), key=lambda one: one["ts"]):
-        if event["name"].startswith("acl") and (not found or found[-1] != event["name"]):
-            found.append(event["name"])
-    return found[:MAX_CALLS]
+    tasks = sorted((event for event in events if event.get("cat") == "task"), key=lambda event: event["ts"])
+    return list(dict.fromkeys(task["name"] for task in tasks if task["name"].startswith("acl")))

@@ -51,28 +51,39 @@ def dense(tensor):
 
 
 def difference(expected, found, tolerance, exact=False, precise=None):
-    """None when equal, else one sentence. precise: the float64 reference, asked for only when it is needed."""
+    """None when equal, else the first complaint."""
+    return next(iter(differences(expected, found, tolerance, exact, precise)), None)
+
+
+def differences(expected, found, tolerance, exact=False, precise=None):
+    """Complaints, one sentence each; none when equal. precise gives the float64 reference, asked for only when it is needed.
+
+    Values of another type are compared all the same: a reviewed difference of type must not hide one of value.
+    """
     if isinstance(expected, torch.Tensor) != isinstance(found, torch.Tensor):
-        return f"{type(found).__name__} instead of {type(expected).__name__}"
+        return [f"{type(found).__name__} instead of {type(expected).__name__}"]
     if not isinstance(expected, torch.Tensor):
         return _scalar_difference(expected, found, tolerance)
     if expected.shape != found.shape:
-        return f"shape {list(found.shape)} instead of {list(expected.shape)}"
-    if expected.dtype != found.dtype:
-        return f"type {found.dtype} instead of {expected.dtype}"
+        return [f"shape {list(found.shape)} instead of {list(expected.shape)}"]
     if expected.layout != found.layout:
-        return f"layout {found.layout} instead of {expected.layout}"
+        return [f"layout {found.layout} instead of {expected.layout}"]
     expected, found = dense(expected), dense(found)
     if found.dtype is torch.bool and found.numel() and found.contiguous().view(torch.uint8).max() > 1:
-        return "bool bytes other than 0 and 1: memory that nobody wrote"
+        return ["bool bytes other than 0 and 1: memory that nobody wrote"]
+    complaints = []
     rtol, atol = (0.0, 0.0) if exact else tolerance.of(expected)
+    if expected.dtype != found.dtype:
+        complaints.append(f"type {found.dtype} instead of {expected.dtype}")
+        rtol, atol = map(max, (rtol, atol), tolerance.of(found))
+        found = found.to(expected.dtype)
     close = torch.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
     if close.all():
-        return None
+        return complaints
     if not exact and precise is not None and (expected.is_floating_point() or expected.is_complex()):
         if _as_good_as_cpu(expected, found, precise(), rtol, atol):
-            return None
-    return _describe(expected, found, close, rtol, atol)
+            return complaints
+    return [*complaints, _describe(expected, found, close, rtol, atol)]
 
 
 def _scalar_difference(expected, found, tolerance):
@@ -81,7 +92,7 @@ def _scalar_difference(expected, found, tolerance):
         same = math.isclose(expected, found, rel_tol=rtol, abs_tol=atol) or (math.isnan(expected) and math.isnan(found))
     else:
         same = type(expected) is type(found) and expected == found
-    return None if same else f"{found!r} instead of {expected!r}"
+    return [] if same else [f"{found!r} instead of {expected!r}"]
 
 
 def _as_good_as_cpu(expected, found, reference, rtol, atol):
@@ -110,13 +121,15 @@ def _describe(expected, found, close, rtol, atol):
             f"{expected[first].item()!r} (rtol {rtol:.2g}, atol {atol:.2g})")
 
 
-def same_distribution(expected, found):
-    """Two-sample Kolmogorov-Smirnov: False only when chance would give such a difference once in 10^9."""
+def same_distribution(expected, found, independent):
+    """Two-sample Kolmogorov-Smirnov: False only when chance would give such a difference once in 10^9.
+
+    independent: how many of the values of each side were drawn independently.
+    """
     expected, found = expected.flatten().double().sort().values, found.flatten().double().sort().values
-    if not expected.numel() or not found.numel():
+    if not expected.numel():
         return True
     both = torch.cat([expected, found])
     below = [torch.searchsorted(one, both, right=True).double() / one.numel() for one in (expected, found)]
     distance = (below[0] - below[1]).abs().max().item()
-    n, m = expected.numel(), found.numel()
-    return distance <= math.sqrt(-math.log(0.5e-9) / 2) * math.sqrt((n + m) / (n * m))
+    return distance <= math.sqrt(-math.log(0.5e-9) / 2) * math.sqrt(2 / independent)

@@ -11,6 +11,8 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
           "bool": torch.bool}
 FORWARD, BACKWARD = "forward", "backward"
 MAX_ELEMENTS = 1 << 20
+# The op wants its integer arguments in host memory, whatever the device.
+INTEGERS_ON_CPU = ("tensor_split",)
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,12 @@ def placed(tensor, device):
     return moved.requires_grad_(tensor.requires_grad)
 
 
-def arguments(sample, device):
+def arguments(entry, sample, device):
     """(input, args, kwargs) of the sample on the device: tensors, generators and named devices are moved."""
     def move(leaf):
         if isinstance(leaf, torch.Tensor):
-            return placed(leaf, device)
+            stays = entry.name in INTEGERS_ON_CPU and leaf is not sample.input
+            return placed(leaf, "cpu" if stays else device)
         if isinstance(leaf, torch.device):
             return torch.device(device)
         if isinstance(leaf, torch.Generator):

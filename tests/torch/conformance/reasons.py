@@ -43,3 +43,29 @@ def text_of(error):
 def queue_died(reason):
     """True when the error came from torch_npu's launch queue, whose thread ends with its first error."""
     return QUEUE_DIED in reason
+
+
+ABSENT = re.compile(r"only support aclnn operators, but (\w+)")
+COMPILED = re.compile(r"(?:OPS function error: |working operator name is )(\w+).*aclopCompileAndExecute", re.S)
+OURS = re.compile(r"(acl\w+) failed\. Reason: (.+?)(?: TraceBack|$)")
+ONLY_A_NUMBER = re.compile(r"\w+: [\w ]*failed, error code: ?\d+\.?")
+SHORT = 140
+
+
+def short(text, aclnn_only=""):
+    """One clause for a table."""
+    absent = ABSENT.search(aclnn_only) or ABSENT.search(text)
+    if absent:
+        return f"{absent[1]} is missing"
+    compiled = COMPILED.search(text)
+    if compiled:
+        return f"needs the operator compiler for {compiled[1]}"
+    ours = OURS.search(text)
+    clause = f"{ours[1]}: {ours[2]}" if ours else text.partition(": ")[2] or text
+    clause = re.split(r" ERR\d{5} |(?<=\w)\. (?=[A-Z])", clause)[0].rstrip(". ")
+    return clause if len(clause) <= SHORT else clause[:SHORT].rsplit(" ", 1)[0] + " ..."
+
+
+def is_clear(text):
+    """False for an error that gives nothing but a number."""
+    return not ONLY_A_NUMBER.fullmatch(text)

@@ -38,6 +38,26 @@ class Record:
     calls: list = field(default_factory=list)
     aclnn_only_reason: str = ""
     queue_died: bool = False
+    complaints: list = field(default_factory=list)
+    wrong_samples: list = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Known:
+    """One line of wheel_differs.tsv."""
+    op: str
+    dtype: str
+    direction: str
+    complaint: str  # a regular expression that every complaint about the pair must match
+    reason: str
+    calls: str  # the kernels that the sample launched, the evidence that the wheel asked for just this
+
+    def covers(self, record):
+        return (self.op == record.pair.op and (self.dtype == "*" or record.pair.dtype in self.dtype.split(","))
+                and self.direction == record.pair.direction)
+
+    def explains(self, record):
+        return self.covers(record) and all(re.fullmatch(self.complaint, text) for text in record.complaints)
 
 
 class Differs:
@@ -45,30 +65,33 @@ class Differs:
 
     def __init__(self, rows):
         self.rows = rows
-        self.used = set()
+        self.used = {}
 
     def apply(self, record):
-        key = (record.pair.op, record.pair.dtype, record.pair.direction)
-        for op, dtype, direction, reason, _ in self.rows:
-            if op == key[0] and dtype in ("*", key[1]) and direction in ("*", key[2]) and record.state == "wrong":
-                self.used.add((op, dtype, direction))
-                record.state, record.reason = "differs", reason
+        for row in self.rows:
+            if record.state == "wrong" and row.explains(record):
+                self.used.setdefault(row, []).append(record)
+                record.state, record.reason = "differs", row.reason
 
     def stale(self, records):
-        """Lines whose pairs were all judged and none was found to differ."""
+        """Complaints about the list: lines that explain nothing any more, evidence that is not what was recorded."""
         judged = {record.pair.op for record in records}
-        return [" ".join(row[:3]) for row in self.rows if row[0] in judged and tuple(row[:3]) not in self.used]
+        for row in self.rows:
+            if row.op in judged and row not in self.used:
+                yield f"{row.op} {row.dtype} {row.direction} does not differ in this way any more; remove or correct the line"
+            for record in self.used.get(row, ()):
+                if record.calls and row.calls != " ".join(record.calls):
+                    yield f"{record.pair} launched {' '.join(record.calls)}; the line says {row.calls}"
 
 
 def read_differs(path):
     rows = []
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
-        if not line or line.startswith("#"):
-            continue
-        row = line.split("\t")
-        if len(row) != 5 or not all(row):
-            raise SystemExit(f"{path}:{number}: needs five columns: op, dtype, direction, reason, aclnn calls as evidence")
-        rows.append(row)
+        if line and not line.startswith("#"):
+            columns = line.split("\t")
+            if len(columns) != 6 or not all(columns):
+                raise SystemExit(f"{path}:{number}: needs six columns: op, dtype, direction, complaint, reason, calls")
+            rows.append(Known(*columns))
     return Differs(rows)
 
 

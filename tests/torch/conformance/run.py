@@ -90,13 +90,13 @@ class Suite:
     def serve(self, job, tell):
         import judge
         pair = pair_of(job)
-        only = job.get("sample", self.options.only_sample)
+        only = job.get("samples", None if self.options.only_sample is None else [self.options.only_sample])
         one = judge.Judge(self.entries[pair.op], pair, self.options.device)
         return one.verdict(self.options.samples, lambda index: tell({"sample": index}), only)
 
     def record(self, job, result):
-        return self.report.Record(pair_of(job), result["state"], result["sample"], result["reason"], result["counts"],
-                                  queue_died=result.get("queue_died", False))
+        known = self.report.Record.__dataclass_fields__
+        return self.report.Record(pair_of(job), **{name: value for name, value in result.items() if name in known})
 
     def finished(self, job, result):
         record = self.results[pair_of(job)] = self.record(job, result)
@@ -151,14 +151,14 @@ class Suite:
         def finished(job, result):
             if result["state"] == "refused":
                 refused[pair_of(job)].aclnn_only_reason = result["reason"]
-        self.look([{**job_of(pair), "sample": record.sample} for pair, record in refused.items()], finished,
+        self.look([{**job_of(pair), "samples": [record.sample]} for pair, record in refused.items()], finished,
                   {"TASK_QUEUE_ENABLE": "0", "MILLPOND_SOC": ACLNN_ONLY_SOC})
 
     def record_calls(self, records):
         import calls
         for record in records:
             if record.state in ("wrong", "differs"):
-                record.calls = calls.of({**job_of(record.pair), "sample": record.sample}, self.serve, self.options.seconds)
+                record.calls = calls.of({**job_of(record.pair), "samples": record.wrong_samples}, self.serve, self.options.seconds)
 
 
 def main():
@@ -173,7 +173,7 @@ def main():
         if record.state in report.FAILING:
             print(report.line(record))
     for stale in suite.differs.stale(records):
-        print(f"wheel_differs.tsv: {stale} does not differ any more; remove the line")
+        print(f"wheel_differs.tsv: {stale}")
     if options.missing:
         print(report.missing(records))
     print(report.table(records))
