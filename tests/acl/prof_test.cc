@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclprof: sessions keep their documented order, marks their pairs.
+#include <algorithm>
+#include <filesystem>
+
 #include "acl/acl_prof.h"
 #include "tests/acl/acl_test.h"
 
@@ -10,13 +13,35 @@ namespace {
 using namespace acl_test;  // NOLINT
 
 constexpr int kAlreadyRun = 100042, kNotRun = 100043, kConflict = 148047;
-const std::string kPath = "/tmp/mp_prof_test";
 
 class ProfTest : public AclTest {
  protected:
   void SetUp() override {
     AclTest::SetUp();
     stream_ = NewStream();
+    char path[] = "/tmp/mp_prof_XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    path_ = path;
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(path_);
+    AclTest::TearDown();
+  }
+  int Init() { return aclprofInit(path_.c_str(), path_.size()); }
+  // What the sessions so far have left: the lines of every folder's data.
+  std::vector<std::string> Recorded() {
+    std::vector<std::string> lines;
+    for (const auto& folder : std::filesystem::directory_iterator(path_)) {
+      EXPECT_EQ(folder.path().filename().string().rfind("PROF_", 0), 0u) << folder.path();
+      std::ifstream file(folder.path() / "host" / "data" / "millpond.tsv");
+      for (std::string line; std::getline(file, line);) lines.push_back(line);
+    }
+    return lines;
+  }
+  int Count(const std::string& text) {
+    const std::vector<std::string> lines = Recorded();
+    return static_cast<int>(std::count_if(
+        lines.begin(), lines.end(), [&](const std::string& line) { return line.find(text) != std::string::npos; }));
   }
   aclprofConfig* NewConfig(uint64_t types = ACL_PROF_TASK_TIME | ACL_PROF_ACL_API) {
     uint32_t device = 0;
@@ -25,6 +50,7 @@ class ProfTest : public AclTest {
     return config;
   }
   aclrtStream stream_ = nullptr;
+  std::string path_;
 };
 
 // Initialised and started; ended again by the destructor.
@@ -32,7 +58,7 @@ class RunningProfTest : public ProfTest {
  protected:
   void SetUp() override {
     ProfTest::SetUp();
-    ACL_REQUIRE_OK(aclprofInit(kPath.c_str(), kPath.size()));
+    ACL_REQUIRE_OK(Init());
     config_ = NewConfig();
     ACL_REQUIRE_OK(aclprofStart(config_));
   }
@@ -47,7 +73,7 @@ class RunningProfTest : public ProfTest {
 
 TEST_F(ProfTest, ASessionRunsToItsEndAndAgain) {
   for (int round = 0; round < 2; ++round) {
-    ACL_OK(aclprofInit(kPath.c_str(), kPath.size()));
+    ACL_OK(Init());
     ACL_OK(aclprofSetConfig(ACL_PROF_SYS_HARDWARE_MEM_FREQ, "50", 2));
     aclprofConfig* config = NewConfig();
     ACL_OK(aclprofWarmup(config));
@@ -60,6 +86,53 @@ TEST_F(ProfTest, ASessionRunsToItsEndAndAgain) {
   }
 }
 
+TEST_F(ProfTest, WhatRanBetweenStartAndStopIsRecorded) {
+  ACL_OK(Launch(
+      stream_, [] {}, "Before"));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  ACL_OK(Init());
+  aclprofConfig* config = NewConfig();
+  ACL_OK(aclprofStart(config));
+  ACL_OK(Launch(
+      stream_, [] {}, "During"));
+  ACL_OK(Launch(
+      stream_, [] {}, "During"));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  ACL_OK(aclprofStop(config));
+  ACL_OK(Launch(
+      stream_, [] {}, "After"));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  ACL_OK(aclprofDestroyConfig(config));
+  ACL_OK(aclprofFinalize());
+  EXPECT_EQ(Count("\tDuring\t"), 2);
+  EXPECT_EQ(Count("\tBefore\t") + Count("\tAfter\t"), 0);
+  EXPECT_EQ(Count("call\t"), Count("aclrtSynchronizeStream") + Count("millpond_launch") + Count("aclprof"));
+  EXPECT_EQ(Count("aclrtSynchronizeStream"), 1);
+}
+
+TEST_F(ProfTest, CallsAreRecordedOnlyWhenAskedFor) {
+  ACL_OK(Init());
+  aclprofConfig* config = NewConfig(ACL_PROF_TASK_TIME);
+  ACL_OK(aclprofStart(config));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  ACL_OK(aclprofDestroyConfig(config));
+  ACL_OK(aclprofFinalize());  // writes what nobody stopped
+  EXPECT_EQ(Count("call\t"), 0);
+  EXPECT_EQ(Count("millpond\t"), 1);
+}
+
+TEST_F(ProfTest, AFolderThatCannotBeMadeFailsTheStart) {
+  const std::string file = path_ + "/file";
+  std::ofstream(file) << "not a folder";
+  ACL_OK(aclprofInit(file.c_str(), file.size()));
+  aclprofConfig* config = NewConfig();
+  ACL_FAILS(ACL_ERROR_INVALID_FILE, aclprofStart(config));
+  EXPECT_NE(RecentMessage().find(file), std::string::npos);
+  ACL_OK(aclprofDestroyConfig(config));
+  ACL_OK(aclprofFinalize());
+  std::filesystem::remove(file);
+}
+
 TEST_F(ProfTest, CallsOutOfOrderAreRefused) {
   aclprofConfig* config = NewConfig();
   ACL_FAILS(kNotRun, aclprofStart(config));
@@ -67,8 +140,8 @@ TEST_F(ProfTest, CallsOutOfOrderAreRefused) {
   ACL_FAILS(kNotRun, aclprofWarmup(config));
   ACL_FAILS(kNotRun, aclprofFinalize());
   EXPECT_NE(RecentMessage().find("aclprofInit"), std::string::npos);
-  ACL_OK(aclprofInit(kPath.c_str(), kPath.size()));
-  ACL_FAILS(ACL_ERROR_REPEAT_INITIALIZE, aclprofInit(kPath.c_str(), kPath.size()));
+  ACL_OK(Init());
+  ACL_FAILS(ACL_ERROR_REPEAT_INITIALIZE, Init());
   ACL_FAILS(kNotRun, aclprofStop(config));
   ACL_OK(aclprofStart(config));
   ACL_FAILS(kAlreadyRun, aclprofStart(config));

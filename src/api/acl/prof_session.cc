@@ -16,6 +16,7 @@
 #include "src/api/acl/guard.h"
 #include "src/api/acl/magic.h"
 #include "src/api/acl/message.h"
+#include "src/api/acl/prof_recorder.h"
 #include "src/device/runtime.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
@@ -119,7 +120,7 @@ extern "C" aclError aclprofFinalize(void) {
     session.runs.store(false);
     session.initialised = session.warm = false;
     session.path.clear();
-    return Ok();
+    return StopRecording();  // of a session that nobody stopped
   });
 }
 
@@ -200,10 +201,16 @@ extern "C" aclError aclprofStart(const aclprofConfig* profilerConfig) {
           Format("device %u is being profiled already; call aclprofStop with its configuration first", device));
     }
   }
-  for (const uint32_t device : DevicesOf(*profilerConfig)) session.running[device] = profilerConfig->data_types;
-  session.warm = false;
-  session.runs.store(true);
-  return ACL_SUCCESS;
+  return Guard(kApi, [&]() -> Status {
+    if (session.running.empty()) {  // a second configuration joins what the first records
+      const bool calls = (profilerConfig->data_types & ACL_PROF_ACL_API) != 0;
+      MP_RETURN_IF_ERROR(StartRecording(session.path, profilerConfig->devices, calls));
+    }
+    for (const uint32_t device : DevicesOf(*profilerConfig)) session.running[device] = profilerConfig->data_types;
+    session.warm = false;
+    session.runs.store(true);
+    return Ok();
+  });
 }
 
 extern "C" aclError aclprofStop(const aclprofConfig* profilerConfig) {
@@ -219,7 +226,9 @@ extern "C" aclError aclprofStop(const aclprofConfig* profilerConfig) {
                     "the configuration is not the one aclprofStart had: dataTypeConfig differs");
     }
   }
-  for (const uint32_t device : DevicesOf(*profilerConfig)) session.running.erase(device);
-  session.runs.store(!session.running.empty());
-  return ACL_SUCCESS;
+  return Guard(kApi, [&]() -> Status {
+    for (const uint32_t device : DevicesOf(*profilerConfig)) session.running.erase(device);
+    session.runs.store(!session.running.empty());
+    return session.running.empty() ? StopRecording() : Ok();
+  });
 }
