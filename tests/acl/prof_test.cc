@@ -19,9 +19,8 @@ class ProfTest : public AclTest {
   void SetUp() override {
     AclTest::SetUp();
     stream_ = NewStream();
-    char path[] = "/tmp/mp_prof_XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    path_ = path;
+    path_ = ::testing::TempDir() + "mp_prof_XXXXXX";
+    ASSERT_NE(mkdtemp(path_.data()), nullptr);
   }
   void TearDown() override {
     std::filesystem::remove_all(path_);
@@ -156,9 +155,9 @@ TEST_F(ProfTest, CallsOutOfOrderAreRefused) {
 
 TEST_F(ProfTest, WrongArgumentsAreRefused) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit(nullptr, 3));
-  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("/tmp", 0));
-  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("/tmp", 3));
-  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("/tmp", 4096));
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("here", 0));
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("here", 3));
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofInit("here", 4096));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofSetConfig(ACL_PROF_ARGS_MIN, "1", 1));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofSetConfig(ACL_PROF_HOST_SYS, nullptr, 1));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclprofSetConfig(ACL_PROF_HOST_SYS, "cpu", 2));

@@ -17,16 +17,16 @@ std::string NameOf(HcclComm comm) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) {
-    const int file = mkstemp(path_);
+    const int file = mkstemp(path_.data());
     EXPECT_GE(file, 0);
     EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
     close(file);
   }
-  ~TemporaryFile() { unlink(path_); }
-  const char* path() const { return path_; }
+  ~TemporaryFile() { unlink(path_.c_str()); }
+  const char* path() const { return path_.c_str(); }
 
  private:
-  char path_[32] = "/tmp/mp_ranktable_XXXXXX";
+  std::string path_ = ::testing::TempDir() + "mp_ranktable_XXXXXX";
 };
 
 constexpr char kOneRank[] =

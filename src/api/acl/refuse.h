@@ -11,8 +11,8 @@
 
 // Exported by libascendcl, because the other libraries must leave their messages where aclGetRecentErrMsg looks.
 extern "C" ACL_FUNC_VISIBILITY aclError millpondRefuse(const char* api, const char* advice);
-// The same for a failure of any kind: `code` is a millpond::Code, the answer its acl number. src/api/shim/guard.cc calls
-// it, so that Guard works in every library.
+// The same for a failure of any kind: `code` is a millpond::Code, the answer its acl number. src/api/shim/guard.cc
+// calls it, so that Guard works in every library.
 extern "C" ACL_FUNC_VISIBILITY aclError millpondReport(const char* api, int32_t code, const char* message);
 
 namespace millpond::acl {

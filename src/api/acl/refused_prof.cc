@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of aclprof stays refused: subscribing to offline models. Sessions are in prof_session.cc, marks in prof_marks.cc.
+// What of aclprof stays refused: subscribing to offline models. Sessions are in prof_session.cc, marks in
+// prof_marks.cc.
 
 #include "include/acl/acl_prof.h"
 #include "include/acl/acl_rt.h"
