@@ -76,7 +76,7 @@ class Suite:
     def jobs(self):
         import pairs
         options = self.options
-        dtypes = [name for name in options.dtypes.split(",") if name] or list(pairs.DTYPES)
+        dtypes = [name for name in options.dtypes.split(",") if name] or pairs.JUDGED
         unknown = [name for name in dtypes if name not in pairs.DTYPES]
         if unknown:
             raise SystemExit(f"unknown type {unknown[0]}; known: {', '.join(pairs.DTYPES)}")
