@@ -17,7 +17,7 @@ function(mp_guarded_shim name)
   target_link_libraries(${name} PRIVATE ascendcl millpond)
 endfunction()
 
-mp_guarded_shim(acl_op_compiler api/op_compiler/refused.cc api/op_compiler/options.cc)
+mp_guarded_shim(acl_op_compiler api/op_compiler/refused.cc api/op_compiler/options.cc api/op_compiler/execute.cc)
 mp_shim(acl_cblas api/cblas/refused.cc)
 mp_shim(acl_tdt_channel api/tdt/refused_channel.cc)
 mp_shim(acl_tdt_queue api/tdt/refused_queue.cc)

@@ -56,16 +56,27 @@ struct ShapeRule {
   std::span<const uint8_t> from;
 };
 
-// How one argument of the row is made at another door: from that door's input, output or attribute `name`, or, when
-// the name is empty, from the constant.
+// How one argument of the row is made at another door: from that door's input, output or attribute `name` ("@y": the
+// type of operand y), or, when the name is empty, from the constant.
 struct DoorArg {
   const char* name;
   const char* constant;  // a number, true, false, or "none"; the default of an absent attribute when name is set
 };
 
+// One of the door's own operands, in the door's order.
+struct DoorOperand {
+  std::string_view name;
+  bool optional;
+  bool dynamic;  // any number of tensors
+};
+
 struct DoorBinding {
   const char* type;               // the door's own operator name
   std::span<const DoorArg> args;  // one for each of the row's arguments
+  std::span<const DoorOperand> inputs;
+  std::span<const DoorOperand> outputs;
+  // Attributes that the row has no use for, with their defaults: another value is refused.
+  std::span<const DoorArg> unused;
 };
 
 struct OpRow {

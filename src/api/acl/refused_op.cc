@@ -7,7 +7,6 @@
 namespace {
 
 constexpr char kNoOps[] = "single operators through aclop are not in this release; use PyTorch or the aclnn operators";
-constexpr char kNoAttributes[] = "attributes serve aclop operators, which are not in this release";
 constexpr char kNoUserKernels[] = "kernels registered by the user are NPU code and do not run on a CPU";
 
 }  // namespace
@@ -39,22 +38,6 @@ MP_REFUSE(void, aclopDestroyHandle, (aclopHandle*), kNoOps)
 MP_REFUSE(aclError, aclopCast,
           (const aclTensorDesc*, const aclDataBuffer*, const aclTensorDesc*, aclDataBuffer*, uint8_t, aclrtStream),
           kNoOps)
-
-// Attributes.
-MP_REFUSE(aclopAttr*, aclopCreateAttr, (), kNoAttributes)
-MP_REFUSE(void, aclopDestroyAttr, (const aclopAttr*), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrBool, (aclopAttr*, const char*, uint8_t), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrDataType, (aclopAttr*, const char*, aclDataType), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrFloat, (aclopAttr*, const char*, float), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrInt, (aclopAttr*, const char*, int64_t), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListBool, (aclopAttr*, const char*, int, const uint8_t*), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListDataType, (aclopAttr*, const char*, int, const aclDataType[]), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListFloat, (aclopAttr*, const char*, int, const float*), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListInt, (aclopAttr*, const char*, int, const int64_t*), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListListInt, (aclopAttr*, const char*, int, const int*, const int64_t* const[]),
-          kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrListString, (aclopAttr*, const char*, int, const char**), kNoAttributes)
-MP_REFUSE(aclError, aclopSetAttrString, (aclopAttr*, const char*, const char*), kNoAttributes)
 
 // Kernels of the user.
 MP_REFUSE(aclError, aclopRegisterCompileFunc, (const char*, aclopCompileFunc), kNoUserKernels)

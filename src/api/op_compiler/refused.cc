@@ -6,28 +6,10 @@
 
 namespace {
 
-constexpr char kNoCompile[] =
-    "operators cannot be compiled in this release; use PyTorch with an operator that has an aclnn form, or the aclnn "
-    "operators";
 constexpr char kNoGraph[] =
     "an operator is one kernel here and has no graph to write; run with a trace instead (millpond run --trace FILE)";
 
 }  // namespace
-
-// Compile and run.
-MP_REFUSE(aclError, aclopCompile,
-          (const char*, int, const aclTensorDesc* const[], int, const aclTensorDesc* const[], const aclopAttr*,
-           aclopEngineType, aclopCompileType, const char*),
-          kNoCompile)
-MP_REFUSE(aclError, aclopCompileAndExecute,
-          (const char*, int, const aclTensorDesc* const[], const aclDataBuffer* const[], int,
-           const aclTensorDesc* const[], aclDataBuffer* const[], const aclopAttr*, aclopEngineType, aclopCompileType,
-           const char*, aclrtStream),
-          kNoCompile)
-MP_REFUSE(aclError, aclopCompileAndExecuteV2,
-          (const char*, int, aclTensorDesc*[], aclDataBuffer*[], int, aclTensorDesc*[], aclDataBuffer*[], aclopAttr*,
-           aclopEngineType, aclopCompileType, const char*, aclrtStream),
-          kNoCompile)
 
 // Graph dumps.
 MP_REFUSE(aclGraphDumpOption*, aclCreateGraphDumpOpt, (), kNoGraph)

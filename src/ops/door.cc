@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ops/door.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "src/base/format.h"
+
+namespace millpond {
+namespace {
+
+// Where the door's operand `name` lies among those given: [first, first + count). A dynamic operand takes what the
+// others leave; an operand beyond the end is absent.
+struct Slice {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+std::optional<Slice> Locate(std::span<const DoorOperand> operands, std::string_view name, size_t given) {
+  size_t dynamic = 0;
+  for (const DoorOperand& operand : operands) dynamic += operand.dynamic ? 1 : 0;
+  const size_t fixed = operands.size() - dynamic;
+  const size_t spread = dynamic == 0 || given < fixed ? 0 : (given - fixed) / dynamic;
+  size_t place = 0;
+  for (const DoorOperand& operand : operands) {
+    const size_t count = operand.dynamic ? spread : 1;
+    if (operand.name == name) {
+      return Slice{place, place + count <= given ? count : 0};
+    }
+    place += count;
+  }
+  return std::nullopt;
+}
+
+class Builder {
+ public:
+  Builder(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call)
+      : row_(row), binding_(binding), given_(given), call_(call) {}
+
+  Status Build() {
+    call_->Begin(&row_);
+    for (size_t place = 0; place < row_.args.size(); ++place) {
+      MP_RETURN_IF_ERROR(Add(row_.args[place], binding_.args[place]));
+    }
+    return CheckUnused();
+  }
+
+ private:
+  // What the client gives and the row would not see must not matter.
+  Status CheckUnused() {
+    for (const DoorArg& attribute : binding_.unused) {
+      const auto given = given_.attributes.find(std::string_view(attribute.name));
+      if (given == given_.attributes.end() || IsDefault(given->second, attribute.constant)) continue;
+      return Unsupported(Format("%s: attribute '%s' is supported only with its default (%s)", binding_.type,
+                                attribute.name, attribute.constant));
+    }
+    for (const DoorOperand& operand : binding_.inputs) {
+      const bool used = std::any_of(binding_.args.begin(), binding_.args.end(),
+                                    [&](const DoorArg& arg) { return operand.name == arg.name; });
+      if (used) continue;
+      const auto slice = Locate(binding_.inputs, operand.name, given_.inputs.size());
+      for (size_t i = 0; slice && i < slice->count; ++i) {
+        MP_CHECK(given_.inputs[slice->first + i].view.dtype == DType::kUndefined, kUnsupported,
+                 "%s: input '%s' is not supported yet", binding_.type, std::string(operand.name).c_str());
+      }
+    }
+    return Ok();
+  }
+
+  static bool IsDefault(const AttrValue& value, std::string_view text) {
+    if (const auto* flag = std::get_if<bool>(&value)) return text == (*flag ? "true" : "false");
+    if (const auto* string = std::get_if<std::string>(&value)) {
+      return text.size() >= 2 && text.substr(1, text.size() - 2) == *string;
+    }
+    if (const auto real = Real(value)) {
+      double wanted = 0;
+      const auto parsed = std::from_chars(text.data(), text.data() + text.size(), wanted);
+      return parsed.ec == std::errc() && wanted == *real;
+    }
+    return false;
+  }
+
+  Status Add(const ArgSpec& spec, const DoorArg& source) {
+    const std::string_view name = source.name;
+    if (name.empty()) return AddConstant(spec, source.constant);
+    if (name.front() == '@') return AddTypeOf(name.substr(1));
+    const bool output = spec.flow == ArgFlow::kOut;
+    const auto& tensors = output ? given_.outputs : given_.inputs;
+    if (const auto slice = Locate(output ? binding_.outputs : binding_.inputs, name, tensors.size())) {
+      return AddOperand(spec, name, {tensors.data() + slice->first, slice->count});
+    }
+    const auto attribute = given_.attributes.find(name);
+    if (attribute != given_.attributes.end()) return AddAttribute(spec, name, attribute->second);
+    MP_REQUIRE(*source.constant != '\0', "%s: attribute '%s' is missing", binding_.type, source.name);
+    return AddConstant(spec, source.constant);
+  }
+
+  Status AddTypeOf(std::string_view operand) {
+    for (const bool output : {true, false}) {
+      const auto& tensors = output ? given_.outputs : given_.inputs;
+      const auto slice = Locate(output ? binding_.outputs : binding_.inputs, operand, tensors.size());
+      if (!slice || slice->count == 0) continue;
+      call_->AddInt(static_cast<int64_t>(tensors[slice->first].view.dtype));
+      return Ok();
+    }
+    return InvalidArgument(Format("%s: operand '%s' is missing", binding_.type, std::string(operand).c_str()));
+  }
+
+  Status AddOperand(const ArgSpec& spec, std::string_view name, std::span<const DoorTensor> tensors) {
+    const bool absent = tensors.empty() || (tensors.size() == 1 && tensors[0].view.dtype == DType::kUndefined);
+    if (spec.kind == ArgKind::kTensorList) {
+      call_->BeginViews();
+      for (const DoorTensor& tensor : tensors) call_->AppendView(tensor.view);
+      return Ok();
+    }
+    if (absent) {
+      MP_REQUIRE(spec.optional, "%s: operand '%s' is missing", binding_.type, std::string(name).c_str());
+      call_->AddAbsent();
+      return Ok();
+    }
+    if (spec.kind == ArgKind::kTensor) {
+      call_->AddView(tensors[0].view);
+      return Ok();
+    }
+    return AddValues(spec, name, tensors[0]);
+  }
+
+  // The row wants numbers and the door gives them in a tensor.
+  Status AddValues(const ArgSpec& spec, std::string_view name, const DoorTensor& tensor) {
+    const std::string text(name);
+    const auto count = static_cast<size_t>(tensor.view.elements());
+    MP_REQUIRE(tensor.values != nullptr || count == 0,
+               "%s: the values of input '%s' must be known when it is launched; give it as a constant on the host",
+               binding_.type, text.c_str());
+    std::vector<int64_t> integers(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (tensor.view.dtype == DType::kInt64) {
+        std::memcpy(&integers[i], static_cast<const std::byte*>(tensor.values) + i * sizeof(int64_t), sizeof(int64_t));
+      } else if (tensor.view.dtype == DType::kInt32) {
+        int32_t value;
+        std::memcpy(&value, static_cast<const std::byte*>(tensor.values) + i * sizeof value, sizeof value);
+        integers[i] = value;
+      } else {
+        return InvalidArgument(Format("%s: input '%s' has type %s; INT32 or INT64 is needed", binding_.type,
+                                      text.c_str(), DTypeName(tensor.view.dtype)));
+      }
+    }
+    if (spec.kind == ArgKind::kInts) {
+      call_->AddInts(integers);
+      return Ok();
+    }
+    MP_REQUIRE(spec.kind == ArgKind::kInt && count == 1, "%s: input '%s' cannot become argument '%s' of %s",
+               binding_.type, text.c_str(), spec.name, row_.name);
+    call_->AddInt(integers[0]);
+    return Ok();
+  }
+
+  Status AddConstant(const ArgSpec& spec, std::string_view text) {
+    if (text == "none") {
+      MP_REQUIRE(spec.optional, "%s: argument '%s' of %s cannot be left out", binding_.type, spec.name, row_.name);
+      call_->AddAbsent();
+      return Ok();
+    }
+    if (text == "true" || text == "false") return AddAttribute(spec, "", AttrValue(text == "true"));
+    if (!text.empty() && text.front() == '[') return AddAttribute(spec, "", AttrValue(Integers(text)));
+    double real = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
+    MP_CHECK(error == std::errc() && end == text.data() + text.size(), kInternal, "%s: constant '%s' is not a number",
+             binding_.type, std::string(text).c_str());
+    if (text.find_first_of(".eE") == std::string_view::npos) {
+      return AddAttribute(spec, "", AttrValue(static_cast<int64_t>(real)));
+    }
+    return AddAttribute(spec, "", AttrValue(real));
+  }
+
+  static std::vector<int64_t> Integers(std::string_view text) {
+    std::vector<int64_t> values;
+    const char* at = text.data() + 1;
+    const char* end = text.data() + text.size() - 1;
+    while (at < end) {
+      int64_t value = 0;
+      const auto parsed = std::from_chars(at, end, value);
+      if (parsed.ec != std::errc()) break;
+      values.push_back(value);
+      at = parsed.ptr;
+      while (at < end && (*at == ' ' || *at == ',')) ++at;
+    }
+    return values;
+  }
+
+  static std::optional<double> Real(const AttrValue& value) {
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
+    return std::nullopt;
+  }
+  static std::optional<int64_t> Integer(const AttrValue& value) {
+    if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
+    if (const auto* type = std::get_if<DType>(&value)) return static_cast<int64_t>(*type);
+    const auto* list = std::get_if<std::vector<int64_t>>(&value);
+    if (list != nullptr && list->size() == 1) return list->front();
+    return std::nullopt;
+  }
+
+  Status AddAttribute(const ArgSpec& spec, std::string_view name, const AttrValue& value) {
+    switch (spec.kind) {
+      case ArgKind::kInt:
+      case ArgKind::kBool:
+      case ArgKind::kDType:
+        if (const auto integer = Integer(value)) {
+          call_->AddInt(*integer);
+          return Ok();
+        }
+        break;
+      case ArgKind::kDouble:
+        if (const auto real = Real(value)) {
+          call_->AddReal(*real);
+          return Ok();
+        }
+        break;
+      case ArgKind::kScalar: {
+        ScalarValue scalar;
+        if (const auto* real = std::get_if<double>(&value)) {
+          scalar.dtype = DType::kDouble;
+          scalar.real = *real;
+        } else if (const auto integer = Integer(value)) {
+          scalar.dtype = std::holds_alternative<bool>(value) ? DType::kBool : DType::kInt64;
+          scalar.integer = *integer;
+        } else {
+          break;
+        }
+        call_->AddScalars({&scalar, 1});
+        return Ok();
+      }
+      case ArgKind::kInts:
+        if (const auto* values = std::get_if<std::vector<int64_t>>(&value)) {
+          call_->AddInts(*values);
+          return Ok();
+        }
+        if (const auto integer = Integer(value)) {
+          call_->AddInts({&*integer, 1});
+          return Ok();
+        }
+        break;
+      case ArgKind::kBools:
+        if (const auto* values = std::get_if<std::vector<bool>>(&value)) {
+          const std::vector<uint8_t> bytes(values->begin(), values->end());
+          call_->AddBools(bytes);
+          return Ok();
+        }
+        break;
+      case ArgKind::kFloats:
+        if (const auto* values = std::get_if<std::vector<double>>(&value)) {
+          const std::vector<float> floats(values->begin(), values->end());
+          call_->AddFloats(floats);
+          return Ok();
+        }
+        break;
+      case ArgKind::kString:
+        if (const auto* text = std::get_if<std::string>(&value)) {
+          call_->AddText(*text);
+          return Ok();
+        }
+        break;
+      default:
+        break;
+    }
+    return InvalidArgument(Format("%s: attribute '%s' is of another kind than argument '%s' of %s", binding_.type,
+                                  std::string(name).c_str(), spec.name, row_.name));
+  }
+
+  const OpRow& row_;
+  const DoorBinding& binding_;
+  const DoorArguments& given_;
+  OpCall* call_;
+};
+
+}  // namespace
+
+Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call) {
+  return Builder(row, binding, given, call).Build();
+}
+
+}  // namespace millpond

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single operators by their GE type: the rows of the operator table, through aclopCompileAndExecute.
+#include "acl/acl_op.h"
+#include "acl/acl_op_compiler.h"
+#include "tests/aclnn/aclnn_test.h"
+
+namespace aclnn_test {
+namespace {
+
+using acl_test::RecentMessage;
+using Values = std::vector<float>;
+
+// Descriptor and buffer of one operand.
+class Operand {
+ public:
+  Operand(void* data, size_t bytes, const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT)
+      : desc_(aclCreateTensorDesc(type, static_cast<int>(shape.size()), shape.data(), ACL_FORMAT_ND)),
+        buffer_(aclCreateDataBuffer(data, bytes)) {}
+  ~Operand() {
+    aclDestroyTensorDesc(desc_);
+    aclDestroyDataBuffer(buffer_);
+  }
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+  aclTensorDesc* desc() const { return desc_; }
+  aclDataBuffer* buffer() const { return buffer_; }
+
+ private:
+  aclTensorDesc* desc_;
+  aclDataBuffer* buffer_;
+};
+
+class SingleOpTest : public AclnnTest {
+ protected:
+  aclError Run(const char* type, const std::vector<const Operand*>& inputs, const Operand& output,
+               const aclopAttr* attr = nullptr) {
+    std::vector<const aclTensorDesc*> descs;
+    std::vector<const aclDataBuffer*> buffers;
+    for (const Operand* input : inputs) {
+      descs.push_back(input->desc());
+      buffers.push_back(input->buffer());
+    }
+    const aclTensorDesc* out_desc = output.desc();
+    aclDataBuffer* out_buffer = output.buffer();
+    return aclopCompileAndExecute(type, static_cast<int>(inputs.size()), descs.data(), buffers.data(), 1, &out_desc,
+                                  &out_buffer, attr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream_);
+  }
+};
+
+TEST_F(SingleOpTest, AddRunsOnTheStream) {
+  DeviceFloats a({1, 2}), b({10, 20}), c({0, 0});
+  const Operand x1(a.address(), 8, {2}), x2(b.address(), 8, {2}), y(c.address(), 8, {2});
+  ACL_REQUIRE_OK(Run("Add", {&x1, &x2}, y));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(c.Values(), (Values{11, 22}));
+  ACL_OK(aclopCompile("Add", 0, nullptr, 0, nullptr, nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr));
+}
+
+TEST_F(SingleOpTest, AnUnknownTypeIsRefusedByName) {
+  DeviceFloats a({1}), c({7});
+  const Operand x(a.address(), 4, {1}), y(c.address(), 4, {1});
+  ACL_FAILS(207000, Run("NoSuchOperator", {&x}, y));
+  EXPECT_NE(RecentMessage().find("NoSuchOperator"), std::string::npos);
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  EXPECT_EQ(c.Values(), (Values{7}));
+}
+
+TEST_F(SingleOpTest, BadOperandsAreNamed) {
+  DeviceFloats a({1, 2}), c({0, 0});
+  const Operand x(a.address(), 8, {2}), small(a.address(), 4, {2}), unknown(a.address(), 8, {-1}),
+      y(c.address(), 8, {2});
+  EXPECT_NE(Run("Add", {&x, &small}, y), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("4 bytes"), std::string::npos);
+  EXPECT_NE(Run("Add", {&x, &unknown}, y), ACL_SUCCESS);
+  EXPECT_NE(Run("Add", {&x}, y), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("x2"), std::string::npos);
+  EXPECT_NE(aclopCompileAndExecute(nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, stream_),
+            ACL_SUCCESS);
+}
+
+TEST_F(SingleOpTest, AttributesAreKeptAndChecked) {
+  aclopAttr* attr = aclopCreateAttr();
+  ASSERT_NE(attr, nullptr);
+  const int64_t list[] = {1, 2};
+  const int counts[] = {2};
+  const int64_t* lists[] = {list};
+  const char* names[] = {"a", "b"};
+  const uint8_t flags[] = {1, 0};
+  const float reals[] = {0.5F};
+  ACL_OK(aclopSetAttrBool(attr, "bool", 1));
+  ACL_OK(aclopSetAttrInt(attr, "int", 3));
+  ACL_OK(aclopSetAttrFloat(attr, "float", 2.5F));
+  ACL_OK(aclopSetAttrString(attr, "string", "text"));
+  ACL_OK(aclopSetAttrDataType(attr, "type", ACL_FLOAT16));
+  ACL_OK(aclopSetAttrListInt(attr, "ints", 2, list));
+  ACL_OK(aclopSetAttrListListInt(attr, "lists", 1, counts, lists));
+  ACL_OK(aclopSetAttrListString(attr, "strings", 2, names));
+  ACL_OK(aclopSetAttrListBool(attr, "bools", 2, flags));
+  ACL_OK(aclopSetAttrListFloat(attr, "floats", 1, reals));
+  EXPECT_NE(aclopSetAttrInt(nullptr, "int", 3), ACL_SUCCESS);
+  EXPECT_NE(aclopSetAttrInt(attr, nullptr, 3), ACL_SUCCESS);
+  EXPECT_NE(aclopSetAttrListInt(attr, "ints", -1, list), ACL_SUCCESS);
+  EXPECT_NE(aclopSetAttrListInt(attr, "ints", 2, nullptr), ACL_SUCCESS);
+  EXPECT_NE(aclopSetAttrString(attr, "string", nullptr), ACL_SUCCESS);
+  aclopDestroyAttr(attr);
+  aclopDestroyAttr(nullptr);
+}
+
+}  // namespace
+}  // namespace aclnn_test
