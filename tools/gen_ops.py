@@ -185,6 +185,8 @@ def read_table(folder):
             if row.name in rows:
                 raise Bad(f"{place}: {row.name} has a row already ({rows[row.name].place})")
             rows[row.name] = row
+        if pending:
+            raise Bad(f"{path.name}:{number}: the file ends inside a row: '{pending}' is not a row")
     for name, text, place in later:
         if name not in rows:
             raise Bad(f"{place}: there is no row {name} to go on with")

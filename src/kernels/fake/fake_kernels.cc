@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the kernels where torch cannot be: in sanitizer builds, so that the two phases, the executors, the launch
-// and the capture of operators are judged there too. Floats only, contiguous or not; never installed.
+// Stands in for the kernels where torch cannot be: in sanitizer builds, so that the two phases, the executors, the
+// launch and the capture of operators are judged there too. Floats only, contiguous or not; never installed.
 #include <string_view>
 #include <vector>
 
