@@ -91,6 +91,7 @@ class Judge:
             return None
         if self.backward and not expected.outputs:
             return None
+        said = reasons.Stderr()
         try:
             if self.device != "cpu":
                 poison(self.device, expected.outputs)
@@ -100,7 +101,7 @@ class Judge:
                           *self.compare_outputs(sample, expected, found, random_op)]
         except Exception as error:
             settle(self.device)
-            return REFUSED, [reasons.text_of(error)]
+            return REFUSED, [reasons.text_of(error, said.since())]
         return (WRONG if complaints else PASS), complaints
 
     def run(self, sample, device, seed):

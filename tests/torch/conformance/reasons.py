@@ -32,12 +32,19 @@ def fallbacks(said):
     return list(dict.fromkeys(FALLBACK.findall(said)))
 
 
-def text_of(error):
-    text = str(error)
+def text_of(error, said=""):
+    """The error's text; where it is a bare number, torch_npu has warned of the reason on stderr."""
+    text = f"{type(error).__name__}: {cleaned(str(error))}"
+    if not is_clear(text):
+        warned = OURS.findall(cleaned(said))
+        text += "".join(f". {name} failed. Reason: {reason}" for name, reason in warned[-1:])
+    return text[:MAX_TEXT]
+
+
+def cleaned(text):
     for pattern in NOISE:
         text = pattern.sub("", text)
-    text = " ".join(text.split())
-    return f"{type(error).__name__}: {text}"[:MAX_TEXT]
+    return " ".join(text.split())
 
 
 def queue_died(reason):
@@ -47,7 +54,7 @@ def queue_died(reason):
 
 ABSENT = re.compile(r"only support aclnn operators, but (\w+)")
 COMPILED = re.compile(r"(?:OPS function error: |working operator name is )(\w+).*aclopCompileAndExecute", re.S)
-OURS = re.compile(r"(acl\w+) failed\. Reason: (.+?)(?: TraceBack|$)")
+OURS = re.compile(r"(acl\w+) failed\. Reason: (?:task \w+ \(#[^)]*\): )?(.+?)(?: TraceBack|$)")
 ONLY_A_NUMBER = re.compile(r"\w+: [\w ]*failed, error code: ?\d+\.?")
 SHORT = 140
 
@@ -61,7 +68,7 @@ def short(text, aclnn_only=""):
     if compiled:
         return f"needs the operator compiler for {compiled[1]}"
     ours = OURS.search(text)
-    clause = f"{ours[1]}: {ours[2]}" if ours else text.partition(": ")[2] or text
+    clause = ours[2] if ours else text.partition(": ")[2] or text
     clause = re.split(r" ERR\d{5} |(?<=\w)\. (?=[A-Z])", clause)[0].rstrip(". ")
     return clause if len(clause) <= SHORT else clause[:SHORT].rsplit(" ", 1)[0] + " ..."
 
