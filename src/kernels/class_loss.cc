@@ -121,7 +121,8 @@ MP_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor& log_
 
 MP_KERNEL(aclnnMultilabelMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out,
           Tensor& is_target) {
-  const auto [loss, flags] = at::multilabel_margin_loss_forward(self, Classes(target), reduction);
+  const auto [loss, flags] = at::multilabel_margin_loss_forward(IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self,
+                                                                Classes(target), reduction);
   Write(out, loss);
   Write(is_target, flags);
 }

@@ -2,6 +2,7 @@
 // Convolution.
 #include "src/kernels/kernel.h"
 #include "src/kernels/masks.h"
+#include "src/kernels/quantized.h"
 
 namespace millpond::kernels {
 
@@ -23,6 +24,61 @@ MP_KERNEL(aclnnConvolutionBackward, const Tensor& grad_output, const Tensor& inp
   if (wanted[0]) Write(grad_input, to_input);
   if (wanted[1]) Write(grad_weight, to_weight);
   if (wanted[2]) Write(grad_bias, to_bias);
+}
+
+MP_KERNEL(aclnnConvDepthwise2d, const Tensor& self, const Tensor& weight, IntArrayRef kernel, const OptTensor& bias,
+          IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, Tensor& out, int64_t) {
+  TORCH_CHECK(weight.sizes().slice(2) == kernel, "kernelSize is ", kernel, " but the weight has shape ",
+              weight.sizes());
+  Write(out, at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3)));
+}
+
+MP_KERNEL(aclnnConvTbc, const Tensor& self, const Tensor& weight, const OptTensor& bias, int64_t pad, Tensor& output,
+          int64_t) {
+  Write(output,
+        at::conv_tbc(self, weight, bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
+}
+MP_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
+          int64_t pad, int64_t, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias) {
+  const auto [to_input, to_weight, to_bias] = at::conv_tbc_backward(grad, input, weight, bias, pad);
+  Write(grad_input, to_input);
+  Write(grad_weight, to_weight);
+  Write(grad_bias, to_bias);
+}
+
+// The sums of int8 products are exact in double.
+MP_KERNEL(aclnnQuantConvolution, const Tensor& input, const Tensor& weight, const OptTensor& bias, const Tensor& scale,
+          const OptTensor& offset, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+          OptIntArrayRef output_padding, int64_t groups, int64_t offset_x, string_view, Tensor& output) {
+  TORCH_CHECK(!transposed, "a transposed quantised convolution is not supported");
+  TORCH_CHECK(!offset.has_value() && offset_x == 0, "offset and offsetx are not supported, as on the device");
+  const std::vector<int64_t> none(stride.size(), 0);
+  const Tensor sums = at::convolution(input.to(at::kDouble), weight.to(at::kDouble), std::nullopt, stride, padding,
+                                      dilation, transposed, none, groups);
+  std::vector<int64_t> channel(sums.dim(), 1);
+  channel[1] = -1;
+  const bool bias_first = bias.has_value() && bias->scalar_type() == at::kInt;  // in the sums' own unit
+  Tensor result = bias_first ? sums.add(bias->to(at::kDouble).reshape(channel)) : sums;
+  result = result.to(at::kFloat).mul_(DecodedScale(scale).reshape(channel));
+  if (bias.has_value() && !bias_first) result = result.add(bias->to(at::kFloat).reshape(channel));
+  if (at::isFloatingType(output.scalar_type()) && output.element_size() > 1) {
+    Write(output, result);
+  } else {
+    WriteQuantized(output, result);
+  }
+}
+
+MP_KERNEL(aclnnIm2col, const Tensor& self, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
+          IntArrayRef stride, Tensor& out) {
+  Write(out, at::im2col(self, kernel, dilation, padding, stride));
+}
+MP_KERNEL(aclnnIm2colBackward, const Tensor& grad, IntArrayRef size, IntArrayRef kernel, IntArrayRef dilation,
+          IntArrayRef padding, IntArrayRef stride, Tensor& out) {
+  Write(out, at::col2im(grad, size, kernel, dilation, padding, stride));
+}
+MP_KERNEL(aclnnUnfoldGrad, const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step,
+          Tensor& out) {
+  Write(out, at::unfold_backward(grad, sizes, dim, size, step));
 }
 
 }  // namespace millpond::kernels

@@ -3,6 +3,7 @@
 #include "src/kernels/matmul.h"
 
 #include "src/kernels/kernel.h"
+#include "src/kernels/outputs.h"
 
 namespace millpond::kernels {
 namespace {
@@ -49,7 +50,7 @@ bool MultiplyBatch(Tensor& out, const Tensor& self, const Tensor& mat2) {
 
 void AddMatrixProduct(Tensor& out, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                       const Scalar& alpha) {
-  if (SameTypes(out, {&self, &mat1, &mat2})) {
+  if (SameTypes(out, {&self, &mat1, &mat2}) && !Overlap(out, mat1) && !Overlap(out, mat2)) {
     at::addmm_out(out, self, mat1, mat2, beta, alpha);
     return;
   }
@@ -68,7 +69,7 @@ void CheckPlain(const Tensor& tensor, const char* name) {
 }
 
 void Multiply(Tensor& out, const Tensor& self, const Tensor& mat2) {
-  if (!SameTypes(out, {&self, &mat2})) {
+  if (!SameTypes(out, {&self, &mat2}) || Overlap(out, self) || Overlap(out, mat2)) {
     const ScalarType type = WidestType(out, {&self, &mat2});
     Write(out, at::matmul(self.to(type), mat2.to(type)));
     return;
@@ -110,7 +111,7 @@ MP_KERNEL(aclnnInplaceAddmm, Tensor& self, const Tensor& mat1, const Tensor& mat
 
 MP_KERNEL(aclnnBaddbmm, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
           const Scalar& alpha, Tensor& out, int64_t) {
-  if (SameTypes(out, {&self, &batch1, &batch2})) {
+  if (SameTypes(out, {&self, &batch1, &batch2}) && !Overlap(out, batch1) && !Overlap(out, batch2)) {
     at::baddbmm_out(out, self, batch1, batch2, beta, alpha);
     return;
   }

@@ -5,6 +5,9 @@
 namespace millpond::kernels {
 namespace {
 
+// The CPU has no half kernels for averages of volumes.
+Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
+
 std::optional<int64_t> Divisor(int64_t value) { return value == 0 ? std::nullopt : std::optional<int64_t>(value); }
 
 }  // namespace
@@ -21,12 +24,12 @@ MP_KERNEL(aclnnAvgPool2dBackward, const Tensor& grad_output, const Tensor& self,
 
 MP_KERNEL(aclnnAvgPool3d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil,
           bool count_padding, int64_t divisor, Tensor& out) {
-  Write(out, at::avg_pool3d(self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
+  Write(out, at::avg_pool3d(Widened(self), kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
 }
 MP_KERNEL(aclnnAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
           IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor, Tensor& grad_input) {
-  Write(grad_input,
-        at::avg_pool3d_backward(grad_output, self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
+  Write(grad_input, at::avg_pool3d_backward(Widened(grad_output), Widened(self), kernel, stride, padding, ceil,
+                                            count_padding, Divisor(divisor)));
 }
 
 MP_KERNEL(aclnnAdaptiveAvgPool2d, const Tensor& self, IntArrayRef size, Tensor& out) {

@@ -30,6 +30,19 @@ RmsNormResult RmsNorm(const Tensor& x, const Tensor& gamma, double eps, double g
   return {wide.mul(rstd).mul_(scale), rstd};
 }
 
+RmsNormGrads RmsNormBackward(const Tensor& dy, const Tensor& x, const Tensor& rstd, const Tensor& gamma) {
+  const ScalarType type = StatisticsType(x.scalar_type());
+  std::vector<int64_t> kept(x.sizes().begin(), x.sizes().end());
+  std::fill(kept.end() - gamma.dim(), kept.end(), 1);
+  const Tensor scale = rstd.to(type).reshape(kept);
+  const Tensor normal = x.to(type).mul(scale);
+  const Tensor grad = dy.to(type);
+  const Tensor weighted = grad.mul(gamma.to(type));
+  const Tensor mean = weighted.mul(normal).mean(DimsOf(gamma), /*keepdim=*/true);
+  const Tensor product = grad.mul(normal);
+  return {weighted.sub(normal.mul(mean)).mul_(scale), at::sum_to(product, gamma.sizes())};
+}
+
 MP_KERNEL(aclnnRmsNorm, const Tensor& x, const Tensor& gamma, double eps, Tensor& y, Tensor* rstd_out) {
   const auto [value, rstd] = RmsNorm(x, gamma, eps);
   Write(y, value);
@@ -44,20 +57,9 @@ MP_KERNEL(aclnnGemmaRmsNorm, const Tensor& x, const Tensor& gamma, double eps, T
 
 MP_KERNEL(aclnnRmsNormGrad, const Tensor& dy, const Tensor& x, const Tensor& rstd, const Tensor& gamma, Tensor& dx,
           Tensor& dgamma) {
-  const ScalarType type = StatisticsType(x.scalar_type());
-  std::vector<int64_t> kept(x.sizes().begin(), x.sizes().end());
-  std::fill(kept.end() - gamma.dim(), kept.end(), 1);
-  const Tensor scale = rstd.to(type).reshape(kept);
-  const Tensor normal = x.to(type).mul(scale);
-  const Tensor grad = dy.to(type);
-  const Tensor weighted = grad.mul(gamma.to(type));
-  const Tensor mean = weighted.mul(normal).mean(DimsOf(gamma), /*keepdim=*/true);
-  std::vector<int64_t> rows(x.dim() - gamma.dim());
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
-  const Tensor product = grad.mul(normal);
-  const Tensor to_gamma = rows.empty() ? product : product.sum(rows);
-  Write(dx, weighted.sub(normal.mul(mean)).mul_(scale));
-  Write(dgamma, to_gamma);
+  const RmsNormGrads grads = RmsNormBackward(dy, x, rstd, gamma);
+  Write(dx, grads.x);
+  Write(dgamma, grads.gamma);
 }
 
 MP_KERNEL(aclnnAddRmsNorm, const Tensor& x1, const Tensor& x2, const Tensor& gamma, double eps, Tensor& y,

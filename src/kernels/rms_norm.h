@@ -6,14 +6,22 @@
 
 namespace millpond::kernels {
 
+at::ScalarType StatisticsType(at::ScalarType type);
+
 // In the type of statistics: float, or double for double.
 struct RmsNormResult {
   at::Tensor y;
   at::Tensor rstd;  // gamma's dimensions as ones
 };
 
-at::ScalarType StatisticsType(at::ScalarType type);
+struct RmsNormGrads {
+  at::Tensor x;
+  at::Tensor gamma;
+};
+
 RmsNormResult RmsNorm(const at::Tensor& x, const at::Tensor& gamma, double eps, double gamma_offset = 0);
+RmsNormGrads RmsNormBackward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& rstd,
+                             const at::Tensor& gamma);
 
 }  // namespace millpond::kernels
 
