@@ -41,9 +41,10 @@ void Store(const TensorView& view, const std::vector<float>& values) {
 Status Add(OpCall& call) {
   auto sum = Read(call.view(0));
   const auto other = Read(call.view(1));
-  for (size_t i = 0; i < sum.size(); ++i) {
-    sum[i] += static_cast<float>(call.scalar(2).real) * other[i % other.size()];
-  }
+  const ScalarValue& given = call.scalar(2);
+  const auto alpha =
+      static_cast<float>(given.dtype == DType::kDouble ? given.real : static_cast<double>(given.integer));
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += alpha * other[i % other.size()];
   Store(call.view(3), sum);
   return Ok();
 }
