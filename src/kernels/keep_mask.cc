@@ -47,14 +47,13 @@ void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int
   });
 }
 
-Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double drop, ScalarType type) {
+Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double scale, ScalarType type) {
   Tensor factors = at::empty(shape, at::TensorOptions().dtype(type));
   const int64_t elements = factors.numel();
   TORCH_CHECK(mask.numel() * mask.element_size() * 8 >= elements, "the mask has ", mask.numel() * mask.element_size(),
               " bytes; ", elements, " elements need ", (elements + 7) / 8);
   const Tensor packed = mask.contiguous();
   const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
-  const double scale = drop < 1 ? 1.0 / (1.0 - drop) : 0.0;
   AT_DISPATCH_FLOATING_TYPES(type, "keep_factors", [&] {
     auto* out = factors.data_ptr<scalar_t>();
     const scalar_t values[] = {0, static_cast<scalar_t>(scale)};

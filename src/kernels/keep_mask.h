@@ -10,8 +10,11 @@ namespace millpond::kernels {
 // Fills `mask` (uint8, at least one bit for each of `elements`), a pure function of seed and offset.
 void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int64_t offset);
 
-// What each element is multiplied with: 1 / (1 - drop) where its bit is set, 0 elsewhere.
-Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double drop, ScalarType type);
+// How much the elements that stay are enlarged.
+inline double KeepScale(double drop) { return drop < 1 ? 1.0 / (1.0 - drop) : 0.0; }
+
+// What each element is multiplied with: `scale` where its bit is set, 0 elsewhere. `type` is float or double.
+Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double scale, ScalarType type);
 
 }  // namespace millpond::kernels
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slicing with bit masks: bit i of a mask speaks of entry i of begin, end and strides.
+#include "src/kernels/outputs.h"
+
+namespace millpond::kernels {
+namespace {
+
+bool Bit(int64_t mask, size_t i) { return i < 63 && ((mask >> i) & 1) != 0; }
+
+int64_t Wrapped(int64_t place, int64_t size, int64_t low, int64_t high) {
+  return std::clamp(place < 0 ? place + size : place, low, high);
+}
+
+// x[begin:end:step] along one dimension; a negative step walks backwards.
+Tensor Sliced(const Tensor& x, int64_t dim, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step) {
+  const int64_t size = x.size(dim);
+  if (step > 0) {
+    const int64_t from = begin ? Wrapped(*begin, size, 0, size) : 0;
+    return x.slice(dim, from, end ? Wrapped(*end, size, 0, size) : size, step);
+  }
+  const int64_t from = begin ? Wrapped(*begin, size, -1, size - 1) : size - 1;
+  const int64_t to = end ? Wrapped(*end, size, -1, size - 1) : -1;
+  if (from <= to) return x.narrow(dim, 0, 0);
+  // Forward over the same elements, then turned round.
+  const int64_t count = (from - to - step - 1) / -step;
+  return x.slice(dim, from + (count - 1) * step, from + 1, -step).flip(dim);
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnStridedSlice, const Tensor& self, IntArrayRef begin, IntArrayRef end, IntArrayRef strides,
+          int64_t begin_mask, int64_t end_mask, int64_t ellipsis_mask, int64_t new_axis_mask, int64_t shrink_mask,
+          Tensor& out) {
+  const size_t count = begin.size();
+  TORCH_CHECK(end.size() == count && strides.size() == count, "begin, end and strides have ", count, ", ", end.size(),
+              " and ", strides.size(), " entries; they must have as many");
+  int64_t named = 0;  // dimensions of self that entries behind or before the ellipsis speak of
+  for (size_t i = 0; i < count; ++i) named += !Bit(ellipsis_mask, i) && !Bit(new_axis_mask, i) ? 1 : 0;
+  TORCH_CHECK(named <= self.dim(), "there are ", named, " slices for ", self.dim(), " dimensions");
+  Tensor view = self;
+  int64_t dim = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (Bit(ellipsis_mask, i)) {
+      dim += self.dim() - named;
+    } else if (Bit(new_axis_mask, i)) {
+      view = view.unsqueeze(dim++);
+    } else if (Bit(shrink_mask, i)) {
+      view = view.select(dim, begin[i]);
+    } else {
+      TORCH_CHECK(strides[i] != 0, "stride ", i, " is 0");
+      view = Sliced(view, dim++, Bit(begin_mask, i) ? std::nullopt : std::optional<int64_t>(begin[i]),
+                    Bit(end_mask, i) ? std::nullopt : std::optional<int64_t>(end[i]), strides[i]);
+    }
+  }
+  Write(out, view);
+}
+
+}  // namespace millpond::kernels
