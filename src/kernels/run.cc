@@ -15,6 +15,7 @@
 #include <atomic>
 #include <exception>
 
+#include "src/kernels/isa_probe.h"
 #include "src/kernels/kernel.h"
 
 namespace millpond::kernels {
@@ -130,6 +131,9 @@ std::vector<const Kernel*>& AllKernels() {
 
 extern "C" __attribute__((visibility("default"))) const millpond::kernels::Library* millpondKernels() {
   using namespace millpond::kernels;  // NOLINT
-  static const Library library{TORCH_VERSION, AllKernels(), [](void* (*reach)(void*)) { g_reach = reach; }};
+  static const Library library{TORCH_VERSION, AllKernels(), [](void* (*reach)(void*)) {
+                                 g_reach = reach;
+                                 HalfTypesFinding();
+                               }};
   return &library;
 }
