@@ -37,8 +37,8 @@ class Run:
 
 
 class Judge:
-    def __init__(self, entry, pair, device):
-        self.entry, self.pair, self.device = entry, pair, device
+    def __init__(self, entry, pair, device, kind="sample"):
+        self.entry, self.pair, self.device, self.kind = entry, pair, device, kind
         self.backward = pair.direction == pairs.BACKWARD
         self.tolerance = compare.Tolerance(entry, pairs.DTYPES[pair.dtype])
         self.uninitialised = entry.has_nondeterministic_output or entry.name in UNINITIALISED
@@ -54,7 +54,7 @@ class Judge:
         complaints, wrong_samples = [], []
         said = reasons.Stderr()
         queue_died = False
-        for index, sample in enumerate(pairs.samples(self.entry, self.pair, limit)):
+        for index, sample in enumerate(pairs.samples(self.entry, self.pair, limit, self.kind)):
             if queue_died:
                 break
             if only is not None and index not in only:
@@ -67,7 +67,7 @@ class Judge:
             counts[state] += 1
             first.setdefault(state, (index, texts[0] if texts else ""))
             if state == WRONG:
-                complaints += texts
+                complaints += [f"sample {index}: {text}" for text in texts]
                 wrong_samples.append(index)
             queue_died = state == REFUSED and reasons.queue_died(texts[0])
         fallbacks = reasons.fallbacks(said.since())
@@ -79,7 +79,7 @@ class Judge:
             if state in first:
                 index, reason = first[state]
                 return {"state": state, "sample": index, "reason": reason, "counts": counts, "broken": broken,
-                        "queue_died": queue_died, "complaints": list(dict.fromkeys(complaints)),
+                        "queue_died": queue_died, "complaints": complaints,
                         "wrong_samples": wrong_samples}
         return {"state": "none", "sample": None, "reason": "CPU gives no result to compare with", "counts": counts}
 

@@ -54,9 +54,24 @@ def elements(sample):
     return sum(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
 
 
-def samples(entry, pair, limit):
+def noncontiguous(samples):
+    for sample in samples:
+        try:
+            yield sample.noncontiguous()
+        except RuntimeError:
+            continue  # a sparse tensor has no strides
+
+
+SAMPLES = {  # kinds of samples that an entry can make
+    "sample": lambda entry, *how: entry.sample_inputs("cpu", *how),
+    "reference": lambda entry, *how: entry.reference_inputs("cpu", *how),
+    "noncontiguous": lambda entry, *how: noncontiguous(entry.sample_inputs("cpu", *how)),
+}
+
+
+def samples(entry, pair, limit, kind="sample"):
     """The first samples of at most MAX_ELEMENTS elements, made on CPU; op_db seeds each by itself."""
-    made = entry.sample_inputs("cpu", DTYPES[pair.dtype], requires_grad=pair.direction == BACKWARD)
+    made = SAMPLES[kind](entry, DTYPES[pair.dtype], pair.direction == BACKWARD)
     return itertools.islice((sample for sample in made if elements(sample) <= MAX_ELEMENTS), limit)
 
 

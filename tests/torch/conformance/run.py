@@ -32,6 +32,8 @@ def parse(argv):
     parser.add_argument("--directions", metavar="NAMES", default="forward,backward", help="forward, backward or both")
     parser.add_argument("--device", choices=("npu", "cpu"), default="npu", help="cpu compares CPU with itself")
     parser.add_argument("--samples", type=int, default=8, help="samples of each pair (default 8)")
+    parser.add_argument("--kind", choices=("sample", "reference", "noncontiguous"), default="sample",
+                        help="which inputs of an entry (default sample, the gate's)")
     parser.add_argument("--only-sample", type=int, metavar="N", help="judge sample N alone")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
     parser.add_argument("--queue", choices=("0", "1", "2"), default="1", help="TASK_QUEUE_ENABLE of the first look (default 1)")
@@ -91,7 +93,7 @@ class Suite:
         import judge
         pair = pair_of(job)
         only = job.get("samples", None if self.options.only_sample is None else [self.options.only_sample])
-        one = judge.Judge(self.entries[pair.op], pair, self.options.device)
+        one = judge.Judge(self.entries[pair.op], pair, self.options.device, self.options.kind)
         return one.verdict(self.options.samples, lambda index: tell({"sample": index}), only)
 
     def record(self, job, result):

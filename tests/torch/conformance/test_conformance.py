@@ -55,6 +55,12 @@ def named(rows, states):
             for row in rows if row["state"] in states]
 
 
+def test_every_entry_is_judged(rows):
+    """CPU has no jiterator; it must refuse nothing else, or pairs would vanish from the count."""
+    assert len(rows) > 3000
+    assert [name for name in named(rows, ("none",)) if not name.startswith("none: jiterator_")] == []
+
+
 @pytest.mark.parametrize("state", ["wrong", "crash", "hang"])
 def test_no_pair_is(rows, state):
     assert named(rows, (state,)) == []
