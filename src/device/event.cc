@@ -155,6 +155,13 @@ Status FindEvent(const void* handle, Event** out_event) {
   return Ok();
 }
 
+bool DestroyedWhenComplete(const void* handle) {
+  Event* event = Events().At(EventTable::IndexOf(handle));
+  // The object keeps its last handle until it is given out again.
+  return event != nullptr && event->handle() == handle && Events().Find(handle) == nullptr &&
+         event->shared() == nullptr && event->recorded() && event->Complete();
+}
+
 void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flags) {
   handle_ = handle;
   device_ = device;

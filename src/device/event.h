@@ -145,6 +145,8 @@ EventTable& Events();
 Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** out_handle);
 Status DestroyEvent(void* handle);
 Status FindEvent(const void* handle, Event** out_event);
+// True for an event that is destroyed, whose latest record is complete: a wait for it has nothing to wait for.
+bool DestroyedWhenComplete(const void* handle);
 
 // aclrtSetOpWaitTimeout: seconds that later event waits allow, 0 for ever.
 void SetDefaultWaitTimeout(uint32_t seconds);

@@ -377,6 +377,25 @@ TEST_F(EventTest, ElapsedTimeMeasuresTheTasksBetween) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtEventElapsedTime(nullptr, start, end));
 }
 
+// Not documented, but torch_npu does it on two devices: nothing is left to wait for, so the wait is no error.
+TEST_F(EventTest, AWaitForAnEventThatIsDestroyedAndCompleteIsOver) {
+  aclrtStream one = NewStream(), two = NewStream();
+  aclrtEvent complete = nullptr, pending = nullptr, fresh = nullptr;
+  for (aclrtEvent* event : {&complete, &pending, &fresh}) ACL_OK(aclrtCreateEventExWithFlag(event, ACL_EVENT_SYNC));
+  ACL_OK(aclrtRecordEvent(complete, one));
+  ACL_OK(aclrtSynchronizeStream(one));
+  Hold hold;
+  ACL_OK(hold.On(one));
+  ACL_OK(aclrtRecordEvent(pending, one));
+  for (aclrtEvent event : {complete, pending, fresh}) ACL_OK(aclrtDestroyEvent(event));
+  ACL_OK(aclrtStreamWaitEvent(two, complete));
+  for (aclrtEvent event : {pending, fresh}) ACL_FAILS(ACL_ERROR_RT_INVALID_HANDLE, aclrtStreamWaitEvent(two, event));
+  ACL_FAILS(ACL_ERROR_RT_INVALID_HANDLE, aclrtRecordEvent(complete, two));
+  ACL_OK(aclrtSynchronizeStream(two));
+  hold.Release();
+  ACL_OK(aclrtSynchronizeStream(one));
+}
+
 // doc 07, aclrtDestroyEvent: before completion too, without waiting; what hangs on it goes on.
 TEST_F(EventTest, DestroyBeforeCompletionNeitherBlocksNorLosesTheWait) {
   aclrtStream one = NewStream();

@@ -35,8 +35,15 @@ Status Resolve(aclrtEvent event, aclrtStream stream, Event** out_event, Stream**
 Status WaitEvent(aclrtStream stream, aclrtEvent event, int64_t timeout_s) {
   Event* found = nullptr;
   Stream* waiting = nullptr;
-  MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &waiting));
-  return found->Wait(waiting, static_cast<uint32_t>(timeout_s));
+  const Status resolved = Resolve(event, stream, &found, &waiting);
+  if (resolved.ok()) return found->Wait(waiting, static_cast<uint32_t>(timeout_s));
+  // torch_npu has a queue per device: one may destroy an event whose record is complete before the other calls for the
+  // wait.
+  if (found == nullptr && event != nullptr && DestroyedWhenComplete(event)) {
+    MP_RETURN_IF_ERROR(ResolveStream(stream, &waiting));
+    if (waiting->capture() == nullptr) return Ok();
+  }
+  return resolved.Clone();
 }
 
 // EXTERNAL records and waits exist only while capturing, for events made by CreateEventExWithFlag(ACL_EVENT_SYNC).
