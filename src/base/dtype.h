@@ -39,6 +39,38 @@ enum class DType : int8_t {
   kFloat4E1m2 = 41,
 };
 
+// Sets of types, as the operator table names them.
+enum TypeClass : uint8_t { kHalfTypes = 1, kFloatTypes = 2, kIntTypes = 4, kBoolTypes = 8, kComplexTypes = 16 };
+
+// The class of a type; 0 for those that are of none.
+constexpr uint8_t ClassOf(DType type) {
+  switch (type) {
+    case DType::kHalf:
+    case DType::kBfloat16:
+      return kHalfTypes;
+    case DType::kFloat:
+    case DType::kDouble:
+      return kFloatTypes;
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+    case DType::kUint8:
+    case DType::kUint16:
+    case DType::kUint32:
+    case DType::kUint64:
+      return kIntTypes;
+    case DType::kBool:
+      return kBoolTypes;
+    case DType::kComplex32:
+    case DType::kComplex64:
+    case DType::kComplex128:
+      return kComplexTypes;
+    default:
+      return 0;
+  }
+}
+
 // Bits of one element; 0 for what is not a number (strings) or not known.
 constexpr int BitsOf(DType type) {
   switch (type) {

@@ -39,7 +39,9 @@ void ScatterTo(Tensor& out, int64_t dim, const Tensor& index, const Scalar& valu
 }  // namespace
 
 MP_KERNEL(aclnnIndexPutImpl, Tensor& self, TensorList indices, const Tensor& values, bool accumulate, bool unsafe) {
-  if (self.numel() == 0) return;
+  // All members empty: no element is named, and a list of markers alone would not have been sent.
+  const auto is_empty = [](const Tensor& index) { return !index.defined() || index.numel() == 0; };
+  if (self.numel() == 0 || std::all_of(indices.begin(), indices.end(), is_empty)) return;
   const auto list = IndexList(self, indices, /*no_empty=*/false);
   at::_index_put_impl_(self, list, values.to(self.scalar_type()), accumulate, unsafe);
 }

@@ -39,6 +39,7 @@ struct ArgSpec {
   ArgKind kind;
   ArgFlow flow;
   bool optional;
+  uint8_t classes = 0;  // the TypeClasses that a tensor may be of; 0: any
 };
 
 struct Shape {

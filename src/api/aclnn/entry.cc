@@ -109,6 +109,20 @@ bool AddObject(ArgKind kind, uint64_t word, OpCall* call) {
   }
 }
 
+// Refuses a tensor of a type that the operator does not have, here, where the client still gets the reason.
+aclnnStatus JudgeType(const OpRow& row, const ArgSpec& spec, uint64_t word) {
+  const DType type = Pointer<aclTensor>(word)->view.dtype;
+  if ((ClassOf(type) & spec.classes) != 0) return 0;
+  constexpr const char* kNames[] = {"half-precision", "floating-point", "integer", "bool", "complex"};
+  std::string allowed;
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if ((spec.classes >> i & 1) != 0) allowed += (allowed.empty() ? "" : ", ") + std::string(kNames[i]);
+  }
+  return Fail(PhaseOne(row), kInvalidParameter,
+              Format("%s is of type %s, which this operator does not have; it may be of these: %s", spec.name,
+                     DTypeName(type), allowed.c_str()));
+}
+
 aclnnStatus AddArgument(const OpRow& row, const ArgSpec& spec, uint64_t word, OpCall* call) {
   switch (spec.kind) {
     case ArgKind::kInt:
@@ -132,7 +146,7 @@ aclnnStatus AddArgument(const OpRow& row, const ArgSpec& spec, uint64_t word, Op
     }
     return Fail(PhaseOne(row), kNullPointer, Format("%s is NULL; it must be an %s", spec.name, KindName(spec.kind)));
   }
-  if (AddObject(spec.kind, word, call)) return 0;
+  if (AddObject(spec.kind, word, call)) return spec.classes == 0 ? 0 : JudgeType(row, spec, word);
   return Fail(PhaseOne(row), kInvalidParameter,
               Format("%s is not a live %s: it, or a member of it, was never created or is destroyed already", spec.name,
                      KindName(spec.kind)));
