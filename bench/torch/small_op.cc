@@ -78,6 +78,7 @@ void Replays(const Harness& harness) {
   };
   replay();
   add.Check(stream, "one replay");
+  const HeldThreads held;
   const auto [whole, kernel] = InTurn(harness.Count(5000), replay, [&] {
     for (std::size_t i = 0; i < kBatch; ++i) aten.Call();
   });

@@ -19,7 +19,7 @@ def test_two_streams(on_npu, on_cpu):
     assert figure(npu, "sum") == pytest.approx(figure(on_cpu("two_streams"), "sum"), rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_two_streams_in_another_order(on_npu, seed):
     on_npu("two_streams", env={"MILLPOND_SEED": str(seed)}).says("two streams give what one gives: True")
 

@@ -16,10 +16,10 @@ def test_losses_equal_the_cpus(on_npu, on_cpu, name):
 
 @pytest.mark.parametrize("name", ["train_bert", "train_gpt2"])
 def test_dropout_repeats_under_the_same_seed(on_npu, on_cpu, name):
-    options = ("--dropout", "0.1", "--steps", "6")
+    options = ("--dropout", "0.1", "--steps", "3")
     first, second = on_npu(name, *options, "--seed", "7"), on_npu(name, *options, "--seed", "7")
     assert first.losses == second.losses
-    without = on_cpu(name, "--steps", "6", "--seed", "7")
+    without = on_cpu(name, "--steps", "3", "--seed", "7")
     assert first.losses != pytest.approx(without.losses, rel=1e-6), "dropout dropped nothing"
     other = on_npu(name, *options, "--seed", "8")
     assert first.losses != other.losses
