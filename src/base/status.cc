@@ -145,6 +145,8 @@ const char* CodeName(Code code) {
       return "model aborted";
     case Code::kIpc:
       return "inter-process error";
+    case Code::kOperatorRefused:
+      return "operator refused";
     case Code::kTaskFailed:
       return "task failed";
     case Code::kDeviceMemory:

@@ -84,6 +84,7 @@ enum class Code {
   kModelAborted,
   kIpc,
   kTaskFailed,
+  kOperatorRefused,  // an operator cannot do what was asked of it; nothing is wrong with the device
   kDeviceMemory,
   kHostRegistered,
   kHostNotRegistered,

@@ -394,7 +394,8 @@ void Stream::Fail(TaskSlot& slot, Status status) {
           Format("task %s (#%u of stream %d, device %d)", slot.name, slot.number, id(), device()->id()));
     }
   }
-  if (context()->stop_on_failure()) {
+  // A refused operator has done nothing: the tasks after it are as good as before. Real CANN refuses in phase 1.
+  if (context()->stop_on_failure() && failure.code != Code::kOperatorRefused) {
     stopped_ = true;
     StopContext();
   }
@@ -499,7 +500,14 @@ Status Stream::WaitFor(uint64_t target, Deadline deadline, Code timeout_code) {
 
 Status Stream::Synchronize(Deadline deadline, Code timeout_code) {
   MP_RETURN_IF_ERROR(WaitFor(enqueued(), deadline, timeout_code));
-  return TakeError();
+  MP_RETURN_IF_ERROR(TakeError());
+  // Clients that missed the failure, or whose launches were refused, must not take old data for results.
+  MP_CHECK(
+      !stopped_ && (context() == nullptr || !context()->failed()), kTaskFailed,
+      "stream %d was stopped: a task failed in its context, whose failure mode is stop; destroy the context or reset "
+      "the device",
+      id());
+  return Ok();
 }
 
 Status Stream::TakeError() {

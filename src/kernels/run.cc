@@ -17,6 +17,7 @@
 
 #include "src/kernels/isa_probe.h"
 #include "src/kernels/kernel.h"
+#include "src/kernels/lend.h"
 
 namespace millpond::kernels {
 namespace {
@@ -93,7 +94,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
   const Team team;
   const PlainAten plain;
   const auto failed = [&](const char* what) {
-    return Status(Code::kTaskFailed, Format("%s: %s", call.row().name, what));
+    return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
   };
   try {
     Frame frame(&call);
@@ -133,6 +134,7 @@ extern "C" __attribute__((visibility("default"))) const millpond::kernels::Libra
   using namespace millpond::kernels;  // NOLINT
   static const Library library{TORCH_VERSION, AllKernels(), [](void* (*reach)(void*)) {
                                  g_reach = reach;
+                                 StartLending();
                                  HalfTypesFinding();
                                }};
   return &library;

@@ -139,6 +139,7 @@ aclError AclErrorFrom(Code code) {
     case Code::kIpc:
       return ACL_ERROR_RT_IPC_ERROR;
     case Code::kTaskFailed:
+    case Code::kOperatorRefused:
       return ACL_ERROR_RT_AICORE_EXCEPTION;
     case Code::kDeviceMemory:
       return ACL_ERROR_RT_DEVICE_MEM_ERROR;

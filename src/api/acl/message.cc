@@ -106,6 +106,7 @@ const char* CodeFor(Code code) {
     case Code::kModelAborted:
     case Code::kIpc:
     case Code::kTaskFailed:
+    case Code::kOperatorRefused:
     case Code::kDeviceMemory:
       return "EE1019";
     case Code::kOutOfMemory:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single operators by their GE type. There is nothing to compile: the operators of the table run by their kernels, all
 // others are refused by name.
+#include <dlfcn.h>
+
 #include <memory>
 #include <span>
 #include <string>
@@ -33,8 +35,8 @@ Status FindOperator(const char* type, const OpRow** out_row, const DoorBinding**
   *out_row = FindGeOp(type, out_binding);
   MP_CHECK(
       *out_row != nullptr, kUnsupported,
-      "[EE1016] {api} failed. Reason: there is no kernel for the operator type '%s' in this release; use the aclnn "
-      "operator of the same meaning, or PyTorch on the CPU for it.",
+      "there is no kernel for the operator type '%s' in this release; use the aclnn operator of the same meaning, or "
+      "PyTorch on the CPU for it",
       type);
   return Ok();
 }
@@ -73,7 +75,7 @@ Status ReadValues(const OpRow& row, const DoorBinding& binding, Stream* stream, 
                   HostCopies* copies) {
   for (size_t place = 0; place < row.args.size(); ++place) {
     const ArgKind kind = row.args[place].kind;
-    if (kind != ArgKind::kInt && kind != ArgKind::kInts) continue;
+    if (kind != ArgKind::kInt && kind != ArgKind::kInts && kind != ArgKind::kDouble) continue;
     for (size_t i = 0; i < binding.inputs.size() && i < arguments->inputs.size(); ++i) {
       DoorTensor& input = arguments->inputs[i];
       if (binding.inputs[i].name != binding.args[place].name || input.values != nullptr) continue;
@@ -125,6 +127,33 @@ Status Execute(const char* type, int input_count, InputDesc input_descs, InputBu
   return LaunchOp(kernel, std::move(call), stream);
 }
 
+// torch_npu calls from a queue of its own, and an error there ends that queue for good: whatever comes later is dropped
+// without a word. So for it the operation is queued and fails as a task: the next synchronisation reports it, and the
+// operations after it run. Every other client gets the error from the call.
+bool ClientIsTorch() {
+  static const bool loaded = [] {
+    void* library = dlopen("libtorch_npu.so", RTLD_NOW | RTLD_NOLOAD);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+  }();
+  return loaded;
+}
+
+Status FailLater(const char* type, const Status& reason, aclrtStream handle) {
+  Stream* stream = nullptr;
+  MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
+  std::string text = Format("%s: %s", type == nullptr ? "operator" : type, reason.message().c_str());
+  return stream->Launch<TaskKind::kCompute>(
+      "aclopCompileAndExecute", {}, [text = std::move(text)]() -> Status { return Status(Code::kOperatorRefused, text); });
+}
+
+template <class... Arguments>
+Status ExecuteFor(const char* type, aclrtStream stream, const Arguments&... arguments) {
+  Status status = Execute(type, arguments..., stream);
+  if (status.ok() || !ClientIsTorch()) return status;
+  return FailLater(type, status, stream);
+}
+
 }  // namespace
 
 aclError aclopCompile(const char* opType, int, const aclTensorDesc* const[], int, const aclTensorDesc* const[],
@@ -142,7 +171,7 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs, const aclTens
                                 const aclopAttr* attr, aclopEngineType, aclopCompileType, const char*,
                                 aclrtStream stream) {
   return Guard("aclopCompileAndExecute", [&] {
-    return Execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+    return ExecuteFor(opType, stream, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr);
   });
 }
 
@@ -152,6 +181,6 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclDataBuffer* outputs[], aclopAttr* attr, aclopEngineType, aclopCompileType,
                                   const char*, aclrtStream stream) {
   return Guard("aclopCompileAndExecuteV2", [&] {
-    return Execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+    return ExecuteFor(opType, stream, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr);
   });
 }
