@@ -54,16 +54,16 @@ struct GruBackward {
   Tensor& grad_h0;
   OutList grad_params;
 
-  Tensor states(size_t place, const Plan& plan) const { return Sequence(h, place, plan); }
+  Tensor states(size_t place, const Plan& plan) const { return plan.Kept(h, place); }
 
   Tensor Backward(const Weights& w, const Tensor& x, const Tensor& grad, size_t place, const Plan& plan) {
     const int64_t time = x.size(0);
     const auto number = static_cast<int64_t>(place);
-    const Tensor before = rnn::Before(Sequence(h, place, plan), plan.Wide(h0[number]), plan.reversed(place));
-    const Tensor reset = Sequence(r, place, plan);
-    const Tensor update = Sequence(z, place, plan);
-    const Tensor candidate = Sequence(n, place, plan);
-    const Tensor hidden = Sequence(hn, place, plan);
+    const Tensor before = rnn::Before(plan.Kept(h, place), plan.Wide(h0[number]), plan.reversed(place));
+    const Tensor reset = plan.Kept(r, place);
+    const Tensor update = plan.Kept(z, place);
+    const Tensor candidate = plan.Kept(n, place);
+    const Tensor hidden = plan.Kept(hn, place);
     Tensor dh = grad_hy ? plan.Wide((*grad_hy)[number]) : at::zeros_like(before[0]);
     std::vector<Tensor> input_gates(static_cast<size_t>(time));
     std::vector<Tensor> hidden_gates(static_cast<size_t>(time));
@@ -86,15 +86,8 @@ struct GruBackward {
     }
     grad_h0[number].copy_(dh);
     const Tensor all = at::stack(input_gates);
-    rnn::WriteGradients(plan, place, has_bias, x, before, all, at::stack(hidden_gates), grad_params);
+    rnn::WriteGradients(place, has_bias, x, before, all, at::stack(hidden_gates), grad_params);
     return at::matmul(all, w.input);
-  }
-
- private:
-  static Tensor Sequence(TensorList list, size_t place, const Plan& plan) {
-    TORCH_CHECK(place < list.size(), "a list of kept gates has ", list.size(), " members; run the forward with train");
-    const Tensor& kept = list[place];
-    return plan.Wide(kept.dim() == 2 ? kept.unsqueeze(0) : kept);  // clients squeeze one step away
   }
 };
 

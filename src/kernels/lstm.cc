@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM. Gates lie in the weights in the order input, forget, candidate, output. The lists that training keeps hold, for
-// each time, the activated gates, the two states after it and the tangent of the cell state.
+// LSTM over layers and directions, and one step of it. The lists that training keeps hold, for each time, the activated
+// gates, the two states after it and the tangent of the cell state.
+#include "src/kernels/lstm_cell.h"
 #include "src/kernels/outputs.h"
 #include "src/kernels/rnn.h"
 
@@ -10,100 +11,65 @@ namespace {
 using rnn::Plan;
 using rnn::Weights;
 
-// Keeps what a sequence had when it has ended.
-Tensor Step(const Tensor& valid, const Tensor& next, const Tensor& before) {
-  return valid.defined() ? at::where(valid, next, before) : next;
-}
-
-void Store(const OutList& list, size_t place, const std::vector<Tensor>& steps) {
-  if (list.size() != 0) WriteElements(list[place], at::stack(steps));
+ValidAt ValidIn(const Plan& plan) {
+  return [&plan](int64_t time) { return plan.valid(time); };
 }
 
 struct LstmForward {
   Tensor h0, c0;
   Tensor &hy, &cy;
-  OutList i, g, f, o, h, c, tanhc;
+  OutList in, candidate, forget, out, h, c, tangent;
 
   Tensor Forward(const Weights& w, const Tensor& x, size_t place, const Plan& plan) {
-    const int64_t time = x.size(0);
     const auto number = static_cast<int64_t>(place);
-    Tensor h_now = plan.Wide(h0[number]);
-    Tensor c_now = plan.Wide(c0[number]);
-    const Tensor from_input = at::linear(x, w.input, w.input_bias);
-    std::vector<Tensor> kept[7];
-    for (auto& list : kept) list.resize(static_cast<size_t>(time));
-    for (int64_t n = 0; n < time; ++n) {
-      const int64_t t = plan.reversed(place) ? time - 1 - n : n;
-      const auto gates = (from_input[t] + at::linear(h_now, w.hidden, w.hidden_bias)).chunk(4, 1);
-      const Tensor in = gates[0].sigmoid();
-      const Tensor forget = gates[1].sigmoid();
-      const Tensor candidate = gates[2].tanh();
-      const Tensor out = gates[3].sigmoid();
-      const Tensor cell = forget * c_now + in * candidate;
-      const Tensor tangent = cell.tanh();
-      const Tensor valid = plan.valid(t);
-      c_now = Step(valid, cell, c_now);
-      h_now = Step(valid, out * tangent, h_now);
-      const Tensor all[] = {in, candidate, forget, out, h_now, c_now, tangent};
-      for (size_t k = 0; k < 7; ++k) kept[k][static_cast<size_t>(t)] = all[k];
-    }
-    hy[number].copy_(h_now);
-    cy[number].copy_(c_now);
-    const OutList lists[] = {i, g, f, o, h, c, tanhc};
-    for (size_t k = 0; k < 7; ++k) Store(lists[k], place, kept[k]);
-    return at::stack(kept[4]);
+    const LstmTrace trace = RunLstm(at::linear(x, w.input, w.input_bias), w.hidden, w.hidden_bias,
+                                    plan.Wide(h0[number]), plan.Wide(c0[number]), plan.reversed(place), ValidIn(plan));
+    hy[number].copy_(trace.last_h);
+    cy[number].copy_(trace.last_c);
+    Store(in, place, trace.in);
+    Store(candidate, place, trace.candidate);
+    Store(forget, place, trace.forget);
+    Store(out, place, trace.out);
+    Store(h, place, trace.h);
+    Store(c, place, trace.c);
+    Store(tangent, place, trace.tangent);
+    return trace.h;
+  }
+
+ private:
+  static void Store(const OutList& list, size_t place, const Tensor& sequence) {
+    if (list.size() != 0) WriteElements(list[place], sequence);
   }
 };
 
 struct LstmBackward {
   Tensor h0, c0;
   OptTensor grad_hy, grad_cy;
-  TensorList i, g, f, o, h, c, tanhc;
+  TensorList in, candidate, forget, out, h, c, tangent;
   bool has_bias;
   Tensor &grad_h0, &grad_c0;
   OutList grad_params;
 
-  Tensor states(size_t place, const Plan& plan) const { return Sequence(h, place, plan); }
+  Tensor states(size_t place, const Plan& plan) const { return plan.Kept(h, place); }
 
   Tensor Backward(const Weights& w, const Tensor& x, const Tensor& grad, size_t place, const Plan& plan) {
-    const int64_t time = x.size(0);
     const auto number = static_cast<int64_t>(place);
-    const Tensor h_before = rnn::Before(Sequence(h, place, plan), plan.Wide(h0[number]), plan.reversed(place));
-    const Tensor c_before = rnn::Before(Sequence(c, place, plan), plan.Wide(c0[number]), plan.reversed(place));
-    const Tensor in = Sequence(i, place, plan);
-    const Tensor candidate = Sequence(g, place, plan);
-    const Tensor forget = Sequence(f, place, plan);
-    const Tensor out = Sequence(o, place, plan);
-    const Tensor tangent = Sequence(tanhc, place, plan);
+    const bool reversed = plan.reversed(place);
+    LstmTrace trace;
+    trace.in = plan.Kept(in, place);
+    trace.candidate = plan.Kept(candidate, place);
+    trace.forget = plan.Kept(forget, place);
+    trace.out = plan.Kept(out, place);
+    trace.tangent = plan.Kept(tangent, place);
+    const Tensor h_before = rnn::Before(plan.Kept(h, place), plan.Wide(h0[number]), reversed);
+    const Tensor c_before = rnn::Before(plan.Kept(c, place), plan.Wide(c0[number]), reversed);
     Tensor dh = grad_hy ? plan.Wide((*grad_hy)[number]) : at::zeros_like(h_before[0]);
     Tensor dc = grad_cy ? plan.Wide((*grad_cy)[number]) : at::zeros_like(c_before[0]);
-    std::vector<Tensor> gates(static_cast<size_t>(time));
-    for (int64_t n = 0; n < time; ++n) {
-      const int64_t t = plan.reversed(place) ? n : time - 1 - n;
-      const Tensor valid = plan.valid(t);
-      const Tensor dh_here = dh + grad[t];
-      const Tensor dc_here = dc + dh_here * out[t] * (1 - tangent[t].square());
-      Tensor d =
-          at::cat({dc_here * candidate[t] * in[t] * (1 - in[t]), dc_here * c_before[t] * forget[t] * (1 - forget[t]),
-                   dc_here * in[t] * (1 - candidate[t].square()), dh_here * tangent[t] * out[t] * (1 - out[t])},
-                  1);
-      if (valid.defined()) d = d * valid;
-      gates[static_cast<size_t>(t)] = d;
-      dh = Step(valid, at::mm(d, w.hidden), dh);
-      dc = Step(valid, dc_here * forget[t], dc);
-    }
+    const Tensor gates = LstmGateGradients(trace, c_before, w.hidden, grad, reversed, ValidIn(plan), &dh, &dc);
     grad_h0[number].copy_(dh);
     grad_c0[number].copy_(dc);
-    const Tensor all = at::stack(gates);
-    rnn::WriteGradients(plan, place, has_bias, x, h_before, all, all, grad_params);
-    return at::matmul(all, w.input);
-  }
-
- private:
-  static Tensor Sequence(TensorList list, size_t place, const Plan& plan) {
-    TORCH_CHECK(place < list.size(), "a list of kept gates has ", list.size(), " members; run the forward with train");
-    const Tensor& kept = list[place];
-    return plan.Wide(kept.dim() == 2 ? kept.unsqueeze(0) : kept);  // clients squeeze one step away
+    rnn::WriteGradients(place, has_bias, x, h_before, gates, gates, grad_params);
+    return at::matmul(gates, w.input);
   }
 };
 
@@ -137,35 +103,28 @@ MP_KERNEL(aclnnLstmBackward, const Tensor& input, TensorList hx, TensorList para
 MP_KERNEL(aclnnThnnFusedLstmCell, const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
           const OptTensor& input_bias, const OptTensor& hidden_bias, Tensor& hy, Tensor& cy, Tensor& storage) {
   const ScalarType type = IsHalf(cx.scalar_type()) ? at::kFloat : cx.scalar_type();
-  Tensor sum = input_gates.to(type) + hidden_gates.to(type);
-  if (input_bias) sum = sum + input_bias->to(type);
-  if (hidden_bias) sum = sum + hidden_bias->to(type);
-  const auto gates = sum.chunk(4, 1);
-  const Tensor in = gates[0].sigmoid();
-  const Tensor forget = gates[1].sigmoid();
-  const Tensor candidate = gates[2].tanh();
-  const Tensor out = gates[3].sigmoid();
-  const Tensor cell = forget * cx.to(type) + in * candidate;
+  Tensor sums = input_gates.to(type) + hidden_gates.to(type);
+  if (input_bias) sums = sums + input_bias->to(type);
+  if (hidden_bias) sums = sums + hidden_bias->to(type);
+  const LstmGates gates = Activated(sums);
+  const Tensor cell = gates.forget * cx.to(type) + gates.in * gates.candidate;
   Write(cy, cell);
-  Write(hy, out * cell.tanh());
-  Write(storage, at::cat({in, forget, candidate, out}, 1));
+  Write(hy, gates.out * cell.tanh());
+  Write(storage, at::cat({gates.in, gates.forget, gates.candidate, gates.out}, 1));
 }
 
 MP_KERNEL(aclnnThnnFusedLstmCellBackward, const OptTensor& grad_hy, const OptTensor& grad_cy, const Tensor& cx,
           const Tensor& cy, const Tensor& storage, bool has_bias, Tensor& grad_gates, Tensor& grad_cx,
           Tensor* grad_bias) {
   const ScalarType type = IsHalf(cx.scalar_type()) ? at::kFloat : cx.scalar_type();
-  const auto gates = storage.to(type).chunk(4, 1);
+  const auto parts = storage.to(type).chunk(4, 1);
   const Tensor tangent = cy.to(type).tanh();
   const Tensor dh = grad_hy ? grad_hy->to(type) : at::zeros_like(tangent);
-  Tensor dc = dh * gates[3] * (1 - tangent.square());
-  if (grad_cy) dc = dc + grad_cy->to(type);
-  const Tensor all = at::cat({dc * gates[2] * gates[0] * (1 - gates[0]), dc * cx.to(type) * gates[1] * (1 - gates[1]),
-                              dc * gates[0] * (1 - gates[2].square()), dh * tangent * gates[3] * (1 - gates[3])},
-                             1);
-  Write(grad_gates, all);
-  Write(grad_cx, dc * gates[1]);
-  if (has_bias) Write(grad_bias, all.sum(0));
+  Tensor dc = grad_cy ? grad_cy->to(type) : at::zeros_like(tangent);
+  const Tensor sums = LstmStepGradient({parts[0], parts[1], parts[2], parts[3]}, tangent, cx.to(type), dh, &dc);
+  Write(grad_gates, sums);
+  Write(grad_cx, dc);
+  if (has_bias) Write(grad_bias, sums.sum(0));
 }
 
 }  // namespace millpond::kernels

@@ -45,6 +45,12 @@ void Plan::Leave(const Tensor& sequence, Tensor& out) const {
   }
 }
 
+Tensor Plan::Kept(TensorList list, size_t place) const {
+  TORCH_CHECK(place < list.size(), "a list of kept gates has ", list.size(), " members; run the forward with train");
+  const Tensor& kept = list[place];
+  return Wide(kept.dim() == 2 ? kept.unsqueeze(0) : kept);  // clients squeeze one step away
+}
+
 Tensor Plan::valid(int64_t time) const { return valid_.defined() ? valid_[time] : Tensor(); }
 
 Tensor Plan::Trimmed(const Tensor& sequence) const { return valid_.defined() ? sequence * valid_ : sequence; }
@@ -56,8 +62,8 @@ Tensor Before(const Tensor& states, const Tensor& initial, bool reversed) {
   return at::cat({first, states.narrow(0, 0, time - 1)});
 }
 
-void WriteGradients(const Plan& plan, size_t place, bool has_bias, const Tensor& x, const Tensor& before,
-                    const Tensor& grad_input_gates, const Tensor& grad_hidden_gates, OutList out) {
+void WriteGradients(size_t place, bool has_bias, const Tensor& x, const Tensor& before, const Tensor& grad_input_gates,
+                    const Tensor& grad_hidden_gates, OutList out) {
   const size_t first = place * (has_bias ? 4 : 2);
   const Tensor input_gates = grad_input_gates.flatten(0, 1);
   const Tensor hidden_gates = grad_hidden_gates.flatten(0, 1);

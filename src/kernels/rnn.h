@@ -33,6 +33,9 @@ class Plan {
   void Leave(const Tensor& sequence, Tensor& out) const;
   Tensor Wide(const Tensor& x) const { return x.to(type_); }
 
+  // What training kept for a place, as a sequence.
+  Tensor Kept(TensorList list, size_t place) const;
+
   // (batch, 1), true where a sequence has not ended at that time; undefined when all last to the end.
   Tensor valid(int64_t time) const;
   // With zeros where a sequence has ended.
@@ -50,8 +53,8 @@ class Plan {
 // What was the state before each time: the states moved by one, the initial one in front (or behind, when reversed).
 Tensor Before(const Tensor& states, const Tensor& initial, bool reversed);
 
-void WriteGradients(const Plan& plan, size_t place, bool has_bias, const Tensor& x, const Tensor& before,
-                    const Tensor& grad_input_gates, const Tensor& grad_hidden_gates, OutList out);
+void WriteGradients(size_t place, bool has_bias, const Tensor& x, const Tensor& before, const Tensor& grad_input_gates,
+                    const Tensor& grad_hidden_gates, OutList out);
 
 template <class Cell>
 Tensor Forward(const Plan& plan, Cell& cell, Tensor x) {
