@@ -155,11 +155,19 @@ Status FindEvent(const void* handle, Event** out_event) {
   return Ok();
 }
 
-bool DestroyedWhenComplete(const void* handle) {
+Status WaitForDestroyed(const void* handle, Stream* stream, uint32_t timeout_s, bool* out_known) {
+  *out_known = false;
   Event* event = Events().At(EventTable::IndexOf(handle));
   // The object keeps its last handle until it is given out again.
-  return event != nullptr && event->handle() == handle && Events().Find(handle) == nullptr &&
-         event->shared() == nullptr && event->recorded() && event->Complete();
+  if (event == nullptr || event->handle() != handle || event->shared() != nullptr || event->is_level()) return Ok();
+  const bool held = event->TryHold();  // else every task that named it has run, its records too
+  Status result = Ok();
+  if (event->handle() == handle && event->recorded()) {
+    *out_known = true;
+    if (held) result = event->Wait(stream, timeout_s);
+  }
+  if (held) event->Release();
+  return result;
 }
 
 void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flags) {
@@ -182,6 +190,14 @@ void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flag
 
 void Event::Release() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) == 1) Events().Recycle(handle());
+}
+
+bool Event::TryHold() {
+  int32_t holds = holds_.load(std::memory_order_relaxed);
+  while (holds > 0) {
+    if (holds_.compare_exchange_weak(holds, holds + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
 }
 
 uint32_t Event::id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle())); }

@@ -103,6 +103,7 @@ class Event {
   // The table recycles a destroyed event when the last task that names it has run.
   void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
   void Release();
+  bool TryHold();  // false when no task names it any more and its handle is gone
 
  private:
   friend Status DestroyEvent(void* handle);
@@ -145,8 +146,9 @@ EventTable& Events();
 Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** out_handle);
 Status DestroyEvent(void* handle);
 Status FindEvent(const void* handle, Event** out_event);
-// True for an event that is destroyed, whose latest record is complete: a wait for it has nothing to wait for.
-bool DestroyedWhenComplete(const void* handle);
+// A wait for an event that was recorded and then destroyed: for its latest record, if that is still to run. False in
+// `out_known` when nothing is known of the handle any more.
+Status WaitForDestroyed(const void* handle, Stream* stream, uint32_t timeout_s, bool* out_known);
 
 // aclrtSetOpWaitTimeout: seconds that later event waits allow, 0 for ever.
 void SetDefaultWaitTimeout(uint32_t seconds);

@@ -37,11 +37,14 @@ Status WaitEvent(aclrtStream stream, aclrtEvent event, int64_t timeout_s) {
   Stream* waiting = nullptr;
   const Status resolved = Resolve(event, stream, &found, &waiting);
   if (resolved.ok()) return found->Wait(waiting, static_cast<uint32_t>(timeout_s));
-  // torch_npu has a queue per device: one may destroy an event whose record is complete before the other calls for the
-  // wait.
-  if (found == nullptr && event != nullptr && DestroyedWhenComplete(event)) {
+  // torch_npu has a queue per device: one may destroy an event before the other calls for the wait.
+  if (found == nullptr && event != nullptr) {
     MP_RETURN_IF_ERROR(ResolveStream(stream, &waiting));
-    if (waiting->capture() == nullptr) return Ok();
+    bool known = false;
+    const Status waited = waiting->capture() != nullptr
+                              ? Ok()
+                              : WaitForDestroyed(event, waiting, static_cast<uint32_t>(timeout_s), &known);
+    if (known) return waited.Clone();
   }
   return resolved.Clone();
 }
