@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at given points.
 #include "src/kernels/kernel.h"
+#include "src/kernels/lend.h"
 #include "src/kernels/masks.h"
 
 namespace millpond::kernels {
 
 MP_KERNEL(aclnnAffineGrid, const Tensor& theta, IntArrayRef size, bool align, Tensor& out) {
-  Write(out, at::affine_grid_generator(theta, size, align));
+  Produce(out, [&] { return at::affine_grid_generator(theta, size, align); });
 }
 
 MP_KERNEL(aclnnGridSampler2D, const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
           bool align, Tensor& out) {
-  Write(out, at::grid_sampler_2d(input, grid, interpolation, padding, align));
+  Produce(out, [&] { return at::grid_sampler_2d(input, grid, interpolation, padding, align); });
 }
 MP_KERNEL(aclnnGridSampler2DBackward, const Tensor& grad, const Tensor& input, const Tensor& grid,
           int64_t interpolation, int64_t padding, bool align, BoolArray mask, Tensor* input_grad, Tensor* grid_grad) {
@@ -24,7 +25,7 @@ MP_KERNEL(aclnnGridSampler2DBackward, const Tensor& grad, const Tensor& input, c
 
 MP_KERNEL(aclnnGridSampler3D, const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
           bool align, Tensor& out) {
-  Write(out, at::grid_sampler_3d(input, grid, interpolation, padding, align));
+  Produce(out, [&] { return at::grid_sampler_3d(input, grid, interpolation, padding, align); });
 }
 MP_KERNEL(aclnnGridSampler3DBackward, const Tensor& grad, const Tensor& input, const Tensor& grid,
           int64_t interpolation, int64_t padding, bool align, BoolArray mask, Tensor* input_grad, Tensor* grid_grad) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by maxima. Indices are flat positions in the input's plane (or volume) of the type the caller gives.
 #include "src/kernels/kernel.h"
+#include "src/kernels/lend.h"
 
 namespace millpond::kernels {
 namespace {
@@ -18,22 +19,25 @@ std::optional<Tensor> PositionsIn(const Tensor& mask, IntArrayRef shape) {
 
 MP_KERNEL(aclnnMaxPool2dWithIndices, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
           IntArrayRef dilation, bool ceil, Tensor& out, Tensor& indices) {
+  const Loan loan({&out});
   const auto [value, positions] = at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil);
-  Write(out, value);
-  Write(indices, positions);
+  DeliverAll({{&out, value}, {&indices, positions}});
 }
 MP_KERNEL(aclnnMaxPool2dWithIndicesBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil,
           Tensor& grad_input) {
-  Write(grad_input, at::max_pool2d_with_indices_backward(grad_output, self, kernel, stride, padding, dilation, ceil,
-                                                         indices.to(at::kLong)));
+  Produce(grad_input, [&] {
+    return at::max_pool2d_with_indices_backward(grad_output, self, kernel, stride, padding, dilation, ceil,
+                                                indices.to(at::kLong));
+  });
 }
 
 MP_KERNEL(aclnnMaxPool2dWithMask, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
           IntArrayRef dilation, bool ceil, Tensor& out, Tensor& mask) {
+  const Loan loan({&out});
   const auto [value, positions] = at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil);
-  Write(out, value);
   if (auto kept = PositionsIn(mask, positions.sizes())) kept->copy_(positions);
+  Deliver(out, value);
 }
 MP_KERNEL(aclnnMaxPool2dWithMaskBackward, const Tensor& grad_output, const Tensor& self, const Tensor& mask,
           IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil,
@@ -48,34 +52,36 @@ MP_KERNEL(aclnnMaxPool2dWithMaskBackward, const Tensor& grad_output, const Tenso
 
 MP_KERNEL(aclnnMaxPool3dWithArgmax, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
           IntArrayRef dilation, bool ceil, Tensor& out, Tensor& indices) {
+  const Loan loan({&out});
   const auto [value, positions] = at::max_pool3d_with_indices(self, kernel, stride, padding, dilation, ceil);
-  Write(out, value);
-  Write(indices, positions);
+  DeliverAll({{&out, value}, {&indices, positions}});
 }
 MP_KERNEL(aclnnMaxPool3dWithArgmaxBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil,
           Tensor& grad_input) {
-  Write(grad_input, at::max_pool3d_with_indices_backward(grad_output, self, kernel, stride, padding, dilation, ceil,
-                                                         indices.to(at::kLong)));
+  Produce(grad_input, [&] {
+    return at::max_pool3d_with_indices_backward(grad_output, self, kernel, stride, padding, dilation, ceil,
+                                                indices.to(at::kLong));
+  });
 }
 
 MP_KERNEL(aclnnAdaptiveMaxPool2d, const Tensor& self, IntArrayRef size, Tensor& out, Tensor& indices) {
+  const Loan loan({&out});
   const auto [value, positions] = at::adaptive_max_pool2d(self, size);
-  Write(out, value);
-  Write(indices, positions);
+  DeliverAll({{&out, value}, {&indices, positions}});
 }
 MP_KERNEL(aclnnAdaptiveMaxPool2dBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           Tensor& grad_input) {
-  Write(grad_input, at::adaptive_max_pool2d_backward(grad_output, self, indices.to(at::kLong)));
+  Produce(grad_input, [&] { return at::adaptive_max_pool2d_backward(grad_output, self, indices.to(at::kLong)); });
 }
 MP_KERNEL(aclnnAdaptiveMaxPool3d, const Tensor& self, IntArrayRef size, Tensor& out, Tensor& indices) {
+  const Loan loan({&out});
   const auto [value, positions] = at::adaptive_max_pool3d(self, size);
-  Write(out, value);
-  Write(indices, positions);
+  DeliverAll({{&out, value}, {&indices, positions}});
 }
 MP_KERNEL(aclnnAdaptiveMaxPool3dBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           Tensor& grad_input) {
-  Write(grad_input, at::adaptive_max_pool3d_backward(grad_output, self, indices.to(at::kLong)));
+  Produce(grad_input, [&] { return at::adaptive_max_pool3d_backward(grad_output, self, indices.to(at::kLong)); });
 }
 
 }  // namespace millpond::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch, layer and group normalisation.
 #include "src/kernels/kernel.h"
+#include "src/kernels/lend.h"
 #include "src/kernels/masks.h"
 
 namespace millpond::kernels {
@@ -24,10 +25,11 @@ int64_t RowsOf(const Tensor& input, IntArrayRef normalized_shape) {
 
 void LayerNorm(const Tensor& input, IntArrayRef shape, const OptTensor& weight, const OptTensor& bias, double eps,
                Tensor& out, Tensor* mean, Tensor* rstd) {
+  const Loan loan({&out});
   const auto [value, mean_value, rstd_value] = at::native_layer_norm(input, shape, weight, bias, eps);
-  Write(out, value);
   WriteStatistics(mean, mean_value);
   WriteStatistics(rstd, rstd_value);
+  Deliver(out, value);
 }
 
 }  // namespace
@@ -35,14 +37,14 @@ void LayerNorm(const Tensor& input, IntArrayRef shape, const OptTensor& weight, 
 MP_KERNEL(aclnnBatchNorm, const Tensor& input, const OptTensor& weight, const OptTensor& bias, Tensor* running_mean,
           Tensor* running_var, bool training, double momentum, double eps, Tensor& output, Tensor* save_mean,
           Tensor* save_invstd) {
+  const Loan loan({&output});
   const auto [value, mean, invstd] = at::native_batch_norm(input, weight, bias, Optional(running_mean),
                                                            Optional(running_var), training, momentum, eps);
-  Write(output, value);
   if (training) {
-    Write(save_mean, mean);
-    Write(save_invstd, invstd);
+    DeliverAll({{&output, value}, {save_mean, mean}, {save_invstd, invstd}});
     return;
   }
+  Deliver(output, value);
   // ATen saves nothing outside training; these are what it used.
   if (save_mean != nullptr) Write(save_mean, *running_mean);
   if (save_invstd != nullptr) Write(save_invstd, running_var->to(at::kFloat).add(eps).rsqrt());
@@ -53,6 +55,7 @@ MP_KERNEL(aclnnBatchNormBackward, const Tensor& grad_out, const Tensor& input, c
           const OptTensor& save_invstd, bool training, double eps, BoolArray mask, Tensor* grad_input,
           Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
+  const Loan loan({wanted[0] ? grad_input : nullptr});
   // ATen wants statistics in the parameters' type (float beside half inputs), clients keep float ones.
   const ScalarType type = input.scalar_type();
   const bool mixed = IsHalf(type) && weight.has_value() && weight->scalar_type() == at::kFloat;
@@ -60,9 +63,7 @@ MP_KERNEL(aclnnBatchNormBackward, const Tensor& grad_out, const Tensor& input, c
   const auto [to_input, to_weight, to_bias] =
       at::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, InType(save_mean, stats),
                                      InType(save_invstd, stats), training, eps, wanted);
-  if (wanted[0]) Write(grad_input, to_input);
-  if (wanted[1]) Write(grad_weight, to_weight);
-  if (wanted[2]) Write(grad_bias, to_bias);
+  DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 
 MP_KERNEL(aclnnLayerNorm, const Tensor& input, IntArrayRef shape, const OptTensor& weight, const OptTensor& bias,
@@ -78,6 +79,7 @@ MP_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& input, I
           const Tensor& rstd, const OptTensor& weight, const OptTensor& bias, BoolArray mask, Tensor* grad_input,
           Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
+  const Loan loan({wanted[0] ? grad_input : nullptr});
   // ATen wants statistics in the parameters' type (float beside half inputs), clients keep float ones.
   const ScalarType type = input.scalar_type();
   const bool mixed = IsHalf(type) && weight.has_value() && weight->scalar_type() == at::kFloat;
@@ -85,28 +87,24 @@ MP_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& input, I
   const int64_t rows = RowsOf(input, shape);
   const auto [to_input, to_weight, to_bias] = at::native_layer_norm_backward(
       grad_out, input, shape, InType(mean.view({rows}), stats), InType(rstd.view({rows}), stats), weight, bias, wanted);
-  if (wanted[0]) Write(grad_input, to_input);
-  if (wanted[1]) Write(grad_weight, to_weight);
-  if (wanted[2]) Write(grad_bias, to_bias);
+  DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 
 MP_KERNEL(aclnnGroupNorm, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t n, int64_t c,
           int64_t hxw, int64_t group, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
+  const Loan loan({&out});
   const auto [value, mean_value, rstd_value] = at::native_group_norm(self, gamma, beta, n, c, hxw, group, eps);
-  Write(out, value);
-  Write(mean, mean_value);
-  Write(rstd, rstd_value);
+  DeliverAll({{&out, value}, {&mean, mean_value}, {&rstd, rstd_value}});
 }
 
 MP_KERNEL(aclnnGroupNormBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
           const OptTensor& gamma, int64_t n, int64_t c, int64_t hxw, int64_t group, BoolArray mask, Tensor* grad_input,
           Tensor* grad_gamma, Tensor* grad_beta) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_gamma, grad_beta});
+  const Loan loan({wanted[0] ? grad_input : nullptr});
   const auto [to_input, to_gamma, to_beta] =
       at::native_group_norm_backward(grad_out, input, mean, rstd, gamma, n, c, hxw, group, wanted);
-  if (wanted[0]) Write(grad_input, to_input);
-  if (wanted[1]) Write(grad_gamma, to_gamma);
-  if (wanted[2]) Write(grad_beta, to_beta);
+  DeliverAll({{grad_input, to_input}, {grad_gamma, to_gamma}, {grad_beta, to_beta}});
 }
 
 }  // namespace millpond::kernels

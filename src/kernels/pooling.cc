@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by averages, and unpooling.
 #include "src/kernels/kernel.h"
+#include "src/kernels/lend.h"
 
 namespace millpond::kernels {
 namespace {
@@ -14,7 +15,7 @@ std::optional<int64_t> Divisor(int64_t value) { return value == 0 ? std::nullopt
 
 MP_KERNEL(aclnnAvgPool2d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil,
           bool count_padding, int64_t divisor, int64_t, Tensor& out) {
-  Write(out, at::avg_pool2d(self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
+  Produce(out, [&] { return at::avg_pool2d(self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)); });
 }
 MP_KERNEL(aclnnAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
           IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor, int64_t, Tensor& grad_input) {
@@ -24,33 +25,37 @@ MP_KERNEL(aclnnAvgPool2dBackward, const Tensor& grad_output, const Tensor& self,
 
 MP_KERNEL(aclnnAvgPool3d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil,
           bool count_padding, int64_t divisor, Tensor& out) {
-  Write(out, at::avg_pool3d(Widened(self), kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
+  Produce(out, [&] {
+    return at::avg_pool3d(Widened(self), kernel, stride, padding, ceil, count_padding, Divisor(divisor));
+  });
 }
 MP_KERNEL(aclnnAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
           IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor, Tensor& grad_input) {
-  Write(grad_input, at::avg_pool3d_backward(Widened(grad_output), Widened(self), kernel, stride, padding, ceil,
-                                            count_padding, Divisor(divisor)));
+  Produce(grad_input, [&] {
+    return at::avg_pool3d_backward(Widened(grad_output), Widened(self), kernel, stride, padding, ceil, count_padding,
+                                   Divisor(divisor));
+  });
 }
 
 MP_KERNEL(aclnnAdaptiveAvgPool2d, const Tensor& self, IntArrayRef size, Tensor& out) {
-  Write(out, at::_adaptive_avg_pool2d(self, size));
+  Produce(out, [&] { return at::_adaptive_avg_pool2d(self, size); });
 }
 MP_KERNEL(aclnnAdaptiveAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
-  Write(out, at::_adaptive_avg_pool2d_backward(grad_output, self));
+  Produce(out, [&] { return at::_adaptive_avg_pool2d_backward(grad_output, self); });
 }
 MP_KERNEL(aclnnAdaptiveAvgPool3d, const Tensor& self, IntArrayRef size, Tensor& out) {
-  Write(out, at::_adaptive_avg_pool3d(self, size));
+  Produce(out, [&] { return at::_adaptive_avg_pool3d(self, size); });
 }
 MP_KERNEL(aclnnAdaptiveAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
-  Write(out, at::_adaptive_avg_pool3d_backward(grad_output, self));
+  Produce(out, [&] { return at::_adaptive_avg_pool3d_backward(grad_output, self); });
 }
 
 MP_KERNEL(aclnnMaxUnpool2d, const Tensor& self, const Tensor& indices, IntArrayRef size, Tensor& out) {
-  Write(out, at::max_unpool2d(self, indices.to(at::kLong), size));
+  Produce(out, [&] { return at::max_unpool2d(self, indices.to(at::kLong), size); });
 }
 MP_KERNEL(aclnnMaxUnpool3d, const Tensor& self, const Tensor& indices, IntArrayRef size, IntArrayRef stride,
           IntArrayRef padding, Tensor& out) {
-  Write(out, at::max_unpool3d(self, indices.to(at::kLong), size, stride, padding));
+  Produce(out, [&] { return at::max_unpool3d(self, indices.to(at::kLong), size, stride, padding); });
 }
 
 }  // namespace millpond::kernels
