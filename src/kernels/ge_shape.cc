@@ -4,10 +4,9 @@
 
 namespace millpond::kernels {
 
-MP_KERNEL(FillWith, IntArrayRef dims, const Tensor& value, Tensor& out) {
-  TORCH_CHECK(value.numel() == 1, "value has ", value.numel(), " elements; it must have one");
+MP_KERNEL(FillWith, IntArrayRef dims, double value, Tensor& out) {
   TORCH_CHECK(out.numel() == c10::multiply_integers(dims), "dims give shape ", dims, ", the output has ", out.sizes());
-  out.fill_(value.item());
+  out.fill_(value);
 }
 MP_KERNEL(Permute, const Tensor& self, IntArrayRef perm, Tensor& out) { Write(out, self.permute(perm)); }
 MP_KERNEL(Broadcasted, const Tensor& self, IntArrayRef shape, Tensor& out) { Write(out, self.expand(shape)); }
