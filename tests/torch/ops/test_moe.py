@@ -258,3 +258,25 @@ def test_routing_map_round_trip(pad):
     out.backward(grad.npu())
     close(leaf.grad, grad[token] * probs[token, owner][:, None])
     close(weights.grad, torch.zeros_like(probs).index_put_((token, owner), (grad[token] * rows).sum(-1)))
+
+
+def test_gating_top_k_backward():
+    x = values(torch.float32, TOKENS, EXPERTS).requires_grad_()
+    norm, chosen, grad = x.sigmoid(), choices(), values(torch.float32, TOKENS, TOP_K, seed=3)
+    weights = norm.gather(1, chosen.long())
+    (want,) = torch.autograd.grad(weights / (weights.sum(-1, keepdim=True) + 1e-6) * 2.5, x, grad)
+    got = torch_npu.npu_moe_gating_top_k_backward(
+        norm.detach().npu(), grad.npu(), chosen.npu(), renorm=1, norm_type=1, routed_scaling_factor=2.5, eps=1e-6)
+    close(got, want)
+
+
+def test_init_routing_quant():
+    x, expert = values(torch.float32, TOKENS, WIDTH), choices()
+    got = torch_npu.npu_moe_init_routing_quant(x.npu(), expert.npu(), active_num=TOKENS * TOP_K, expert_num=EXPERTS, expert_tokens_num_mode=2, quant_mode=1)
+    order = expert.flatten().long().argsort(stable=True)
+    rows = x[order // TOP_K]
+    scale = rows.abs().amax(-1) / 127
+    close(got[0], (rows / scale[:, None]).round().to(torch.int8), rtol=0, atol=1)
+    close(got[1], places(order).int())
+    close(got[2], torch.bincount(expert.flatten(), minlength=EXPERTS).to(got[2].dtype))
+    close(got[4], scale)

@@ -224,6 +224,51 @@ def test_swiglu_quant(lengths, mode):
         near(y, to_int8(want + offsets[group]))
 
 
+@pytest.mark.parametrize("bias", [None, torch.arange(8, dtype=torch.int32), torch.arange(8).float()])
+def test_dequant_bias(bias):
+    x = torch.randint(-1000, 1000, (6, 8), generator=torch.Generator().manual_seed(3), dtype=torch.int32)
+    weight, token = positive(8), positive(6, seed=6)
+    got = torch_npu.npu_dequant_bias(x.npu(), weight.npu(), token.npu(), npu(bias), output_dtype=torch.float16)
+    early = bias is not None and bias.dtype == torch.int32
+    want = (x + bias if early else x).float() * weight * token[:, None]
+    close(got, (want if bias is None or early else want + bias).half())
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_dynamic_block_quant(rows):
+    x = values(torch.float16, 6, 150)
+    y, scale = torch_npu.npu_dynamic_block_quant(x.npu(), dst_type=1, row_block_size=rows, col_block_size=128)
+    want = torch.empty(6, 150)
+    for top in range(0, 6, rows):
+        for left in (0, 128):
+            block = x[top : top + rows, left : left + 128].float()
+            step = block.abs().max() / 127
+            close(scale[top // rows, left // 128], step)
+            want[top : top + rows, left : left + 128] = block / step
+    near(y, to_int8(want))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_dynamic_mx_quant(dtype):
+    x = values(torch.bfloat16, 4, 64)
+    y, scale = torch_npu.npu_dynamic_mx_quant(x.npu(), dst_type=dtype)
+    blocks = x.float().view(4, 2, 32)
+    exponent = torch.floor(torch.log2(blocks.abs().amax(-1))) - (8 if dtype == torch.float8_e4m3fn else 15)
+    assert (scale.cpu().view(torch.uint8).flatten().int() - 127).tolist() == exponent.flatten().int().tolist()
+    largest = torch.finfo(dtype).max
+    want = (blocks / 2 ** exponent[..., None]).clamp(-largest, largest).view(4, 64).to(dtype)
+    close(y.cpu().float(), want.float())
+
+
+def test_kronecker_quant():
+    x, p1, p2 = values(torch.float16, 3, 8, 16), values(torch.float16, 8, 8, seed=6), values(torch.float16, 16, 16, seed=7)
+    out, scale = torch_npu.npu_kronecker_quant(x.npu(), p1.npu(), p2.npu(), clip_ratio=0.5)
+    product = p1.float() @ (x.float() @ p2.float())
+    step = product.abs().amax((1, 2)) / (7 / 0.5)
+    close(scale, step)
+    close(out, pack((product / step[:, None, None]).round().clamp(-8, 7)))
+
+
 # --- products
 
 @pytest.mark.parametrize("depth", [40, 2100])  # beyond 1024 a float cannot hold the sum
@@ -343,3 +388,56 @@ def test_private_layout_is_refused():
         pytest.skip("the format cast kept the plain layout: there is nothing to refuse")
     with pytest.raises(RuntimeError, match="FRACTAL_NZ"):
         torch_npu.npu_quant_matmul(bytes_(4, 64).npu(), private, torch.ones(1).npu(), output_dtype=torch.float16).cpu()
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_quant_matmul_dequant(static):
+    x, weight, scale = values(torch.float16, 6, 64), bytes_(64, 8), positive(8)
+    x_scale = torch.tensor([0.03]) if static else None
+    got = torch_npu.npu_quant_matmul_dequant(x.npu(), weight.t().contiguous().npu(), scale.npu(), x_scale=npu(x_scale), quant_mode="pertensor" if static else "pertoken")
+    step = x_scale[:, None] if static else x.float().abs().amax(-1, keepdim=True) / 127
+    close(got, (to_int8(x.float() / step).float() @ weight.float() * scale * step).half(), rtol=1e-2, atol=1e-1)
+
+
+def test_quant_grouped_matmul_dequant():
+    x, weight, scale = values(torch.float16, 10, 64), bytes_(2, 64, 8), positive(2, 8)
+    got = torch_npu.npu_quant_grouped_matmul_dequant(x.npu(), weight.transpose(1, 2).contiguous().npu(), scale.npu(), torch.tensor([4, 10]).npu())
+    step = x.float().abs().amax(-1, keepdim=True) / 127
+    group = torch.tensor([0] * 4 + [1] * 6)
+    sums = torch.einsum("mk,mkn->mn", to_int8(x.float() / step).float(), weight[group].float())
+    close(got, (sums * scale[group] * step).half(), rtol=1e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("approximate", ["gelu_erf", "gelu_tanh"])
+def test_quant_matmul_gelu(approximate):
+    a, b, token, scale = bytes_(6, 64), bytes_(64, 8, seed=6), positive(6) * 0.01, positive(8, seed=7)
+    got = torch_npu.npu_quant_matmul_gelu(a.npu(), b.npu(), token.npu(), scale.npu(), approximate=approximate)
+    product = (a.int() @ b.int()).float() * scale * token[:, None]
+    want = F.gelu(product, approximate="tanh" if approximate == "gelu_tanh" else "none")
+    close(got, want.to(got.dtype), rtol=1e-2, atol=1e-3)
+
+
+def test_grouped_matmul_swiglu_quant():
+    x, weight, scale, token = bytes_(10, 32), bytes_(2, 32, 16, seed=6), positive(2, 16), positive(10, seed=7) * 0.01
+    y, out_scale, _ = torch_npu.npu_grouped_matmul_swiglu_quant(x.npu(), weight.npu(), torch.tensor([4, 10]).npu(), scale.npu(), token.npu())
+    group = torch.tensor([0] * 4 + [1] * 6)
+    product = torch.einsum("mk,mkn->mn", x.int(), weight[group].int()).float() * scale[group] * token[:, None]
+    one, two = product.chunk(2, -1)
+    gated = F.silu(one) * two
+    step = gated.abs().amax(-1) / 127
+    close(out_scale, step)
+    near(y, to_int8(gated / step[:, None]))
+
+
+def test_grouped_matmul_finalize_routing():
+    x, weight, scale, token = bytes_(8, 32), bytes_(2, 32, 16, seed=6), positive(2, 16) * 0.01, positive(8, seed=7)
+    shared, logit = values(torch.bfloat16, 2, 16, seed=8), positive(8, seed=9)
+    row = torch.tensor([0, 1, 2, 3, 3, 2, 1, 0])
+    got = torch_npu.npu_grouped_matmul_finalize_routing(
+        x.npu(), weight.npu(), torch.tensor([3, 5]).npu(), scale=scale.npu(), pertoken_scale=token.npu(), shared_input=shared.npu(),
+        logit=logit.npu(), row_index=row.npu(), shared_input_weight=0.5, shared_input_offset=1, output_bs=4, group_list_type=1)
+    group = torch.tensor([0] * 3 + [1] * 5)
+    product = torch.einsum("mk,mkn->mn", x.int(), weight[group].int()).float() * scale[group] * token[:, None] * logit[:, None]
+    want = torch.zeros(4, 16).index_add_(0, row, product)
+    want[1:3] += 0.5 * shared.float()
+    close(got, want.to(got.dtype))
