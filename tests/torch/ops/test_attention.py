@@ -278,7 +278,8 @@ def test_transform_bias_rescale_qkv():
 
 def test_attention_over_the_keys_an_indexer_chose():
     queries, keys, count = 4, 10, 3
-    index_q, index_k, weights = rand(1, queries, 8, 128, dtype=torch.bfloat16), rand(1, keys, 1, 128, dtype=torch.bfloat16, seed=1), rand(1, queries, 8, dtype=torch.bfloat16, seed=2)
+    index_q, index_k = rand(1, queries, 8, 128, dtype=torch.bfloat16), rand(1, keys, 1, 128, dtype=torch.bfloat16, seed=1)
+    weights = rand(1, queries, 8, dtype=torch.bfloat16, seed=2)
     chosen, _ = torch_npu.npu_lightning_indexer(index_q.npu(), index_k.npu(), weights.npu(), sparse_count=count, sparse_mode=3)
     scores = (torch.einsum("bqhd,bkd->bqhk", index_q.float(), index_k[:, :, 0].float()).relu() * weights.float().unsqueeze(-1)).sum(2)
     scores = scores.masked_fill(causal(queries, keys), -math.inf)
@@ -315,3 +316,41 @@ def test_gated_delta_rule_keeps_the_state_of_each_token():
         ssm_state_indices=places.npu(), num_accepted_tokens=accepted.npu(), g=g.npu())
     close(got, want, torch.bfloat16)
     close(cache, want_states, torch.bfloat16)
+
+
+def test_out_forms_use_the_largest_workspace():
+    q = rand(1, 2, 4, 16, dtype=torch.float16)
+    options = {"num_heads": 2, "input_layout": "BNSD", "scale": 0.25}
+    workspace = torch_npu._npu_fused_infer_attention_score_get_max_workspace(q.npu(), q.npu(), q.npu(), **options)
+    out, lse = torch.empty_like(q).npu(), torch.empty(1).npu()
+    torch_npu.npu_fused_infer_attention_score.out(q.npu(), q.npu(), q.npu(), workspace=workspace, **options, out=[out, lse])
+    close(out, attend(q, q, q, 0.25)[0], torch.float16)
+
+
+@pytest.mark.parametrize("pse_type", [0, 2, 3])
+def test_fusion_attention_v2_adds_or_makes_a_bias(pse_type):
+    q, k, v = (rand(2, 3, 5, 8, seed=s) for s in range(3))
+    distance = (torch.arange(5.0) - torch.arange(5.0).unsqueeze(1) - 2 + 1).abs()  # the blocks start at 2 and 1
+    pse = rand(2, 3, 5, 5, seed=4) if pse_type == 0 else rand(3, seed=4)
+    bias = pse if pse_type == 0 else -pse.view(3, 1, 1) * (distance.sqrt() if pse_type == 3 else distance)
+    out = torch_npu.npu_fusion_attention_v2(q.npu(), k.npu(), v.npu(), 3, "BNSD", pse=pse.npu(), scale=0.3, pse_type=pse_type,
+                                            q_start_idx=[2], kv_start_idx=[1])[0]
+    close(out, attend(q, k, v, 0.3, bias=bias)[0], torch.float32)
+
+
+@pytest.mark.parametrize("window", [None, 100])
+def test_long_sequences_are_cut_into_blocks_of_rows(window):
+    length, dy = 700, rand(1, 8, 700, 16, seed=3)
+    inputs = [rand(1, heads, length, 16, seed=s) for s, heads in enumerate((8, 2, 2))]
+    distance = torch.arange(length) - torch.arange(length).unsqueeze(1)
+    hidden = distance > 0 if window is None else (distance > 0) | (distance < -window)
+    want_inputs = [x.clone().requires_grad_() for x in inputs]
+    want, _ = attend(*want_inputs, 0.25, hidden)
+    want.backward(dy)
+    got_inputs = [x.npu().requires_grad_() for x in inputs]
+    options = {"sparse_mode": 3} if window is None else {"sparse_mode": 4, "pre_tockens": window, "next_tockens": 0}
+    out = torch_npu.npu_fusion_attention(*got_inputs, 8, "BNSD", atten_mask=compressed().npu(), scale=0.25, **options)[0]
+    out.backward(dy.npu())
+    torch.testing.assert_close(out.detach().cpu(), want.detach(), rtol=1e-4, atol=1e-5)
+    for got, wanted in zip(got_inputs, want_inputs):
+        torch.testing.assert_close(got.grad.cpu(), wanted.grad, rtol=1e-4, atol=1e-4)
