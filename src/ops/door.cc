@@ -143,8 +143,8 @@ class Builder {
                binding_.type, text.c_str());
     if (spec.kind == ArgKind::kDouble) {
       const auto real = count == 1 ? RealIn(tensor) : std::nullopt;
-      MP_REQUIRE(real.has_value(), "%s: input '%s' (%zu elements of type %s) must be one number",
-                 binding_.type, text.c_str(), count, DTypeName(tensor.view.dtype));
+      MP_REQUIRE(real.has_value(), "%s: input '%s' (%zu elements of type %s) must be one number", binding_.type,
+                 text.c_str(), count, DTypeName(tensor.view.dtype));
       call_->AddReal(*real);
       return Ok();
     }
