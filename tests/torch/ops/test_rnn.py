@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent networks: results and all gradients as on the CPU. The wheel takes three roads (aclnnLSTM, aclnnGRU, DynamicRNN)."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import torch_npu  # noqa: F401
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+
+
+def results_and_gradients(module, x, device):
+    module = copy.deepcopy(module).to(device)
+    x = x.to(device).requires_grad_()
+    y, state = module(x)
+    states = state if isinstance(state, tuple) else (state,)
+    loss = y.square().sum() + sum((n * s.sin()).sum() for n, s in enumerate(states, 1))
+    loss.backward()
+    return [t.detach().cpu() for t in (y, *states, x.grad, *(p.grad for p in module.parameters()))]
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_layers(kind, layers, bidirectional, batch_first, bias):
+    torch.manual_seed(1)
+    module = kind(3, 4, layers, bias=bias, batch_first=batch_first, bidirectional=bidirectional)
+    x = torch.randn(5, 2, 3)
+    for got, want in zip(results_and_gradients(module, x, "npu"), results_and_gradients(module, x, "cpu")):
+        torch.testing.assert_close(got, want, **CLOSE)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTMCell, nn.GRUCell])
+def test_cells(kind):
+    torch.manual_seed(2)
+    cell, x, h, c = kind(3, 4), torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 4)
+
+    def run(device):
+        module = copy.deepcopy(cell).to(device)
+        leaves = [t.clone().to(device).requires_grad_() for t in (x, h, c)]
+        if kind is nn.LSTMCell:
+            out = torch.cat(module(leaves[0], (leaves[1], leaves[2])))
+        else:
+            out = module(leaves[0], leaves[1])
+            leaves.pop()
+        out.square().sum().backward()
+        return [t.detach().cpu() for t in (out, *(leaf.grad for leaf in leaves), *(p.grad for p in module.parameters()))]
+
+    for got, want in zip(run("npu"), run("cpu")):
+        torch.testing.assert_close(got, want, **CLOSE)
