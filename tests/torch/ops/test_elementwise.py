@@ -118,7 +118,6 @@ def test_complex_numbers():
         torch.testing.assert_close(function(npu).cpu(), function(cpu))
 
 
-def test_what_cannot_be_done_says_why():
-    """In a stream of its own: the failure stays with it."""
+def test_shapes_that_do_not_broadcast_are_named():
     with pytest.raises(RuntimeError, match="(?s)shape.*broadcast|must match|Sizes of tensors"):
         torch.add(torch.ones(3, device="npu"), torch.ones(4, device="npu"))

@@ -87,8 +87,8 @@ def test_npu_apply_adam_w_is_torchs_adamw(amsgrad, maximize):
     lists = [[x.clone()] for x in (var, grad, m, v)] + [[largest.clone()] if amsgrad else []]
     torch._fused_adamw_(*lists, [step], lr=0.01, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-3, amsgrad=amsgrad, maximize=maximize)
     out = [x.npu() for x in (var, m, v)]
-    torch_npu.npu_apply_adam_w(0.9**2, 0.99**2, 0.01, 0.1, 0.9, 0.99, 1e-3, grad.npu(), largest.npu() if amsgrad else None, amsgrad, maximize,
-                               out=tuple(out))
+    bound = largest.npu() if amsgrad else None
+    torch_npu.npu_apply_adam_w(0.9**2, 0.99**2, 0.01, 0.1, 0.9, 0.99, 1e-3, grad.npu(), bound, amsgrad, maximize, out=tuple(out))
     torch.testing.assert_close(out[0].cpu(), lists[0][0])
     torch.testing.assert_close(out[1].cpu(), lists[2][0])
     # The device keeps the larger second moment in place of the moment itself.
