@@ -150,6 +150,8 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
               "; -1 (none), 0 (rows) and 2 (depth) are known");
   const int64_t size = x[0].size(group_type == kGroupsOfRows ? 0 : 1);
   const Groups groups = ReadGroups(group_list, group_list_type, size);
+  TORCH_CHECK(size == 0 || !groups.ranges.empty(), "the group list is empty; the grouped dimension has ", size,
+              " elements");
   if (group_type == kGroupsOfRows) return RowGroups(x[0], weight, lists, groups, y);
   TORCH_CHECK(Absent(lists.bias) && Absent(lists.scale) && Absent(lists.antiquant_scale) && lists.act_type == 0,
               "groups along k go without bias, scales and activation");

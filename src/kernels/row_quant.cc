@@ -15,9 +15,11 @@ std::vector<std::pair<int64_t, int64_t>> GroupRanges(IntArrayRef list, bool coun
   std::vector<std::pair<int64_t, int64_t>> ranges;
   int64_t begin = 0;
   for (const int64_t value : list) {
+    // Compared without adding: a client's number may be of any size.
+    TORCH_CHECK(counts ? value >= 0 && value <= size - begin : value >= begin && value <= size, "group ", ranges.size(),
+                " of the group list starts at ", begin, " and has ", counts ? "length " : "end ", value,
+                "; the grouped dimension has ", size, " elements");
     const int64_t end = counts ? begin + value : value;
-    TORCH_CHECK(end >= begin && end <= size, "group ", ranges.size(), " of the group list goes from ", begin, " to ",
-                end, "; the grouped dimension has ", size, " elements");
     ranges.emplace_back(begin, end);
     begin = end;
   }

@@ -380,14 +380,11 @@ def test_ffn_of_experts(activation):
     close(got, torch.cat(want).half(), rtol=5e-3, atol=5e-3)
 
 
-def test_private_layout_is_refused():
-    """FRACTAL_NZ weights: an error that says so, not a wrong result."""
-    weight = bytes_(64, 32).npu()
-    private = torch_npu.npu_format_cast(weight, 29)
-    if torch_npu.get_npu_format(private) != 29:
-        pytest.skip("the format cast kept the plain layout: there is nothing to refuse")
-    with pytest.raises(RuntimeError, match="FRACTAL_NZ"):
-        torch_npu.npu_quant_matmul(bytes_(4, 64).npu(), private, torch.ones(1).npu(), output_dtype=torch.float16).cpu()
+def test_grouped_matmul_refuses_a_list_that_goes_too_far():
+    x, weight = values(torch.float16, 10, 16), values(torch.float16, 2, 16, 8)
+    with pytest.raises(RuntimeError):
+        torch_npu.npu_grouped_matmul([x.npu()], [weight.npu()], group_list=torch.tensor([4, 11]).npu(), split_item=3, group_type=0)
+        torch.npu.synchronize()
 
 
 @pytest.mark.parametrize("static", [False, True])
