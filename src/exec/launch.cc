@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/exec/launch.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -153,6 +155,20 @@ Status RunOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, OpCa
   MP_RETURN_IF_ERROR(std::move(result));
   *out_call = std::move(call);
   return Ok();
+}
+
+bool ClientIsTorch() {
+  static const bool loaded = [] {
+    void* library = dlopen("libtorch_npu.so", RTLD_NOW | RTLD_NOLOAD);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+  }();
+  return loaded;
+}
+
+Status QueueRefusal(const char* name, std::string reason, Stream* stream) {
+  return stream->Launch<TaskKind::kCompute>(
+      name, {}, [reason = std::move(reason)]() -> Status { return Status(Code::kOperatorRefused, reason); });
 }
 
 }  // namespace millpond

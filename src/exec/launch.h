@@ -3,6 +3,8 @@
 #ifndef MILLPOND_SRC_EXEC_LAUNCH_H_
 #define MILLPOND_SRC_EXEC_LAUNCH_H_
 
+#include <string>
+
 #include "src/base/status.h"
 #include "src/device/stream.h"
 #include "src/kernels/library.h"
@@ -21,6 +23,12 @@ Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream);
 // For rows that wait: runs everything queued before and the call itself, then hands it back with its outputs' real
 // shapes.
 Status RunOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, OpCallPtr* out_call);
+
+// torch_npu calls from a queue of its own, and an error there ends that queue for good: whatever comes later is dropped
+// without a word. So for it a refused operation is queued and fails as a task: the next synchronisation reports it, and
+// the operations after it run. Every other client gets the error from the call.
+bool ClientIsTorch();
+Status QueueRefusal(const char* name, std::string reason, Stream* stream);
 
 }  // namespace millpond
 

@@ -20,6 +20,12 @@ target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
 target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
 target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernel.h")
+# ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
+target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)
+if(CCACHE_PROGRAM)
+  set_target_properties(millpond_kernels PROPERTIES
+    CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${CCACHE_PROGRAM}")
+endif()
 set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")

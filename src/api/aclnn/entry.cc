@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -205,6 +207,41 @@ aclnnStatus Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace
   return 0;
 }
 
+// Why the first phase of each operator last failed: a client that ignores it comes to the second with no executor,
+// perhaps on another thread, and should read the reason there.
+class PhaseOneFailures {
+ public:
+  void Set(const OpRow& row, std::string reason) {
+    std::lock_guard lock(mutex_);
+    reasons_[row.id] = std::move(reason);
+  }
+  std::string Get(const OpRow& row) {
+    std::lock_guard lock(mutex_);
+    const auto found = reasons_.find(row.id);
+    return found == reasons_.end() ? "call the GetWorkspaceSize function first"
+                                   : "its first phase failed: " + found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uint16_t, std::string> reasons_;
+};
+
+PhaseOneFailures& Failures() {
+  static auto* failures = new PhaseOneFailures;
+  return *failures;
+}
+
+aclnnStatus LaunchNothing(const OpRow& row, aclrtStream handle) {
+  const std::string reason = "executor is NULL; " + Failures().Get(row);
+  Stream* stream = nullptr;
+  if (ClientIsTorch() && ResolveStream(handle, &stream).ok() &&
+      QueueRefusal(row.name, Format("%s: %s", row.name, reason.c_str()), stream).ok()) {
+    return 0;
+  }
+  return Fail(row.name, kInnerNull, reason);
+}
+
 Status Launch(aclOpExecutor* executor, aclrtStream handle) {
   Stream* stream = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
@@ -232,17 +269,19 @@ Status Launch(aclOpExecutor* executor, aclrtStream handle) {
 aclnnStatus millpondAclnnPrepare(uint32_t row, const uint64_t* words, uint64_t* workspace_size,
                                  aclOpExecutor** executor) {
   const OpRow& found = OpRows()[row];
+  aclnnStatus result = 0;
   try {
-    return Prepare(found, words, workspace_size, executor);
+    result = Prepare(found, words, workspace_size, executor);
+    if (__builtin_expect(result != 0, false)) Failures().Set(found, LastFailure());
   } catch (...) {
-    return FailCurrentException(PhaseOne(found));
+    result = FailCurrentException(PhaseOne(found));
   }
+  return result;
 }
 
 aclnnStatus millpondAclnnLaunch(uint32_t row, void*, uint64_t, aclOpExecutor* executor, aclrtStream stream) {
   const OpRow& found = OpRows()[row];
-  if (executor == nullptr)
-    return Fail(found.name, kInnerNull, "executor is NULL; call the GetWorkspaceSize function first");
+  if (executor == nullptr) return LaunchNothing(found, stream);
   if (!Alive(executor) || executor->call == nullptr) {
     return Fail(found.name, kInvalidParameter,
                 "executor is not alive: one that is not repeatable ends with its first run");

@@ -9,6 +9,8 @@
 namespace millpond::aclnn {
 namespace {
 
+thread_local std::string t_last_failure;
+
 aclnnStatus CodeOf(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -26,13 +28,17 @@ aclnnStatus CodeOf(Code code) {
 
 }  // namespace
 
+const std::string& LastFailure() { return t_last_failure; }
+
 aclnnStatus Fail(const std::string& api, aclnnStatus code, const std::string& message) {
+  t_last_failure = message;
   const Code kind = code == kNullPointer || code == kInvalidParameter ? Code::kInvalidArgument : Code::kInternal;
   static_cast<void>(millpondReport(api.c_str(), static_cast<int32_t>(kind), message.c_str()));
   return code;
 }
 
 aclnnStatus Fail(const std::string& api, const Status& status) {
+  t_last_failure = status.message();
   static_cast<void>(millpondReport(api.c_str(), static_cast<int32_t>(status.code()), status.message().c_str()));
   return CodeOf(status.code());
 }

@@ -64,6 +64,8 @@ inline constexpr aclnnStatus kInnerNull = 561103;
 aclnnStatus Fail(const std::string& api, aclnnStatus code, const std::string& message);
 aclnnStatus Fail(const std::string& api, const Status& status);
 aclnnStatus FailCurrentException(const std::string& api);
+// What the calling thread's latest Fail said.
+const std::string& LastFailure();
 
 template <class Body>
 aclnnStatus Guarded(const char* api, Body&& body) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single operators by their GE type. There is nothing to compile: the operators of the table run by their kernels, all
 // others are refused by name.
-#include <dlfcn.h>
-
 #include <memory>
 #include <span>
 #include <string>
@@ -127,31 +125,14 @@ Status Execute(const char* type, int input_count, InputDesc input_descs, InputBu
   return LaunchOp(kernel, std::move(call), stream);
 }
 
-// torch_npu calls from a queue of its own, and an error there ends that queue for good: whatever comes later is dropped
-// without a word. So for it the operation is queued and fails as a task: the next synchronisation reports it, and the
-// operations after it run. Every other client gets the error from the call.
-bool ClientIsTorch() {
-  static const bool loaded = [] {
-    void* library = dlopen("libtorch_npu.so", RTLD_NOW | RTLD_NOLOAD);
-    if (library != nullptr) dlclose(library);
-    return library != nullptr;
-  }();
-  return loaded;
-}
-
-Status FailLater(const char* type, const Status& reason, aclrtStream handle) {
-  Stream* stream = nullptr;
-  MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
-  std::string text = Format("%s: %s", type == nullptr ? "operator" : type, reason.message().c_str());
-  return stream->Launch<TaskKind::kCompute>(
-      "aclopCompileAndExecute", {}, [text = std::move(text)]() -> Status { return Status(Code::kOperatorRefused, text); });
-}
-
 template <class... Arguments>
 Status ExecuteFor(const char* type, aclrtStream stream, const Arguments&... arguments) {
   Status status = Execute(type, arguments..., stream);
   if (status.ok() || !ClientIsTorch()) return status;
-  return FailLater(type, status, stream);
+  Stream* target = nullptr;
+  MP_RETURN_IF_ERROR(ResolveStream(stream, &target));
+  return QueueRefusal("aclopCompileAndExecute",
+                      Format("%s: %s", type == nullptr ? "operator" : type, status.message().c_str()), target);
 }
 
 }  // namespace
