@@ -6,6 +6,29 @@
 #include "src/kernels/quantized.h"
 
 namespace millpond::kernels {
+namespace {
+
+// The sums of int8 products are exact in double.
+void QuantizedConvolution(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Tensor& scale,
+                          IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups,
+                          Tensor& output) {
+  const std::vector<int64_t> none(stride.size(), 0);
+  const Tensor sums = at::convolution(input.to(at::kDouble), weight.to(at::kDouble), std::nullopt, stride, padding,
+                                      dilation, /*transposed=*/false, none, groups);
+  std::vector<int64_t> channel(sums.dim(), 1);
+  channel[1] = -1;
+  const bool bias_first = bias.has_value() && bias->scalar_type() == at::kInt;  // in the sums' own unit
+  Tensor result = bias_first ? sums.add(bias->to(at::kDouble).reshape(channel)) : sums;
+  result = result.to(at::kFloat).mul_(DecodedScale(scale).reshape(channel));
+  if (bias.has_value() && !bias_first) result = result.add(bias->to(at::kFloat).reshape(channel));
+  if (at::isFloatingType(output.scalar_type()) && output.element_size() > 1) {
+    Write(output, result);
+  } else {
+    WriteQuantized(output, result);
+  }
+}
+
+}  // namespace
 
 MP_KERNEL(aclnnConvolution, const Tensor& input, const Tensor& weight, const OptTensor& bias, IntArrayRef stride,
           IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups,
@@ -48,26 +71,23 @@ MP_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const T
   Write(grad_bias, to_bias);
 }
 
-// The sums of int8 products are exact in double.
 MP_KERNEL(aclnnQuantConvolution, const Tensor& input, const Tensor& weight, const OptTensor& bias, const Tensor& scale,
           const OptTensor& offset, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
-          OptIntArrayRef output_padding, int64_t groups, int64_t offset_x, string_view, Tensor& output) {
+          OptIntArrayRef, int64_t groups, int64_t offset_x, string_view, Tensor& output) {
   TORCH_CHECK(!transposed, "a transposed quantised convolution is not supported");
   TORCH_CHECK(!offset.has_value() && offset_x == 0, "offset and offsetx are not supported, as on the device");
-  const std::vector<int64_t> none(stride.size(), 0);
-  const Tensor sums = at::convolution(input.to(at::kDouble), weight.to(at::kDouble), std::nullopt, stride, padding,
-                                      dilation, transposed, none, groups);
-  std::vector<int64_t> channel(sums.dim(), 1);
-  channel[1] = -1;
-  const bool bias_first = bias.has_value() && bias->scalar_type() == at::kInt;  // in the sums' own unit
-  Tensor result = bias_first ? sums.add(bias->to(at::kDouble).reshape(channel)) : sums;
-  result = result.to(at::kFloat).mul_(DecodedScale(scale).reshape(channel));
-  if (bias.has_value() && !bias_first) result = result.add(bias->to(at::kFloat).reshape(channel));
-  if (at::isFloatingType(output.scalar_type()) && output.element_size() > 1) {
-    Write(output, result);
-  } else {
-    WriteQuantized(output, result);
-  }
+  QuantizedConvolution(input, weight, bias, scale, stride, padding, dilation, groups, output);
+}
+
+MP_KERNEL(QuantConv2D, const Tensor& x, const Tensor& filter, const Tensor& scale, const OptTensor& bias,
+          const OptTensor& offset, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations, int64_t groups,
+          int64_t offset_x, int64_t, Tensor& y) {
+  TORCH_CHECK(!offset.has_value() && offset_x == 0, "offset and offset_x are not supported, as on the device");
+  TORCH_CHECK(strides.size() == 4 && pads.size() == 4 && dilations.size() == 4,
+              "strides, pads and dilations need 4 entries each; there are ", strides.size(), ", ", pads.size(), ", ",
+              dilations.size());
+  const Tensor padded = at::constant_pad_nd(x, {pads[2], pads[3], pads[0], pads[1]});
+  QuantizedConvolution(padded, filter, bias, scale, strides.slice(2), {0, 0}, dilations.slice(2), groups, y);
 }
 
 MP_KERNEL(aclnnIm2col, const Tensor& self, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distances between rows, and the connectionist temporal classification loss. The CPU has no half kernels for these.
+#include <cmath>
 #include <limits>
 
 #include "src/kernels/kernel.h"
+#include "src/kernels/meant.h"
 
 namespace millpond::kernels {
 namespace {
@@ -15,19 +17,34 @@ int64_t PathLength(IntArrayRef target_lengths) {
   return 2 * longest + 1;
 }
 
+// An infinite norm comes as -1.
+double NormOf(double p) { return p == -1 ? std::numeric_limits<double>::infinity() : MeantByFloat(p); }
+
+// d distance / d difference, elementwise, for distances of that norm.
+Tensor Slope(const Tensor& difference, const Tensor& distance, double norm) {
+  if (norm == 1) return difference.sign();
+  if (std::isinf(norm)) return difference.sign().mul(difference.abs().eq(distance));
+  const Tensor slope = difference.sign().mul(difference.abs().div(distance).pow(norm - 1));
+  return slope.masked_fill(distance.eq(0).logical_or(difference.eq(0)), 0);
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, int64_t mode, Tensor& out) {
-  Write(out, at::_cdist_forward(Widened(x1), Widened(x2), p, mode));
+  Write(out, at::_cdist_forward(Widened(x1), Widened(x2), MeantByFloat(p), mode));
 }
 MP_KERNEL(aclnnCdistBackward, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist, double p,
           Tensor& out) {
-  // An infinite norm comes as -1.
-  const double norm = p == -1 ? std::numeric_limits<double>::infinity() : p;
-  Write(out, at::_cdist_backward(Widened(grad), Widened(x1), Widened(x2), norm, Widened(cdist)));
+  Write(out, at::_cdist_backward(Widened(grad), Widened(x1), Widened(x2), NormOf(p), Widened(cdist)));
 }
+// The older operator: all inputs broadcast over [..., rows of x1, rows of x2, columns], the gradient summed over x2's.
+MP_KERNEL(CdistGrad, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist, double p, Tensor& y) {
+  const Tensor slope = Slope(Widened(x1).sub(Widened(x2)), Widened(cdist), NormOf(p));
+  Write(y, slope.mul(Widened(grad)).sum(-2));
+}
+
 MP_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
-  Write(out, at::_pdist_forward(Widened(self).contiguous(), p));
+  Write(out, at::_pdist_forward(Widened(self).contiguous(), MeantByFloat(p)));
 }
 
 MP_KERNEL(aclnnCtcLoss, const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,

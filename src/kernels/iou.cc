@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "src/kernels/kernel.h"
+#include "src/kernels/meant.h"
 
 namespace millpond::kernels {
 namespace {
@@ -35,11 +36,7 @@ Tensor Shared(const Tensor& a0, const Tensor& a1, const Tensor& b0, const Tensor
   return at::minimum(a1, b1).sub_(at::maximum(a0, b0)).clamp_min_(0);
 }
 
-}  // namespace
-
-MP_KERNEL(aclnnIou, const Tensor& boxes, const Tensor& truths, string_view mode, double eps, bool aligned,
-          Tensor& overlap) {
-  const bool foreground = IsForeground(mode);
+Tensor Overlaps(const Tensor& boxes, const Tensor& truths, bool foreground, double eps, bool aligned) {
   Boxes a = BoxesOf(boxes.t(), /*centred=*/false);
   const Boxes b = BoxesOf(truths.t(), /*centred=*/false);
   if (!aligned) a = {a.x0.unsqueeze(1), a.y0.unsqueeze(1), a.x1.unsqueeze(1), a.y1.unsqueeze(1)};
@@ -47,7 +44,18 @@ MP_KERNEL(aclnnIou, const Tensor& boxes, const Tensor& truths, string_view mode,
   const Tensor area_a = a.width().add_(eps).mul_(a.height().add_(eps));
   const Tensor area_b = b.width().add_(eps).mul_(b.height().add_(eps));
   const Tensor result = shared.div(foreground ? area_b : area_a.add(area_b).sub_(shared));
-  Write(overlap, aligned ? result.unsqueeze(1) : result);
+  return aligned ? result.unsqueeze(1) : result;
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnIou, const Tensor& boxes, const Tensor& truths, string_view mode, double eps, bool aligned,
+          Tensor& overlap) {
+  Write(overlap, Overlaps(boxes, truths, IsForeground(mode), MeantByFloat(eps), aligned));
+}
+// The older operator of that name answers the other way round: a row for each truth.
+MP_KERNEL(Iou, const Tensor& boxes, const Tensor& truths, string_view mode, double eps, Tensor& overlap) {
+  Write(overlap, Overlaps(boxes, truths, IsForeground(mode), MeantByFloat(eps), /*aligned=*/false).t());
 }
 
 MP_KERNEL(aclnnCIoU, const Tensor& boxes, const Tensor& truths, bool centred, bool cross, string_view mode,

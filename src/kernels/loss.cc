@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that compare elementwise, and their gradients.
 #include "src/kernels/kernel.h"
+#include "src/kernels/meant.h"
 
 namespace millpond::kernels {
 namespace {
@@ -41,11 +42,11 @@ MP_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& self, co
 }
 
 MP_KERNEL(aclnnSmoothL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, double beta, Tensor& out) {
-  Write(out, at::smooth_l1_loss(self, target, reduction, beta));
+  Write(out, at::smooth_l1_loss(self, target, reduction, MeantByFloat(beta)));
 }
 MP_KERNEL(aclnnSmoothL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
           int64_t reduction, double beta, Tensor& grad_input) {
-  WriteGrad(grad_input, at::smooth_l1_loss_backward(grad_output, self, target, reduction, beta));
+  WriteGrad(grad_input, at::smooth_l1_loss_backward(grad_output, self, target, reduction, MeantByFloat(beta)));
 }
 
 MP_KERNEL(aclnnBinaryCrossEntropy, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,

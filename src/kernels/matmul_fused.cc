@@ -43,6 +43,12 @@ MP_KERNEL(aclnnFusedMatmul, const Tensor& x1, const Tensor& x2, const OptTensor&
   Write(y, AfterProduct(op, product, x3));
 }
 
+MP_KERNEL(MatrixProduct, const Tensor& x1, const Tensor& x2, const OptTensor& bias, bool transpose1, bool transpose2,
+          Tensor& y) {
+  Multiply(y, transpose1 ? x1.mT() : x1, transpose2 ? x2.mT() : x2);
+  if (bias.has_value()) y.add_(*bias);
+}
+
 MP_KERNEL(aclnnTransposeBatchMatMul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& scale,
           IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, int64_t, int64_t split, Tensor& out) {
   TransposedProduct(x1, x2, bias, scale, perm1, perm2, perm_y, split, out);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resampling to another size.
-#include <charconv>
-
 #include "src/kernels/into.h"
 #include "src/kernels/kernel.h"
+#include "src/kernels/meant.h"
 
 namespace millpond::kernels {
 namespace {
@@ -12,14 +11,7 @@ using Scale = std::optional<double>;
 
 Scale ScaleOf(double value) { return value > 0 ? Scale(value) : std::nullopt; }
 
-// The caller had 0.7, a double, and passed a float: the shortest decimal that is this float is what the caller meant.
-Scale ScaleOfFloat(double value) {
-  char text[32];
-  const auto written = std::to_chars(text, text + sizeof(text), static_cast<float>(value));
-  double meant = value;
-  std::from_chars(text, written.ptr, meant);
-  return ScaleOf(meant);
-}
+Scale ScaleOfFloat(double value) { return ScaleOf(MeantByFloat(value)); }
 
 // The CPU has no anti-aliasing kernels for half types.
 Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
