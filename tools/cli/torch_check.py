@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doctor's child: imports torch and torch_npu as a program does and runs one operator. One `ok ...` or bad line each."""
 
+import ctypes
+import os
 import sys
 
 
@@ -9,6 +11,13 @@ def brief(error):
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     line = next((line for line in lines if "Reason:" in line), lines[0])
     return f"{type(error).__name__}: {line[:300]}"
+
+
+def half_types():
+    """What the kernels found out about AMX when they were loaded."""
+    library = ctypes.CDLL(os.path.join(os.environ["ASCEND_HOME_PATH"], "lib64", "libmillpond_kernels.so"))
+    library.millpondHalfTypesFinding.restype = ctypes.c_char_p
+    return library.millpondHalfTypesFinding().decode()
 
 
 def main(operators):
@@ -29,6 +38,7 @@ def main(operators):
             print(f"torch.ones(1000, device='npu').sum() gave {total}, not 1000")
             return 1
         print("ok an operator runs on npu:0")
+        print(f"ok half types: {half_types()}")
     return 0
 
 
