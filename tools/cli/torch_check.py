@@ -38,7 +38,7 @@ def main(operators):
             print(f"torch.ones(1000, device='npu').sum() gave {total}, not 1000")
             return 1
         print("ok an operator runs on npu:0")
-        print(f"ok half types: {half_types()}")
+        print(f"ok {half_types()}")
     return 0
 
 
