@@ -23,6 +23,7 @@ namespace {
 
 thread_local bool t_in_task MP_FAST_TLS = false;
 thread_local bool t_in_run MP_FAST_TLS = false;
+std::atomic<void (*)()> g_after_run{nullptr};
 thread_local bool t_wake_owed MP_FAST_TLS = false;
 thread_local uint64_t t_last_task MP_FAST_TLS = 0;
 thread_local uint64_t t_last_trace_task MP_FAST_TLS = 0;
@@ -237,10 +238,15 @@ bool Stream::TryTakeToken() {
          state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
 }
 
+void SetAfterRun(void (*leave)()) { g_after_run.store(leave, std::memory_order_release); }
+
 Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
   const bool outer = std::exchange(t_in_run, true);
   const RunEnd end = RunTasks(until, budget);
   t_in_run = outer;
+  if (!outer) {
+    if (auto* leave = g_after_run.load(std::memory_order_acquire)) leave();
+  }
   return end;
 }
 

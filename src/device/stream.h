@@ -41,6 +41,10 @@ class CaptureTarget {
   virtual Status ResetEvent(Stream* stream, Event* event) = 0;
 };
 
+// `leave` is called on a thread that has run tasks, before it turns to anything else: kernels set the thread up for
+// themselves once for a run of tasks, not for each. One listener, set once.
+void SetAfterRun(void (*leave)());
+
 class Stream {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;

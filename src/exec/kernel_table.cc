@@ -9,6 +9,7 @@
 #include "src/base/format.h"
 #include "src/base/log.h"
 #include "src/device/memory.h"
+#include "src/device/stream.h"
 
 namespace millpond {
 namespace {
@@ -47,6 +48,7 @@ Status Load(Table* table) {
            kernels::kLibrarySymbol);
   const kernels::Library* found = entry();
   found->start([](void* address) { return Reachable(address); });
+  if (found->leave != nullptr) SetAfterRun(found->leave);
   table->by_row.assign(OpRows().size(), nullptr);
   for (const kernels::Kernel* kernel : found->kernels) {
     const OpRow* row = FindOp(kernel->row);

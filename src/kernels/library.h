@@ -24,6 +24,8 @@ struct Library {
   std::span<const Kernel* const> kernels;
   // Told once, before the first run.
   void (*start)(void* (*reach)(void*));
+  // Called on a thread that has run kernels, before it turns to anything else; may be null.
+  void (*leave)() = nullptr;
 };
 
 inline constexpr char kLibraryFile[] = "libmillpond_kernels.so";

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <exception>
+#include <optional>
 
 #include "src/kernels/isa_probe.h"
 #include "src/kernels/kernel.h"
@@ -51,9 +52,15 @@ class Team {
   const bool taken_;
 };
 
+// Entered by the first kernel of a run of tasks, left when the thread turns to something else: kernels alone run
+// between.
 class PlainAten {
  public:
-  PlainAten() : keys_(c10::impl::tls_local_dispatch_key_set()), autograd_(c10::AutogradState::get_tls_state()) {
+  void Enter() {
+    if (entered_) return;
+    entered_ = true;
+    keys_ = c10::impl::tls_local_dispatch_key_set();
+    autograd_ = c10::AutogradState::get_tls_state();
     c10::impl::_force_tls_local_dispatch_key_set(Keys());
     c10::AutogradState::set_tls_state(c10::AutogradState(/*grad_mode=*/false, /*inference_mode=*/true,
                                                          /*fw_grad_mode=*/false, /*multithreading_enabled=*/false));
@@ -61,13 +68,18 @@ class PlainAten {
     profiled_ = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
     if (profiled_) at::enableRecordFunction(false);
   }
-  ~PlainAten() {
+  void Leave() {
+    if (!entered_) return;
+    entered_ = false;
     if (profiled_) at::enableRecordFunction(true);
     c10::impl::_force_tls_local_dispatch_key_set(keys_);
-    c10::AutogradState::set_tls_state(autograd_);
+    c10::AutogradState::set_tls_state(*autograd_);
+    autograd_.reset();
   }
-  PlainAten(const PlainAten&) = delete;
-  PlainAten& operator=(const PlainAten&) = delete;
+  static PlainAten& OfThread() {
+    static thread_local PlainAten plain;
+    return plain;
+  }
 
  private:
   // What a fresh thread has inside inference mode.
@@ -81,9 +93,10 @@ class PlainAten {
     return keys;
   }
 
-  const c10::impl::LocalDispatchKeySet keys_;
-  const c10::AutogradState autograd_;
-  bool profiled_;
+  bool entered_ = false;
+  bool profiled_ = false;
+  c10::impl::LocalDispatchKeySet keys_{c10::impl::PODLocalDispatchKeySet{}};
+  std::optional<c10::AutogradState> autograd_;
 };
 
 }  // namespace
@@ -92,7 +105,7 @@ void* Reach(void* address) { return g_reach(address); }
 
 Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
   const Team team;
-  const PlainAten plain;
+  PlainAten::OfThread().Enter();
   const auto failed = [&](const char* what) {
     return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
   };
@@ -132,10 +145,16 @@ std::vector<const Kernel*>& AllKernels() {
 
 extern "C" __attribute__((visibility("default"))) const millpond::kernels::Library* millpondKernels() {
   using namespace millpond::kernels;  // NOLINT
-  static const Library library{TORCH_VERSION, AllKernels(), [](void* (*reach)(void*)) {
-                                 g_reach = reach;
-                                 StartLending();
-                                 HalfTypesFinding();
-                               }};
+  static const Library library{
+      .torch_version = TORCH_VERSION,
+      .kernels = AllKernels(),
+      .start =
+          [](void* (*reach)(void*)) {
+            g_reach = reach;
+            StartLending();
+            HalfTypesFinding();
+          },
+      .leave = [] { PlainAten::OfThread().Leave(); },
+  };
   return &library;
 }
