@@ -22,6 +22,7 @@ double NormOf(double p) { return p == -1 ? std::numeric_limits<double>::infinity
 
 // d distance / d difference, elementwise, for distances of that norm.
 Tensor Slope(const Tensor& difference, const Tensor& distance, double norm) {
+  if (norm == 0) return at::zeros_like(difference);  // a count, which does not change
   if (norm == 1) return difference.sign();
   if (std::isinf(norm)) return difference.sign().mul(difference.abs().eq(distance));
   const Tensor slope = difference.sign().mul(difference.abs().div(distance).pow(norm - 1));

