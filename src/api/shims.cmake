@@ -50,5 +50,30 @@ target_link_options(opapi PRIVATE -Wl,--no-as-needed)
 target_link_libraries(opapi PRIVATE nnopbase)
 # Named by torch_npu, vllm-ascend and their like; later work fills some of them.
 mp_shells(hccl hcomm)
-mp_shells(ascendcl ge_runner graph tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
+mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
           ms_tools_ext ascendsk shmem)
+
+# Graphs. Vendor libraries pass std::string in the old ABI, new clients in the new one: files named *_old_abi.cc hold the
+# few functions with strings, compiled once more the old way.
+function(mp_graph_library name folder)
+  mp_sources(sources ignored ${folder})
+  set(old_abi ${sources})
+  list(FILTER old_abi INCLUDE REGEX "_old_abi\\.cc$")
+  if(old_abi)
+    set_source_files_properties(${old_abi} PROPERTIES COMPILE_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=0)
+  endif()
+  mp_guarded_shim(${name} ${sources} ${ARGN})
+endfunction()
+
+# Graphs are built with libgraph; its parts have names of their own that clients may link.
+mp_graph_library(graph api/graph)
+mp_shells(graph graph_base metadef)
+# Sessions: what both generations share is linked into each.
+mp_sources(ge_shared_sources ignored api/ge/shared)
+mp_graph_library(ge_runner_v2 api/ge/v2 ${ge_shared_sources})
+mp_graph_library(ge_runner api/ge/v1 ${ge_shared_sources})
+target_link_options(ge_runner PRIVATE -Wl,--no-as-needed)
+target_link_libraries(ge_runner PRIVATE ge_runner_v2 graph)
+target_link_libraries(ge_runner_v2 PRIVATE graph)
+mp_shells(ge_runner ge_compiler ge_common ge_common_base ge_executor fmk_parser)
+mp_shells(ascendcl ascend_protobuf)

@@ -12,8 +12,8 @@
 #include <omp.h>
 #include <torch/version.h>
 
-#include <atomic>
 #include <exception>
+#include <mutex>
 #include <optional>
 
 #include "src/kernels/isa_probe.h"
@@ -24,33 +24,18 @@ namespace millpond::kernels {
 namespace {
 
 void* (*g_reach)(void*) = nullptr;
+int g_team = 1;  // threads of a kernel that is not small; the same on every thread that may run one
 
-// At most one kernel at a time uses several threads: OpenMP gives each calling thread a team of its own.
-std::atomic<bool> g_team_taken{false};
+// OpenMP gives each calling thread a team of its own, so kernels take turns with theirs. A kernel that found the team
+// taken could also go on with one thread, but sums are split by the number of threads: its result would depend on what
+// else runs. So a call is one of two kinds by its size alone: small ones never use a team, the others wait for it.
+constexpr int64_t kSmallElements = 8192;
 
-class Team {
- public:
-  Team() : taken_(!g_team_taken.exchange(true, std::memory_order_acquire)) {
-    thread_local int full = [] {
-      at::init_num_threads();
-      return at::get_num_threads();
-    }();
-    thread_local int current = full;
-    const int wanted = taken_ ? full : 1;
-    if (current != wanted) {
-      omp_set_num_threads(wanted);
-      current = wanted;
-    }
-  }
-  ~Team() {
-    if (taken_) g_team_taken.store(false, std::memory_order_release);
-  }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
-
- private:
-  const bool taken_;
-};
+bool IsSmall(const OpCall& call) {
+  int64_t elements = 0;
+  for (const TensorView& view : call.all_views()) elements += view.elements();
+  return elements <= kSmallElements;
+}
 
 // Entered by the first kernel of a run of tasks, left when the thread turns to something else: kernels alone run
 // between.
@@ -67,14 +52,21 @@ class PlainAten {
     // Asking is cheap, disabling is not: only a thread that is being profiled pays for it.
     profiled_ = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
     if (profiled_) at::enableRecordFunction(false);
+    threads_before_ = threads_ = omp_get_max_threads();
   }
   void Leave() {
     if (!entered_) return;
     entered_ = false;
+    SetThreads(threads_before_);
     if (profiled_) at::enableRecordFunction(true);
     c10::impl::_force_tls_local_dispatch_key_set(keys_);
     c10::AutogradState::set_tls_state(*autograd_);
     autograd_.reset();
+  }
+  void SetThreads(int threads) {
+    if (threads_ == threads) return;
+    omp_set_num_threads(threads);
+    threads_ = threads;
   }
   static PlainAten& OfThread() {
     static thread_local PlainAten plain;
@@ -95,6 +87,8 @@ class PlainAten {
 
   bool entered_ = false;
   bool profiled_ = false;
+  int threads_before_ = 1;
+  int threads_ = 1;
   c10::impl::LocalDispatchKeySet keys_{c10::impl::PODLocalDispatchKeySet{}};
   std::optional<c10::AutogradState> autograd_;
 };
@@ -104,8 +98,12 @@ class PlainAten {
 void* Reach(void* address) { return g_reach(address); }
 
 Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
-  const Team team;
-  PlainAten::OfThread().Enter();
+  static std::mutex team_turn;
+  PlainAten& plain = PlainAten::OfThread();
+  plain.Enter();
+  const bool small = IsSmall(call);
+  const auto turn = small ? std::unique_lock<std::mutex>() : std::unique_lock(team_turn);
+  plain.SetThreads(small ? 1 : g_team);
   const auto failed = [&](const char* what) {
     return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
   };
@@ -151,6 +149,8 @@ extern "C" __attribute__((visibility("default"))) const millpond::kernels::Libra
       .start =
           [](void* (*reach)(void*)) {
             g_reach = reach;
+            at::init_num_threads();
+            g_team = at::get_num_threads();
             StartLending();
             HalfTypesFinding();
           },

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled graph: what it needs, and how it runs on a stream. Immutable once made, so that sessions, streams and
+// threads share one.
+#ifndef MILLPOND_SRC_EXEC_GRAPH_PROGRAM_H_
+#define MILLPOND_SRC_EXEC_GRAPH_PROGRAM_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/device/stream.h"
+#include "src/graph/ir/graph.h"
+
+namespace millpond {
+
+// Memory that goes back when the last holder of `owner` lets go.
+struct GraphBlock {
+  void* address = nullptr;
+  size_t bytes = 0;
+  std::shared_ptr<void> owner;
+};
+
+// Where a run's memory comes from: the client's allocator for the stream, or the built-in one.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  // `near`: where an earlier block of this purpose was, or null when there was none.
+  virtual Status Take(size_t bytes, void* near, GraphBlock* out_block) = 0;
+};
+
+// A tensor that goes into a run or comes out of one.
+struct GraphTensor {
+  DType dtype = DType::kUndefined;
+  int32_t format = ir::kFormatNd;
+  ir::Dims dims;
+  ir::Placement placement = ir::Placement::kDevice;
+  void* data = nullptr;  // null: the run finds memory for it
+  size_t bytes = 0;
+  std::shared_ptr<void> owner;  // null: the client's own memory
+};
+
+// Variables outlive runs and graphs: a session has one store.
+class VariableStore;
+
+struct ProgramOptions {
+  bool fold = true;
+  bool deduplicate = true;
+  bool remove_dead = true;
+  bool reuse_memory = true;
+  // By index; these may be fed from host memory whatever their Data node says.
+  std::vector<int64_t> host_inputs;
+  // Where DUMP_GE_GRAPH's files go, decided by the caller; empty: no dumps.
+  std::string dump_folder;
+  VariableStore* variables = nullptr;
+};
+
+struct RunArguments {
+  std::span<const GraphTensor> inputs;
+  std::span<GraphTensor> outputs;  // one for each of the program's; filled in
+  // Static programs: memory of at least the program's sizes. Dynamic ones need only const_base.
+  void* const_base = nullptr;
+  void* feature_base = nullptr;
+  // Dynamic programs take every buffer here, and outputs that have no memory.
+  MemorySource* memory = nullptr;
+  VariableStore* variables = nullptr;
+};
+
+class GraphProgram {
+ public:
+  // Works on a copy: `graph` stays as it is. A bad graph is refused with the node, the operand and what was expected.
+  static Status Compile(const ir::Graph& graph, const ProgramOptions& options,
+                        std::shared_ptr<const GraphProgram>* out_program);
+  virtual ~GraphProgram() = default;
+
+  // Static: every shape is known, so memory is planned and the run is a flat list of launches.
+  virtual bool is_static() const = 0;
+  virtual std::span<const ir::TensorDesc> inputs() const = 0;
+  virtual std::span<const ir::TensorDesc> outputs() const = 0;  // of a dynamic program: as far as known
+  virtual size_t const_bytes() const = 0;
+  virtual size_t feature_bytes() const = 0;  // 0 for dynamic programs
+  // Pairs (input, output) that share memory because the graph says so.
+  virtual std::span<const std::pair<uint32_t, uint32_t>> aliases() const = 0;
+  virtual const ir::Graph& compiled_graph() const = 0;
+
+  // Copies the constants to const_base, in the stream's order.
+  virtual Status LoadConstants(void* const_base, Stream* stream) const = 0;
+  // Queues one run. What a kernel reports surfaces at the next synchronisation of the stream. A dynamic program may wait
+  // for values that decide a shape.
+  virtual Status Launch(const RunArguments& run, Stream* stream) const = 0;
+};
+
+// What GE asks an allocator for when a tensor needs `bytes`.
+inline size_t PaddedBytes(size_t bytes) { return (bytes + 31) / 32 * 32 + 32; }
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_EXEC_GRAPH_PROGRAM_H_

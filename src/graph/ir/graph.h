@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph of operators: what clients build, files hold and passes rewrite. Nodes exist before they are in a graph (an
+// operator is linked to its sources first) and stay alive while anyone holds them or reads from them.
+#ifndef MILLPOND_SRC_GRAPH_IR_GRAPH_H_
+#define MILLPOND_SRC_GRAPH_IR_GRAPH_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/graph/ir/value.h"
+
+namespace millpond::ir {
+
+class Graph;
+class Node;
+using NodePtr = std::shared_ptr<Node>;
+using GraphPtr = std::shared_ptr<Graph>;
+
+// One output of a node.
+struct Endpoint {
+  NodePtr node;
+  int32_t index = 0;
+};
+
+struct Input {
+  TensorDesc desc;
+  NodePtr source;  // null: not connected
+  int32_t index = 0;
+};
+
+// A subgraph that a node runs: `name` as the operator's definition has it ("then_branch", "branches0"), `graph` by the
+// name it has in the root graph.
+struct SubgraphRef {
+  std::string name;
+  std::string graph;
+};
+
+class Node : public std::enable_shared_from_this<Node> {
+ public:
+  Node(std::string node_name, std::string node_type) : name(std::move(node_name)), type(std::move(node_type)) {}
+
+  std::string name;
+  std::string type;
+  std::vector<Input> inputs;         // by place; an optional operand that is absent keeps its place
+  std::vector<TensorDesc> outputs;   // by place
+  std::vector<NodePtr> controls;     // run before this one
+  Attributes attributes;
+  std::vector<SubgraphRef> subgraphs;
+
+  // Connects a place, which must exist; keeps the other side's list of users true.
+  Status Connect(size_t place, const NodePtr& source, int32_t index);
+  void Disconnect(size_t place);
+  void AddControl(const NodePtr& source);
+  void RemoveControl(const Node* source);
+
+  // -1 when there is none of that name.
+  int FindInput(std::string_view operand) const;
+  int FindOutput(std::string_view operand) const;
+  const Attr* FindAttr(std::string_view attribute) const;
+
+  // Nodes that read from this one or wait for it, each once, in the order they were connected.
+  std::vector<NodePtr> Users() const;
+  // The graph that holds it; null when none does.
+  Graph* graph() const { return graph_; }
+
+ private:
+  friend class Graph;
+  void Forget(const Node* user);
+  std::vector<std::weak_ptr<Node>> users_;
+  Graph* graph_ = nullptr;
+};
+
+class Graph : public std::enable_shared_from_this<Graph> {
+ public:
+  explicit Graph(std::string graph_name) : name(std::move(graph_name)) {}
+  ~Graph();  // unlinks its nodes, so that even a cycle of them goes
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  std::string name;
+  Attributes attributes;
+  std::vector<NodePtr> inputs;     // Data nodes, in the order they are fed
+  std::vector<Endpoint> outputs;   // what a run returns, in order
+  std::vector<NodePtr> targets;    // run for their effect alone
+  bool valid = false;              // a client may ask and set
+
+  std::span<const NodePtr> nodes() const { return nodes_; }
+  NodePtr FindNode(std::string_view node_name) const;  // null when there is none
+
+  // Fails when the node is in another graph or its name is taken here.
+  Status AddNode(const NodePtr& node);
+  // Unlinks it from its sources and users and lets go of it.
+  void RemoveNode(const NodePtr& node);
+
+  // Subgraphs live in the root graph, by name.
+  std::span<const GraphPtr> subgraphs() const { return subgraphs_; }
+  GraphPtr FindSubgraph(std::string_view graph_name) const;
+  Status AddSubgraph(const GraphPtr& graph);
+  void RemoveSubgraph(std::string_view graph_name);
+  Graph* parent() const { return parent_; }  // the root graph of a subgraph; null for a root
+
+  // Sources before users, ties in the order of nodes(). Fails with the names along a cycle.
+  Status Sorted(std::vector<NodePtr>* out) const;
+
+  // A deep copy, subgraphs too; constant bytes stay shared.
+  GraphPtr Clone() const;
+
+ private:
+  std::vector<NodePtr> nodes_;
+  std::vector<GraphPtr> subgraphs_;
+  Graph* parent_ = nullptr;
+};
+
+}  // namespace millpond::ir
+
+#endif  // MILLPOND_SRC_GRAPH_IR_GRAPH_H_
