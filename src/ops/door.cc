@@ -21,14 +21,17 @@ struct Slice {
   size_t count = 0;
 };
 
-std::optional<Slice> Locate(std::span<const DoorOperand> operands, std::string_view name, size_t given) {
+std::optional<Slice> Locate(std::span<const DoorOperand> operands, std::string_view name, size_t given,
+                            std::span<const uint32_t> counts) {
   size_t dynamic = 0;
   for (const DoorOperand& operand : operands) dynamic += operand.dynamic ? 1 : 0;
   const size_t fixed = operands.size() - dynamic;
   const size_t spread = dynamic == 0 || given < fixed ? 0 : (given - fixed) / dynamic;
   size_t place = 0;
-  for (const DoorOperand& operand : operands) {
-    const size_t count = operand.dynamic ? spread : 1;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const DoorOperand& operand = operands[i];
+    const size_t even = operand.dynamic ? spread : 1;
+    const size_t count = counts.empty() ? even : (i < counts.size() ? counts[i] : 0);
     if (operand.name == name) {
       return Slice{place, place + count <= given ? count : 0};
     }
@@ -63,7 +66,7 @@ class Builder {
       const bool used = std::any_of(binding_.args.begin(), binding_.args.end(),
                                     [&](const DoorArg& arg) { return operand.name == arg.name; });
       if (used) continue;
-      const auto slice = Locate(binding_.inputs, operand.name, given_.inputs.size());
+      const auto slice = Find(operand.name, /*output=*/false);
       for (size_t i = 0; slice && i < slice->count; ++i) {
         MP_CHECK(given_.inputs[slice->first + i].view.dtype == DType::kUndefined, kUnsupported,
                  "%s: input '%s' is not supported yet", binding_.type, std::string(operand.name).c_str());
@@ -84,7 +87,11 @@ class Builder {
     if (const auto real = Real(value)) {
       double wanted = 0;
       const auto parsed = std::from_chars(text.data(), text.data() + text.size(), wanted);
-      return parsed.ec == std::errc() && wanted == *real;
+      // GE keeps floats: 0.1 written as a double is another number than the one that comes.
+      return parsed.ec == std::errc() && static_cast<float>(wanted) == static_cast<float>(*real);
+    }
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+      return text.size() >= 2 && text.front() == '{' && Integers(text) == *list;
     }
     return false;
   }
@@ -95,19 +102,41 @@ class Builder {
     if (name.front() == '@') return AddTypeOf(name.substr(1));
     const bool output = spec.flow == ArgFlow::kOut;
     const auto& tensors = output ? given_.outputs : given_.inputs;
-    if (const auto slice = Locate(output ? binding_.outputs : binding_.inputs, name, tensors.size())) {
+    if (const auto slice = Find(name, output)) {
       return AddOperand(spec, name, {tensors.data() + slice->first, slice->count});
     }
     const auto attribute = given_.attributes.find(name);
-    if (attribute != given_.attributes.end()) return AddAttribute(spec, name, attribute->second);
+    if (attribute != given_.attributes.end()) {
+      const auto* text = std::get_if<std::string>(&attribute->second);
+      if (text != nullptr && *source.choices != '\0') return AddChoice(spec, source, *text);
+      return AddAttribute(spec, name, attribute->second);
+    }
     MP_REQUIRE(*source.constant != '\0', "%s: attribute '%s' is missing", binding_.type, source.name);
+    if (*source.choices != '\0') return AddChoice(spec, source, source.constant);
     return AddConstant(spec, source.constant);
+  }
+
+  // "none:0 mean:1": the number after the value's own name.
+  Status AddChoice(const ArgSpec& spec, const DoorArg& source, std::string_view value) {
+    for (std::string_view rest = source.choices; !rest.empty();) {
+      const std::string_view entry = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+      const size_t colon = entry.rfind(':');
+      if (entry.substr(0, colon) == value) return AddConstant(spec, entry.substr(colon + 1));
+    }
+    return InvalidArgument(Format("%s: attribute '%s' is '%s'; it must be one of: %s", binding_.type, source.name,
+                                  std::string(value).c_str(), source.choices));
+  }
+
+  std::optional<Slice> Find(std::string_view name, bool output) const {
+    return output ? Locate(binding_.outputs, name, given_.outputs.size(), given_.output_counts)
+                  : Locate(binding_.inputs, name, given_.inputs.size(), given_.input_counts);
   }
 
   Status AddTypeOf(std::string_view operand) {
     for (const bool output : {true, false}) {
       const auto& tensors = output ? given_.outputs : given_.inputs;
-      const auto slice = Locate(output ? binding_.outputs : binding_.inputs, operand, tensors.size());
+      const auto slice = Find(operand, output);
       if (!slice || slice->count == 0) continue;
       call_->AddInt(static_cast<int64_t>(tensors[slice->first].view.dtype));
       return Ok();

@@ -4,6 +4,7 @@
 #ifndef MILLPOND_SRC_OPS_DOOR_H_
 #define MILLPOND_SRC_OPS_DOOR_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <variant>
@@ -31,6 +32,9 @@ struct DoorArguments {
   std::vector<DoorTensor> inputs;  // in the door's order, dynamic ones one after the other
   std::vector<DoorTensor> outputs;
   Attributes attributes;
+  // How many tensors each of the door's operands has. Empty: dynamic operands share evenly what the others leave.
+  std::vector<uint32_t> input_counts;
+  std::vector<uint32_t> output_counts;
 };
 
 // Fills the call. Fails with the name of the argument that is missing or of another kind.

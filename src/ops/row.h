@@ -62,6 +62,8 @@ struct ShapeRule {
 struct DoorArg {
   const char* name;
   const char* constant;  // a number, true, false, or "none"; the default of an absent attribute when name is set
+  // "none:0 mean:1": the number that each of a text attribute's values stands for; empty: the value as it is.
+  const char* choices = "";
 };
 
 // One of the door's own operands, in the door's order.
