@@ -11,10 +11,13 @@ A row:
 Arguments stand in ABI order, each `[>|&]TYPE[?] name`: > an output, & both read and written, ? may be NULL.
 Types: T t tensor (const or not in C), TL tl list of tensors, S scalar, SL list of scalars, IA int array, FA float
 array, BA bool array, i64 u64 i32 u32 i8 bool f64 f32, dt data type, str string. A name without `aclnn` in front is a row
-for the other doors only. Lines below: `shape OUT = RULE(arguments)` (src/ops/infer.h), `types ARGUMENT = CLASS ...` (a tensor of
+for the other doors only. Lines below: `shape OUT = RULE(arguments)` (src/ops/infer.h): every door checks it; `infer OUT = RULE(arguments)`: the same,
+only for graphs, where the output's shape is asked for and not given (when a row has both, infer answers); `dtype OUT = TYPE | ARGUMENT | RULE(arguments)`: the output's
+type in a graph, a name such as bool or int32, that of a tensor argument, the value of a type argument, or what a rule says; without the line it is the first input's; `types ARGUMENT = CLASS ...` (a tensor of
 another class is refused at once; half float int bool complex), `waits` (an output's shape is
 known only after the run), `max_workspace` (there is a third entry point, NAMEGetMaxWorkspaceSize), `ge TYPE(...)` and `onnx TYPE(...)`: each argument of the row from that door's input, output or
-attribute of that name (`@y`: the type of operand y), from a constant, or `name|constant` for an attribute with a default. `for aclnnAdd` on a line of
+attribute of that name (`@y`: the type of operand y), from a constant, or `name|constant` for an attribute with a default. `name|mean{none:0 mean:1}` maps the
+values of a text attribute to numbers. `~name` is an attribute that is a hint: any value of it is right. `for aclnnAdd` on a line of
 its own goes on with the details of a row that stands in another file.
 """
 
@@ -23,6 +26,8 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import ge_table
 
 # row type: (C type, ArgKind)
 TYPES = {
@@ -38,6 +43,11 @@ ARGUMENT = re.compile(r"^(?P<flow>[>&]?)(?P<type>\w+)(?P<optional>\??) (?P<name>
 ROW = re.compile(r"^(?P<name>\w+)\((?P<args>.*)\)$")
 SHAPE = re.compile(r"^shape (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
 CLASSES = {"half": 1, "float": 2, "int": 4, "bool": 8, "complex": 16}  # TypeClass of src/base/dtype.h
+INFER = re.compile(r"^infer (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
+DTYPE = re.compile(r"^dtype (?P<out>\w+) = (?P<rule>\w+)(\((?P<from>[\w, ]*)\))?$")
+DTYPES = {"float32": "kFloat", "float16": "kHalf", "bfloat16": "kBfloat16", "float64": "kDouble", "int8": "kInt8", "int16": "kInt16",
+          "int32": "kInt32", "int64": "kInt64", "uint8": "kUint8", "uint16": "kUint16", "uint32": "kUint32", "uint64": "kUint64",
+          "bool": "kBool", "complex64": "kComplex64"}
 TYPE_RULE = re.compile(r"^types (?P<name>\w+) = (?P<classes>[\w ]+)$")
 DOOR = re.compile(r"^(?P<door>ge|onnx) +(?P<type>\w+)\((?P<args>.*)\)$")
 CONSTANT = re.compile(r"^(-?\d[\w.+-]*|true|false|none|\[.*\])$")
@@ -60,6 +70,8 @@ class Row:
     args: list
     place: str
     shapes: list = field(default_factory=list)
+    infers: list = field(default_factory=list)
+    dtypes: list = field(default_factory=list)  # (output, DType or None, rule or None, sources)
     doors: dict = field(default_factory=lambda: {"ge": [], "onnx": []})
     waits: bool = False
     max_workspace: bool = False
@@ -115,52 +127,48 @@ def parse_detail(row, text, place):
         sources = [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]
         row.shapes.append((row.index(match["out"], place), match["rule"], sources))
         return
+    match = INFER.match(text)
+    if match:
+        sources = [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]
+        row.infers.append((row.index(match["out"], place), match["rule"], sources))
+        return
+    match = DTYPE.match(text)
+    if match:
+        output, rule = row.index(match["out"], place), match["rule"]
+        if match["from"] is not None:
+            row.dtypes.append((output, None, rule, [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]))
+        elif rule in DTYPES:
+            row.dtypes.append((output, DTYPES[rule], None, []))
+        else:
+            row.dtypes.append((output, None, "type_of", [row.index(rule, place)]))
+        return
     match = DOOR.match(text)
     if not match:
-        raise Bad(f"{place}: '{text}' is none of: shape, types, waits, max_workspace, ge, onnx")
+        raise Bad(f"{place}: '{text}' is none of: shape, infer, dtype, types, waits, max_workspace, ge, onnx")
     values = {}
+    hints = []
     for part in filter(None, (piece.strip() for piece in re.split(r",(?![^\[]*\])", match["args"]))):
+        if part.startswith("~"):
+            hints.append(part[1:])
+            continue
         name, _, value = part.partition("=")
         row.index(name, place)
         values[name] = value
     missing = [argument.name for argument in row.args if argument.name not in values]
     if missing:
         raise Bad(f"{place}: {match['door']} {match['type']} says nothing about {', '.join(missing)}")
-    row.doors[match["door"]].append((match["type"], [values[argument.name] for argument in row.args]))
-
-
-@dataclass
-class GeOp:
-    inputs: list
-    outputs: list
-    attributes: dict  # name: default, "" when it must be given
-
-
-def read_ge_ir(path):
-    """The GE operators by type; empty when there is no table."""
-    ops = {}
-    if not path.exists():
-        return ops
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#") or line.startswith("type\t"):
-            continue
-        kind, inputs, outputs, attributes, *_ = line.split("\t")
-        listed = re.split(r",\s*(?![^{]*\})", attributes) if attributes else []
-        ops[kind] = GeOp([part.strip() for part in inputs.split(",") if part.strip()],
-                         [part.strip() for part in outputs.split(",") if part.strip()],
-                         {part.split(":")[0].strip(): part.partition("=")[2] for part in listed})
-    return ops
+    row.doors[match["door"]].append((match["type"], [values[argument.name] for argument in row.args], hints))
 
 
 def check_ge(rows, ops):
     for row in rows:
-        for kind, values in row.doors["ge"]:
+        for kind, values, hints in row.doors["ge"]:
             if kind not in ops:
                 raise Bad(f"{row.place}: there is no GE operator {kind}")
             op = ops[kind]
-            known = {name.rstrip("?*") for name in op.inputs + op.outputs} | set(op.attributes)
-            for value in values:
-                name = value.partition("|")[0].lstrip("@")
+            known = {name.rstrip("?*") for name in op.inputs + op.outputs} | set(op.defaults())
+            for value in [*values, *hints]:
+                name = re.split(r"[|{]", value)[0].lstrip("@")
                 if not CONSTANT.match(name) and name not in known:
                     raise Bad(f"{row.place}: GE operator {kind} has no '{name}'; it has {', '.join(sorted(known))}")
 
@@ -215,10 +223,27 @@ def quoted(text):
 
 
 def door_arg(value):
+    value, _, choices = value.partition("{")
     name, _, constant = value.partition("|")
     if CONSTANT.match(name):
         name, constant = "", name
-    return f"{{{quoted(name)}, {quoted(constant)}}}"
+    listed = f", {quoted(choices.rstrip('}'))}" if choices else ""
+    return f"{{{quoted(name)}, {quoted(constant)}{listed}}}"
+
+
+def rules_of(out, number, kind, rules):
+    """Writes the rules of one kind of one row; returns the name of the array."""
+    if not rules:
+        return "{}"
+    listed = []
+    for which, (output, rule, sources) in enumerate(rules):
+        places = "{}"
+        if sources:
+            places = f"k{kind}From{number}_{which}"
+            out.append(f"constexpr uint8_t {places}[] = {{{', '.join(map(str, sources))}}};")
+        listed.append(f"{{{output}, {rule}, {places}}}")
+    out.append(f"constexpr {'TypeRule' if kind == 'Type' else 'ShapeRule'} k{kind}Rules{number}[] = {{{', '.join(listed)}}};")
+    return f"k{kind}Rules{number}"
 
 
 def rows_text(rows, ge_ops):
@@ -228,23 +253,16 @@ def rows_text(rows, ge_ops):
         specs = ", ".join(f"{{{quoted(a.name)}, ArgKind::{TYPES[a.type][1]}, ArgFlow::{FLOWS[a.flow]}, {str(a.optional).lower()}, {a.classes}}}"
                           for a in row.args)
         out.append(f"constexpr ArgSpec kArgs{number}[] = {{{specs}}};")
-        shapes = "{}"
-        if row.shapes:
-            rules = []
-            for which, (output, rule, sources) in enumerate(row.shapes):
-                places = "{}"
-                if sources:
-                    out.append(f"constexpr uint8_t kFrom{number}_{which}[] = {{{', '.join(map(str, sources))}}};")
-                    places = f"kFrom{number}_{which}"
-                rules.append(f"{{{output}, &infer::{rule}, {places}}}")
-            out.append(f"constexpr ShapeRule kShapes{number}[] = {{{', '.join(rules)}}};")
-            shapes = f"kShapes{number}"
+        rules = [rules_of(out, number, "Shape", [(output, f"&infer::{rule}", sources) for output, rule, sources in row.shapes]),
+                 rules_of(out, number, "Infer", [(output, f"&infer::{rule}", sources) for output, rule, sources in row.infers]),
+                 rules_of(out, number, "Type", [(output, f"DType::{kind or 'kUndefined'}, " + (f"&infer::{rule}" if rule else "nullptr"), sources)
+                                                for output, kind, rule, sources in row.dtypes])]
         doors = {}
         for door, bindings in row.doors.items():
             doors[door] = "{}"
             if bindings:
                 listed = []
-                for which, (kind, values) in enumerate(bindings):
+                for which, (kind, values, hints) in enumerate(bindings):
                     out.append(f"constexpr DoorArg kDoor{number}_{door}{which}[] = {{{', '.join(map(door_arg, values))}}};")
                     sides = []
                     for side in ("inputs", "outputs"):
@@ -253,8 +271,8 @@ def rows_text(rows, ge_ops):
                         if names:
                             sides[-1] = f"kDoor{number}_{door}{which}_{side}"
                             out.append(f"constexpr DoorOperand {sides[-1]}[] = {{{operands(names)}}};")
-                    used = {value.partition("|")[0] for value in values}
-                    unused = ge_ops[kind].attributes.items() if door == "ge" else []
+                    used = {re.split(r"[|{]", value)[0] for value in values} | set(hints)
+                    unused = ge_ops[kind].defaults().items() if door == "ge" else []
                     unused = [f"{{{quoted(name)}, {quoted(default)}}}" for name, default in unused if name not in used]
                     sides.append("{}")
                     if unused:
@@ -264,7 +282,7 @@ def rows_text(rows, ge_ops):
                 out.append(f"constexpr DoorBinding kDoors{number}_{door}[] = {{{', '.join(listed)}}};")
                 doors[door] = f"kDoors{number}_{door}"
         entries.append(f"    {{{number}, {quoted(row.name)}, {str(row.aclnn).lower()}, {str(row.waits).lower()}, kArgs{number}, "
-                       f"{shapes}, {doors['ge']}, {doors['onnx']}}},")
+                       f"{', '.join(rules)}, {doors['ge']}, {doors['onnx']}}},")
     out += ["constexpr OpRow kRows[] = {", *entries, "};", "// clang-format on", ""]
     return "\n".join(out)
 
@@ -342,13 +360,14 @@ def main(argv):
     arguments = parser.parse_args(argv)
     try:
         rows = read_table(arguments.table)
-        ge_ops = read_ge_ir(Path(arguments.table) / "ge_ir.tsv")
+        ge_ops = ge_table.read(Path(arguments.table) / "ge_ir.tsv")
         check_ge(rows, ge_ops)
-    except Bad as error:
+    except (Bad, ValueError) as error:
         print(f"gen_ops: {error}", file=sys.stderr)
         return 1
     output = Path(arguments.output)
     write(output / "op_rows.inc", rows_text(rows, ge_ops))
+    write(output / "ge_ops.inc", ge_table.packed(ge_ops))
     numbers = {row.name: number for number, row in enumerate(rows)}
     exported = [row for row in rows if row.aclnn]
     for part in range(PARTS):

@@ -7,13 +7,13 @@ foreach(part RANGE 7)
   list(APPEND opapi_sources "${MILLPOND_OPS_DIR}/opapi_${part}.cc")
 endforeach()
 find_program(MILLPOND_PYTHON NAMES python3 REQUIRED)
-set(op_generated "${MILLPOND_OPS_DIR}/op_rows.inc" ${opapi_sources})
+set(op_generated "${MILLPOND_OPS_DIR}/op_rows.inc" "${MILLPOND_OPS_DIR}/ge_ops.inc" ${opapi_sources})
 add_custom_command(
   OUTPUT "${MILLPOND_OPS_DIR}/stamp"
   BYPRODUCTS ${op_generated}
   COMMAND "${MILLPOND_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/gen_ops.py"
           --table "${CMAKE_CURRENT_SOURCE_DIR}/ops/table" --output "${MILLPOND_OPS_DIR}"
-  DEPENDS "${PROJECT_SOURCE_DIR}/tools/gen_ops.py" ${op_tables}
+  DEPENDS "${PROJECT_SOURCE_DIR}/tools/gen_ops.py" "${PROJECT_SOURCE_DIR}/tools/ge_table.py" ${op_tables}
   COMMENT "Generating operators from src/ops/table")
 add_custom_target(op_tables DEPENDS "${MILLPOND_OPS_DIR}/stamp")
 set_source_files_properties(${op_generated} PROPERTIES GENERATED TRUE)
