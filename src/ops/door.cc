@@ -42,8 +42,9 @@ std::optional<Slice> Locate(std::span<const DoorOperand> operands, std::string_v
 
 class Builder {
  public:
-  Builder(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call)
-      : row_(row), binding_(binding), given_(given), call_(call) {}
+  Builder(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call,
+          std::vector<UnknownArgument>* unknown)
+      : row_(row), binding_(binding), given_(given), call_(call), unknown_(unknown) {}
 
   Status Build() {
     call_->Begin(&row_);
@@ -167,16 +168,16 @@ class Builder {
   Status AddValues(const ArgSpec& spec, std::string_view name, const DoorTensor& tensor) {
     const std::string text(name);
     const auto count = static_cast<size_t>(tensor.view.elements());
+    if (tensor.values == nullptr && count != 0 && unknown_ != nullptr) {
+      unknown_->push_back(
+          {.place = static_cast<uint8_t>(call_->size()), .input = static_cast<size_t>(&tensor - given_.inputs.data())});
+      call_->AddAbsent();
+      return Ok();
+    }
     MP_REQUIRE(tensor.values != nullptr || count == 0,
                "%s: the values of input '%s' must be known when it is launched; give it as a constant on the host",
                binding_.type, text.c_str());
-    if (spec.kind == ArgKind::kDouble) {
-      const auto real = count == 1 ? RealIn(tensor) : std::nullopt;
-      MP_REQUIRE(real.has_value(), "%s: input '%s' (%zu elements of type %s) must be one number", binding_.type,
-                 text.c_str(), count, DTypeName(tensor.view.dtype));
-      call_->AddReal(*real);
-      return Ok();
-    }
+    if (spec.kind != ArgKind::kInts && spec.kind != ArgKind::kInt) return AddNumbers(spec, text, tensor, count);
     std::vector<int64_t> integers(count);
     for (size_t i = 0; i < count; ++i) {
       if (tensor.view.dtype == DType::kInt64) {
@@ -200,24 +201,89 @@ class Builder {
     return Ok();
   }
 
-  static std::optional<double> RealIn(const DoorTensor& tensor) {
+  Status AddScalar(std::string_view name, const DoorTensor& tensor, size_t count) {
+    const auto real = count == 1 ? RealIn(tensor) : std::nullopt;
+    MP_REQUIRE(real.has_value(), "%s: input '%s' (%zu elements of type %s) must be one number", binding_.type,
+               std::string(name).c_str(), count, DTypeName(tensor.view.dtype));
+    ScalarValue scalar;
+    scalar.dtype = tensor.view.dtype;
+    if (tensor.view.dtype == DType::kInt64) {  // a double would not hold all of them
+      std::memcpy(&scalar.integer, tensor.values, sizeof scalar.integer);
+    } else if (ClassOf(tensor.view.dtype) == kIntTypes || ClassOf(tensor.view.dtype) == kBoolTypes) {
+      scalar.dtype = ClassOf(tensor.view.dtype) == kBoolTypes ? DType::kBool : DType::kInt64;
+      scalar.integer = static_cast<int64_t>(*real);
+    } else {
+      scalar.dtype = DType::kDouble;
+      scalar.real = *real;
+    }
+    call_->AddScalars({&scalar, 1});
+    return Ok();
+  }
+
+  Status AddNumbers(const ArgSpec& spec, const std::string& text, const DoorTensor& tensor, size_t count) {
+    const bool list = spec.kind == ArgKind::kScalarList || spec.kind == ArgKind::kFloats;
+    MP_REQUIRE(list || spec.kind == ArgKind::kScalar || spec.kind == ArgKind::kDouble || spec.kind == ArgKind::kBool,
+               "%s: input '%s' cannot become argument '%s' of %s", binding_.type, text.c_str(), spec.name, row_.name);
+    std::vector<ScalarValue> numbers(count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto number = NumberIn(tensor, i);
+      MP_REQUIRE(number.has_value(), "%s: input '%s' has type %s, which is not one of numbers", binding_.type,
+                 text.c_str(), DTypeName(tensor.view.dtype));
+      numbers[i] = *number;
+    }
+    MP_REQUIRE(list || count == 1, "%s: input '%s' (%zu elements of type %s) must be one number", binding_.type,
+               text.c_str(), count, DTypeName(tensor.view.dtype));
+    const auto real = [](const ScalarValue& number) {
+      return number.dtype == DType::kDouble ? number.real : static_cast<double>(number.integer);
+    };
+    if (spec.kind == ArgKind::kDouble) {
+      call_->AddReal(real(numbers[0]));
+    } else if (spec.kind == ArgKind::kBool) {
+      call_->AddInt(real(numbers[0]) != 0 ? 1 : 0);
+    } else if (spec.kind == ArgKind::kFloats) {
+      std::vector<float> floats(count);
+      std::transform(numbers.begin(), numbers.end(), floats.begin(),
+                     [&](const ScalarValue& number) { return static_cast<float>(real(number)); });
+      call_->AddFloats(floats);
+    } else {
+      call_->AddScalars(numbers);
+    }
+    return Ok();
+  }
+
+  // Element i: a double for the floating-point types, else an integer.
+  static std::optional<ScalarValue> NumberIn(const DoorTensor& tensor, size_t i) {
     const auto read = [&](auto value) {
-      std::memcpy(&value, tensor.values, sizeof value);
+      std::memcpy(&value, static_cast<const std::byte*>(tensor.values) + i * sizeof value, sizeof value);
       return value;
+    };
+    const auto real = [](double value) {
+      ScalarValue number;
+      number.dtype = DType::kDouble;
+      number.real = value;
+      return number;
+    };
+    const auto integer = [](int64_t value, DType type) {
+      ScalarValue number;
+      number.dtype = type;
+      number.integer = value;
+      return number;
     };
     switch (tensor.view.dtype) {
       case DType::kFloat:
-        return read(float{});
+        return real(read(float{}));
       case DType::kDouble:
-        return read(double{});
+        return real(read(double{}));
       case DType::kHalf:
-        return FloatFromHalf(read(uint16_t{}));
+        return real(FloatFromHalf(read(uint16_t{})));
       case DType::kBfloat16:
-        return FloatFromBfloat16(read(uint16_t{}));
+        return real(FloatFromBfloat16(read(uint16_t{})));
       case DType::kInt32:
-        return read(int32_t{});
+        return integer(read(int32_t{}), DType::kInt64);
       case DType::kInt64:
-        return static_cast<double>(read(int64_t{}));
+        return integer(read(int64_t{}), DType::kInt64);
+      case DType::kBool:
+        return integer(read(uint8_t{}) != 0 ? 1 : 0, DType::kBool);
       default:
         return std::nullopt;
     }
@@ -317,6 +383,10 @@ class Builder {
           call_->AddBools(bytes);
           return Ok();
         }
+        if (const auto* values = std::get_if<std::vector<int64_t>>(&value)) {
+          call_->AddInts(*values);  // kept as bools are
+          return Ok();
+        }
         break;
       case ArgKind::kFloats:
         if (const auto* values = std::get_if<std::vector<double>>(&value)) {
@@ -342,12 +412,32 @@ class Builder {
   const DoorBinding& binding_;
   const DoorArguments& given_;
   OpCall* call_;
+  std::vector<UnknownArgument>* unknown_;  // null: not knowing is an error
 };
 
 }  // namespace
 
 Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call) {
-  return Builder(row, binding, given, call).Build();
+  return Builder(row, binding, given, call, nullptr).Build();
+}
+
+Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call,
+                    std::vector<UnknownArgument>* out_unknown) {
+  return Builder(row, binding, given, call, out_unknown).Build();
+}
+
+std::vector<size_t> ValueInputs(const OpRow& row, const DoorBinding& binding, const DoorArguments& given) {
+  std::vector<size_t> places;
+  for (size_t place = 0; place < row.args.size(); ++place) {
+    const ArgSpec& spec = row.args[place];
+    if (spec.kind == ArgKind::kTensor || spec.kind == ArgKind::kTensorList) continue;
+    const auto slice = Locate(binding.inputs, binding.args[place].name, given.inputs.size(), given.input_counts);
+    if (!slice || slice->count == 0 || given.inputs[slice->first].view.dtype == DType::kUndefined) continue;
+    places.push_back(slice->first);
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
 }
 
 }  // namespace millpond

@@ -73,7 +73,7 @@ Status ReadValues(const OpRow& row, const DoorBinding& binding, Stream* stream, 
                   HostCopies* copies) {
   for (size_t place = 0; place < row.args.size(); ++place) {
     const ArgKind kind = row.args[place].kind;
-    if (kind != ArgKind::kInt && kind != ArgKind::kInts && kind != ArgKind::kDouble) continue;
+    if (kind == ArgKind::kTensor || kind == ArgKind::kTensorList) continue;
     for (size_t i = 0; i < binding.inputs.size() && i < arguments->inputs.size(); ++i) {
       DoorTensor& input = arguments->inputs[i];
       if (binding.inputs[i].name != binding.args[place].name || input.values != nullptr) continue;
