@@ -201,25 +201,6 @@ class Builder {
     return Ok();
   }
 
-  Status AddScalar(std::string_view name, const DoorTensor& tensor, size_t count) {
-    const auto real = count == 1 ? RealIn(tensor) : std::nullopt;
-    MP_REQUIRE(real.has_value(), "%s: input '%s' (%zu elements of type %s) must be one number", binding_.type,
-               std::string(name).c_str(), count, DTypeName(tensor.view.dtype));
-    ScalarValue scalar;
-    scalar.dtype = tensor.view.dtype;
-    if (tensor.view.dtype == DType::kInt64) {  // a double would not hold all of them
-      std::memcpy(&scalar.integer, tensor.values, sizeof scalar.integer);
-    } else if (ClassOf(tensor.view.dtype) == kIntTypes || ClassOf(tensor.view.dtype) == kBoolTypes) {
-      scalar.dtype = ClassOf(tensor.view.dtype) == kBoolTypes ? DType::kBool : DType::kInt64;
-      scalar.integer = static_cast<int64_t>(*real);
-    } else {
-      scalar.dtype = DType::kDouble;
-      scalar.real = *real;
-    }
-    call_->AddScalars({&scalar, 1});
-    return Ok();
-  }
-
   Status AddNumbers(const ArgSpec& spec, const std::string& text, const DoorTensor& tensor, size_t count) {
     const bool list = spec.kind == ArgKind::kScalarList || spec.kind == ArgKind::kFloats;
     MP_REQUIRE(list || spec.kind == ArgKind::kScalar || spec.kind == ArgKind::kDouble || spec.kind == ArgKind::kBool,
@@ -278,8 +259,15 @@ class Builder {
         return real(FloatFromHalf(read(uint16_t{})));
       case DType::kBfloat16:
         return real(FloatFromBfloat16(read(uint16_t{})));
+      case DType::kInt8:
+        return integer(read(int8_t{}), DType::kInt64);
+      case DType::kUint8:
+        return integer(read(uint8_t{}), DType::kInt64);
+      case DType::kInt16:
+        return integer(read(int16_t{}), DType::kInt64);
       case DType::kInt32:
         return integer(read(int32_t{}), DType::kInt64);
+      case DType::kUint64:
       case DType::kInt64:
         return integer(read(int64_t{}), DType::kInt64);
       case DType::kBool:

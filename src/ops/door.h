@@ -40,6 +40,19 @@ struct DoorArguments {
 // Fills the call. Fails with the name of the argument that is missing or of another kind.
 Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call);
 
+// An argument of the row that wants numbers from an input whose values are not known.
+struct UnknownArgument {
+  uint8_t place;  // in the row
+  size_t input;   // in DoorArguments::inputs
+};
+// The same for asking only: such arguments are left out of the call and told instead.
+Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArguments& given, OpCall* call,
+                    std::vector<UnknownArgument>* out_unknown);
+
+// The places in given.inputs whose values the row wants as numbers when it is launched: in order, each once, absent
+// ones left out.
+std::vector<size_t> ValueInputs(const OpRow& row, const DoorBinding& binding, const DoorArguments& given);
+
 }  // namespace millpond
 
 #endif  // MILLPOND_SRC_OPS_DOOR_H_
