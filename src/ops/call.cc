@@ -27,7 +27,7 @@ Status OpCall::CheckShapes() const {
   for (const ShapeRule& rule : row_->shapes) {
     if (!has(rule.output)) continue;
     Shape expected;
-    MP_RETURN_IF_ERROR(rule.infer(*this, rule.from, &expected));
+    MP_RETURN_IF_ERROR(rule.infer({.call = *this, .from = rule.from}, &expected));
     const TensorView& output = view(rule.output);
     MP_REQUIRE(output.rank == expected.rank && std::equal(output.dims, output.dims + output.rank, expected.dims),
                "%s: %s has shape %s, but its inputs give %s; make the output that large", row_->name,

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/ops/infer.h"
 
-#include <algorithm>
-
-#include "src/ops/call.h"
+#include "src/ops/infer_tools.h"
 
 namespace millpond::infer {
-namespace {
 
-const char* NameOf(const OpCall& call, uint8_t place) { return call.row().args[place].name; }
-
-void Assign(std::span<const int64_t> dims, Shape* out) {
-  out->rank = static_cast<uint8_t>(dims.size());
-  std::copy(dims.begin(), dims.end(), out->dims);
+const TensorView& ViewOf(const InferArgs& args, size_t which) {
+  const auto views = args.call.views(args.from[which]);
+  return views[args.member < views.size() ? args.member : 0];
 }
 
-// Widens *out to cover dims too. pre: both have at most kMaxRank dimensions.
-bool Widen(std::span<const int64_t> dims, Shape* out) {
+Status Assign(const InferArgs& args, Dims dims, Shape* out) {
+  MP_REQUIRE(dims.size() <= TensorView::kMaxRank, "%s: the result would have %zu dimensions; at most %zu are possible",
+             RowName(args), dims.size(), TensorView::kMaxRank);
+  out->rank = static_cast<uint8_t>(dims.size());
+  std::copy(dims.begin(), dims.end(), out->dims);
+  return Ok();
+}
+
+Status Append(const InferArgs& args, int64_t dim, Shape* out) {
+  MP_REQUIRE(out->rank < TensorView::kMaxRank, "%s: the result would have more than %zu dimensions", RowName(args),
+             TensorView::kMaxRank);
+  out->dims[out->rank++] = dim;
+  return Ok();
+}
+
+bool Widen(Dims dims, Shape* out) {
   if (dims.size() > out->rank) {
     const size_t more = dims.size() - out->rank;
     std::copy_backward(out->dims, out->dims + out->rank, out->dims + dims.size());
@@ -33,42 +42,45 @@ bool Widen(std::span<const int64_t> dims, Shape* out) {
   return true;
 }
 
-}  // namespace
-
-Status same(const OpCall& call, std::span<const uint8_t> from, Shape* out) {
-  Assign(call.view(from[0]).shape(), out);
+Status Wrap(const InferArgs& args, int64_t dim, size_t rank, size_t* out) {
+  const auto bound = static_cast<int64_t>(std::max<size_t>(rank, 1));
+  MP_REQUIRE(dim >= -bound && dim < bound, "%s: dimension %lld is out of range; it must be in [%lld, %lld]",
+             RowName(args), static_cast<long long>(dim), static_cast<long long>(-bound),
+             static_cast<long long>(bound - 1));
+  *out = static_cast<size_t>(dim < 0 ? dim + bound : dim);
   return Ok();
 }
 
-Status broadcast(const OpCall& call, std::span<const uint8_t> from, Shape* out) {
+int64_t Elements(Dims dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  return count;
+}
+
+Status same(const InferArgs& args, Shape* out) { return Assign(args, ShapeOf(args, 0), out); }
+
+Status broadcast(const InferArgs& args, Shape* out) {
   out->rank = 0;
-  uint8_t last = from[0];
-  for (const uint8_t place : from) {
-    if (!call.has(place)) continue;
-    const auto dims = call.view(place).shape();
+  size_t last = 0;
+  for (size_t i = 0; i < args.from.size(); ++i) {
+    if (!Has(args, i)) continue;
+    const auto dims = ShapeOf(args, i);
     MP_REQUIRE(Widen(dims, out), "%s: shape %s of %s cannot be broadcast with %s's; the sizes must be equal or 1",
-               call.row().name, ShapeText(dims).c_str(), NameOf(call, place), NameOf(call, last));
-    last = place;
+               RowName(args), ShapeText(dims).c_str(), NameOf(args, i), NameOf(args, last));
+    last = i;
   }
   return Ok();
 }
 
-Status reduce(const OpCall& call, std::span<const uint8_t> from, Shape* out) {
-  const auto shape = call.view(from[0]).shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  const bool keep = call.integer(from[2]) != 0;
+namespace {
+
+Status Reduce(const InferArgs& args, Dims dims, bool keep, Shape* out) {
+  const auto shape = ShapeOf(args, 0);
   bool gone[TensorView::kMaxRank] = {};
-  const bool is_list = call.row().args[from[1]].kind == ArgKind::kInts;
-  const int64_t single = is_list ? 0 : call.integer(from[1]);
-  const auto dims = is_list ? (call.has(from[1]) ? call.ints(from[1]) : std::span<const int64_t>())
-                            : std::span<const int64_t>(&single, 1);
   for (const int64_t dim : dims) {
-    const int64_t bound = std::max<int64_t>(rank, 1);
-    MP_REQUIRE(dim >= -bound && dim < bound,
-               "%s: dimension %lld is out of range; %s has %lld, so it must be in [%lld, %lld]", call.row().name,
-               static_cast<long long>(dim), NameOf(call, from[0]), static_cast<long long>(rank),
-               static_cast<long long>(-bound), static_cast<long long>(bound - 1));
-    gone[dim < 0 ? dim + bound : dim] = true;
+    size_t place = 0;
+    MP_RETURN_IF_ERROR(Wrap(args, dim, shape.size(), &place));
+    gone[place] = true;
   }
   if (dims.empty()) std::fill(std::begin(gone), std::end(gone), true);
   out->rank = 0;
@@ -82,27 +94,145 @@ Status reduce(const OpCall& call, std::span<const uint8_t> from, Shape* out) {
   return Ok();
 }
 
-Status matmul(const OpCall& call, std::span<const uint8_t> from, Shape* out) {
-  const auto a = call.view(from[0]).shape();
-  const auto b = call.view(from[1]).shape();
-  MP_REQUIRE(!a.empty() && !b.empty(), "%s: %s has no dimensions; a product needs at least one", call.row().name,
-             NameOf(call, a.empty() ? from[0] : from[1]));
+}  // namespace
+
+Status reduce(const InferArgs& args, Shape* out) {
+  int64_t single = 0;
+  return Reduce(args, List(args, 1, &single), Int(args, 2) != 0, out);
+}
+
+Status reduce_some(const InferArgs& args, Shape* out) {
+  int64_t single = 0;
+  const Dims dims = List(args, 1, &single);
+  if (dims.empty() && Int(args, 3) != 0) return same(args, out);
+  return Reduce(args, dims, Int(args, 2) != 0, out);
+}
+
+Status reduce_one(const InferArgs& args, Shape* out) {
+  const int64_t dim = Int(args, 1);
+  return Reduce(args, {&dim, 1}, /*keep=*/false, out);
+}
+
+namespace {
+
+Status Multiply(const InferArgs& args, const Shape& x, const Shape& y, Shape* out) {
+  const Dims a = x.span();
+  const Dims b = y.span();
+  MP_REQUIRE(!a.empty() && !b.empty(), "%s: %s has no dimensions; a product needs at least one", RowName(args),
+             NameOf(args, a.empty() ? 0 : 1));
   const int64_t inner_a = a.back();
   const int64_t inner_b = b.size() == 1 ? b[0] : b[b.size() - 2];
-  MP_REQUIRE(inner_a == inner_b, "%s: %s %s and %s %s do not multiply: %lld columns against %lld rows", call.row().name,
-             NameOf(call, from[0]), ShapeText(a).c_str(), NameOf(call, from[1]), ShapeText(b).c_str(),
+  MP_REQUIRE(inner_a == inner_b, "%s: %s %s and %s %s do not multiply: %lld columns against %lld rows", RowName(args),
+             NameOf(args, 0), ShapeText(a).c_str(), NameOf(args, 1), ShapeText(b).c_str(),
              static_cast<long long>(inner_a), static_cast<long long>(inner_b));
-  Assign(a.first(a.size() < 2 ? 0 : a.size() - 2), out);
+  MP_RETURN_IF_ERROR(Assign(args, a.first(a.size() < 2 ? 0 : a.size() - 2), out));
   MP_REQUIRE(Widen(b.first(b.size() < 2 ? 0 : b.size() - 2), out),
-             "%s: the leading dimensions of %s %s and %s %s cannot be broadcast", call.row().name,
-             NameOf(call, from[0]), ShapeText(a).c_str(), NameOf(call, from[1]), ShapeText(b).c_str());
+             "%s: the leading dimensions of %s %s and %s %s cannot be broadcast", RowName(args), NameOf(args, 0),
+             ShapeText(a).c_str(), NameOf(args, 1), ShapeText(b).c_str());
   if (a.size() > 1) out->dims[out->rank++] = a[a.size() - 2];
   if (b.size() > 1) out->dims[out->rank++] = b.back();
   return Ok();
 }
 
-Status scalar(const OpCall&, std::span<const uint8_t>, Shape* out) {
+}  // namespace
+
+Status matmul(const InferArgs& args, Shape* out) {
+  Shape x, y;
+  MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, 0), &x));
+  MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, 1), &y));
+  return Multiply(args, x, y, out);
+}
+
+Status matmul_turned(const InferArgs& args, Shape* out) {
+  Shape shapes[2];
+  for (size_t i = 0; i < 2; ++i) {
+    Shape& shape = shapes[i];
+    MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, i), &shape));
+    if (Int(args, 2 + i) != 0 && shape.rank >= 2) std::swap(shape.dims[shape.rank - 1], shape.dims[shape.rank - 2]);
+  }
+  return Multiply(args, shapes[0], shapes[1], out);
+}
+
+Status scalar(const InferArgs&, Shape* out) {
   out->rank = 0;
+  return Ok();
+}
+
+Status one(const InferArgs&, Shape* out) {
+  out->rank = 1;
+  out->dims[0] = 1;
+  return Ok();
+}
+
+Status last(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  MP_REQUIRE(!shape.empty(), "%s: %s has no dimensions; at least one is needed", RowName(args), NameOf(args, 0));
+  return Assign(args, shape.last(1), out);
+}
+
+Status channels(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  MP_REQUIRE(shape.size() >= 2, "%s: %s has shape %s; at least two dimensions are needed", RowName(args),
+             NameOf(args, 0), ShapeText(shape).c_str());
+  return Assign(args, shape.subspan(1, 1), out);
+}
+
+Status halved(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(same(args, out));
+  size_t dim = 0;
+  MP_RETURN_IF_ERROR(Wrap(args, Int(args, 1), out->rank, &dim));
+  MP_REQUIRE(out->rank > 0 && out->dims[dim] % 2 == 0, "%s: dimension %zu of %s %s cannot be halved", RowName(args),
+             dim, NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
+  out->dims[dim] /= 2;
+  return Ok();
+}
+
+Status type_of(const InferArgs& args, DType* out) {
+  const ArgKind kind = KindOf(args, 0);
+  if (kind == ArgKind::kTensor || kind == ArgKind::kTensorList) {
+    if (Has(args, 0)) *out = ViewOf(args, 0).dtype;
+    return Ok();
+  }
+  constexpr int64_t kNoType = 28;  // GE's own name for a type that was not given
+  if (Has(args, 0) && Int(args, 0) >= 0 && Int(args, 0) != kNoType) *out = static_cast<DType>(Int(args, 0));
+  return Ok();
+}
+
+namespace {
+
+// Rank in the usual order: bool, integers by width, halves, floats, complex.
+int Weight(DType type) {
+  switch (ClassOf(type)) {
+    case kBoolTypes:
+      return 0;
+    case kIntTypes:
+      return BitsOf(type) * 2 + (type == DType::kUint8 ? 0 : 1);
+    case kHalfTypes:
+      return 200 + (type == DType::kBfloat16 ? 1 : 0);
+    case kFloatTypes:
+      return 200 + BitsOf(type);
+    case kComplexTypes:
+      return 400 + BitsOf(type);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+Status promoted(const InferArgs& args, DType* out) {
+  DType best = DType::kUndefined;
+  for (size_t i = 0; i < args.from.size(); ++i) {
+    if (!Has(args, i)) continue;
+    const DType type = ViewOf(args, i).dtype;
+    const bool halves = ClassOf(type) == kHalfTypes && best != DType::kUndefined && ClassOf(best) == kHalfTypes;
+    if (halves && type != best) {
+      best = DType::kFloat;
+    } else if (best == DType::kUndefined || Weight(type) > Weight(best)) {
+      best = type;
+    }
+  }
+  if (best != DType::kUndefined) *out = best;
   return Ok();
 }
 

@@ -48,12 +48,27 @@ struct Shape {
   std::span<const int64_t> span() const { return {dims, rank}; }
 };
 
-// The shape of one output, from the arguments at the given places.
-using InferFn = Status (*)(const OpCall& call, std::span<const uint8_t> from, Shape* out);
+// What a rule may look at.
+struct InferArgs {
+  const OpCall& call;
+  std::span<const uint8_t> from;  // places of the arguments between the rule's parentheses
+  size_t member = 0;              // which one, where the output is a list
+};
+
+// The shape or the type of one output.
+using InferFn = Status (*)(const InferArgs& args, Shape* out);
+using InferTypeFn = Status (*)(const InferArgs& args, DType* out);
 
 struct ShapeRule {
   uint8_t output;  // place of the output in the row's arguments
   InferFn infer;
+  std::span<const uint8_t> from;
+};
+
+struct TypeRule {
+  uint8_t output;
+  DType type;  // always this one; kUndefined: ask infer
+  InferTypeFn infer;
   std::span<const uint8_t> from;
 };
 
@@ -89,7 +104,10 @@ struct OpRow {
   // The shape of an output is known only when the kernel has run: the launch waits for it and reports it.
   bool waits;
   std::span<const ArgSpec> args;
-  std::span<const ShapeRule> shapes;
+  std::span<const ShapeRule> shapes;  // checked by every door
+  // Used only where an output is not given but asked for (graphs): rules of outputs without a `shape` line, and types.
+  std::span<const ShapeRule> infers;
+  std::span<const TypeRule> types;
   std::span<const DoorBinding> ge;
   std::span<const DoorBinding> onnx;
 };

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules of infer*.cc share.
+#ifndef MILLPOND_SRC_OPS_INFER_TOOLS_H_
+#define MILLPOND_SRC_OPS_INFER_TOOLS_H_
+
+#include <algorithm>
+#include <span>
+
+#include "src/ops/call.h"
+#include "src/ops/row.h"
+
+namespace millpond::infer {
+
+using Dims = std::span<const int64_t>;
+
+inline const char* RowName(const InferArgs& args) { return args.call.row().name; }
+inline const char* NameOf(const InferArgs& args, size_t which) { return args.call.row().args[args.from[which]].name; }
+inline ArgKind KindOf(const InferArgs& args, size_t which) { return args.call.row().args[args.from[which]].kind; }
+inline bool Has(const InferArgs& args, size_t which) {
+  return which < args.from.size() && args.call.has(args.from[which]);
+}
+inline int64_t Int(const InferArgs& args, size_t which) { return args.call.integer(args.from[which]); }
+inline Dims Ints(const InferArgs& args, size_t which) { return args.call.ints(args.from[which]); }
+// The tensor, or the member of the list that is asked for (the first when the list has only that).
+const TensorView& ViewOf(const InferArgs& args, size_t which);
+inline Dims ShapeOf(const InferArgs& args, size_t which) { return ViewOf(args, which).shape(); }
+// The numbers of an array, or the one number of an integer argument.
+inline Dims List(const InferArgs& args, size_t which, int64_t* room) {
+  if (KindOf(args, which) == ArgKind::kInts) return Has(args, which) ? Ints(args, which) : Dims();
+  *room = Int(args, which);
+  return {room, 1};
+}
+
+Status Assign(const InferArgs& args, Dims dims, Shape* out);
+// Fails beyond the most dimensions that there may be.
+Status Append(const InferArgs& args, int64_t dim, Shape* out);
+// Widens *out to cover dims too.
+bool Widen(Dims dims, Shape* out);
+// dim counted from the front; fails when it is outside [-rank, rank). No dimensions count as one.
+Status Wrap(const InferArgs& args, int64_t dim, size_t rank, size_t* out);
+// The elements of a shape; fails when they cannot be counted.
+int64_t Elements(Dims dims);
+
+}  // namespace millpond::infer
+
+#endif  // MILLPOND_SRC_OPS_INFER_TOOLS_H_
