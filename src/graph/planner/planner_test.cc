@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/planner/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "src/graph/planner/validator.h"
+
+namespace millpond::planner {
+namespace {
+
+Problem RandomProblem(std::mt19937& random, size_t buffers, uint32_t steps, uint32_t lifetime) {
+  Problem problem;
+  problem.alignment = size_t{1} << (random() % 10);
+  for (size_t i = 0; i < buffers; ++i) {
+    Buffer buffer;
+    const size_t scale = size_t{1} << (random() % 20);
+    buffer.bytes = random() % 10 == 0 ? 0 : random() % scale + 1;
+    buffer.first_step = random() % steps;
+    buffer.last_step = buffer.first_step + random() % lifetime;
+    if (random() % 8 == 0) buffer.alignment = size_t{1} << (random() % 12);
+    problem.buffers.push_back(buffer);
+  }
+  return problem;
+}
+
+TEST(Planner, NoBuffersNeedNoMemory) {
+  const Plan plan = PlanMemory({});
+  EXPECT_EQ(plan.peak, 0u);
+  EXPECT_EQ(plan.lower_bound, 0u);
+  EXPECT_TRUE(plan.offsets.empty());
+}
+
+TEST(Planner, BuffersThatNeverMeetShareTheSameBytes) {
+  const Problem problem{.buffers = {{.bytes = 100, .first_step = 0, .last_step = 1},
+                                    {.bytes = 100, .first_step = 2, .last_step = 3},
+                                    {.bytes = 60, .first_step = 4, .last_step = 4}},
+                        .alignment = 1};
+  const Plan plan = PlanMemory(problem);
+  EXPECT_EQ(plan.peak, 100u);
+  EXPECT_TRUE(ValidatePlan(problem, plan).ok());
+}
+
+TEST(Planner, BothEndsOfALifetimeAreIncluded) {
+  const Problem problem{
+      .buffers = {{.bytes = 64, .first_step = 0, .last_step = 1}, {.bytes = 64, .first_step = 1, .last_step = 2}},
+      .alignment = 64};
+  EXPECT_EQ(PlanMemory(problem).peak, 128u);
+}
+
+TEST(Planner, ABufferMayAskForAnAlignmentOfItsOwn) {
+  const Problem problem{.buffers = {{.bytes = 1, .first_step = 0, .last_step = 9},
+                                    {.bytes = 1, .first_step = 0, .last_step = 9, .alignment = 4096},
+                                    {.bytes = 1, .first_step = 0, .last_step = 9, .alignment = 1}},
+                        .alignment = 32};
+  const Plan plan = PlanMemory(problem);
+  EXPECT_EQ(plan.offsets[1] % 4096, 0u);
+  EXPECT_EQ(plan.offsets[0] % 32, 0u);
+  EXPECT_TRUE(ValidatePlan(problem, plan).ok());
+}
+
+TEST(Planner, AChainOfLayersNeedsTwoBuffersOnly) {
+  Problem problem{.buffers = {}, .alignment = 512};
+  for (uint32_t step = 0; step < 100; ++step) {
+    problem.buffers.push_back({.bytes = 4096, .first_step = step, .last_step = step + 1});
+  }
+  EXPECT_EQ(PlanMemory(problem).peak, 8192u);
+}
+
+TEST(Planner, RandomProblemsGetPlansThatTheValidatorAccepts) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 400; ++round) {
+    const uint32_t lifetime = 1 + random() % (round % 2 == 0 ? 8 : 200);
+    const Problem problem = RandomProblem(random, 1 + random() % 120, 1 + random() % 150, lifetime);
+    const Plan plan = PlanMemory(problem);
+    const Status valid = ValidatePlan(problem, plan);
+    ASSERT_TRUE(valid.ok()) << "round " << round << ": " << valid.message();
+  }
+}
+
+TEST(Planner, TheSameProblemGivesTheSamePlan) {
+  std::mt19937 random(7);
+  const Problem problem = RandomProblem(random, 300, 100, 20);
+  EXPECT_EQ(PlanMemory(problem).offsets, PlanMemory(problem).offsets);
+}
+
+TEST(Planner, PeaksAreNearTheLowerBoundOverManyProblems) {
+  std::mt19937 random(8);
+  double ratio = 0;
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    const Plan plan = PlanMemory(RandomProblem(random, 400, 200, 10));
+    ratio += static_cast<double>(plan.peak) / static_cast<double>(plan.lower_bound) / kRounds;
+  }
+  EXPECT_LT(ratio, 1.1);
+}
+
+// Seconds, far above what any build needs: this catches a change of order, not of machine.
+TEST(Planner, TenThousandBuffersPlanQuicklyWhetherTheyMeetRarelyOrAlways) {
+  std::mt19937 random(9);
+  for (const uint32_t lifetime : {4u, 20000u}) {
+    const Problem problem = RandomProblem(random, 10000, 10000, lifetime);
+    const auto start = std::chrono::steady_clock::now();
+    const Plan plan = PlanMemory(problem);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << "lifetimes up to " << lifetime;
+    EXPECT_GE(plan.peak, plan.lower_bound);
+  }
+}
+
+TEST(PlanValidator, NamesTheRuleThatAPlanBreaks) {
+  const Problem problem{
+      .buffers = {{.bytes = 64, .first_step = 0, .last_step = 1}, {.bytes = 64, .first_step = 1, .last_step = 2}},
+      .alignment = 64};
+  const auto message = [&](Plan plan) { return ValidatePlan(problem, plan).message(); };
+  EXPECT_EQ(message({{0, 64}, 128, 128}), "");
+  EXPECT_EQ(message({{0, 0}, 64, 64}), "buffers 0 and 1 share bytes while both are live");
+  EXPECT_EQ(message({{0, 65}, 129, 128}), "buffer 1 lies at 65, which is no multiple of 64");
+  EXPECT_EQ(message({{0}, 64, 64}), "the plan has 1 offsets for 2 buffers");
+  EXPECT_EQ(message({{0, 64}, 256, 128}), "the peak is said to be 256, but the furthest buffer ends at 128");
+  EXPECT_EQ(message({{0, 64}, 128, 64}), "the lower bound is said to be 64, but 128 bytes are live at once");
+  EXPECT_EQ(message({{0, 64}, 128, 129}), "the lower bound 129 is above the peak 128");
+}
+
+}  // namespace
+}  // namespace millpond::planner

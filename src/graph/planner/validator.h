@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges a plan by its definition, pair by pair: slow on purpose, and shares no line with the planner.
+#ifndef MILLPOND_SRC_GRAPH_PLANNER_VALIDATOR_H_
+#define MILLPOND_SRC_GRAPH_PLANNER_VALIDATOR_H_
+
+#include "src/base/status.h"
+#include "src/graph/planner/planner.h"
+
+namespace millpond::planner {
+
+// Names the first buffer that breaks a rule: offsets missing or misaligned, two live buffers that share bytes, a peak
+// that is not the furthest end, a lower bound below the largest sum of live bytes or above the peak.
+Status ValidatePlan(const Problem& problem, const Plan& plan);
+
+}  // namespace millpond::planner
+
+#endif  // MILLPOND_SRC_GRAPH_PLANNER_VALIDATOR_H_
