@@ -10,7 +10,7 @@
 namespace millpond {
 namespace {
 
-Status Describe(const GeOperand& operand, size_t number, DoorTensor* out) {
+Status Describe(const GeInferTensor& operand, size_t number, DoorTensor* out) {
   if (operand.dtype == DType::kUndefined) return Ok();
   MP_REQUIRE(operand.dims.size() <= TensorView::kMaxRank, "input %zu has %zu dimensions; at most %zu are possible",
              number, operand.dims.size(), TensorView::kMaxRank);

@@ -14,14 +14,14 @@
 
 namespace millpond {
 
-struct GeOperand {
+struct GeInferTensor {
   DType dtype = DType::kUndefined;  // kUndefined: absent
   std::vector<int64_t> dims;
   const void* values = nullptr;  // the elements, contiguous, where they are known on the host
 };
 
 struct GeInferInput {
-  std::vector<GeOperand> inputs;  // in IR order, dynamic ones one after the other; absent ones keep their place
+  std::vector<GeInferTensor> inputs;  // in IR order, dynamic ones one after the other; absent ones keep their place
   const Attributes* attributes = nullptr;
   // How many tensors each operand of the definition has; empty: dynamic operands share evenly what the others leave.
   std::vector<uint32_t> input_counts;
