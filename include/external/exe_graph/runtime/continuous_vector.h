@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same header under the path that some clients name.
+#ifndef MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_CONTINUOUS_VECTOR_H_
+#define MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_CONTINUOUS_VECTOR_H_
+
+#include "exe_graph/runtime/continuous_vector.h"
+
+#endif  // MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_CONTINUOUS_VECTOR_H_

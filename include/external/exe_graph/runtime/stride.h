@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same header under the path that some clients name.
+#ifndef MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_STRIDE_H_
+#define MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_STRIDE_H_
+
+#include "exe_graph/runtime/stride.h"
+
+#endif  // MILLPOND_INCLUDE_EXTERNAL_EXE_GRAPH_RUNTIME_STRIDE_H_

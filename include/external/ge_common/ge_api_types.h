@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The old place of ge_common_api_types.h.
+#ifndef MILLPOND_INCLUDE_EXTERNAL_GE_COMMON_GE_API_TYPES_H_
+#define MILLPOND_INCLUDE_EXTERNAL_GE_COMMON_GE_API_TYPES_H_
+
+#include "external/ge_common/ge_common_api_types.h"
+
+#endif  // MILLPOND_INCLUDE_EXTERNAL_GE_COMMON_GE_API_TYPES_H_
