@@ -65,13 +65,10 @@ class Inference {
   Status Run() {
     MP_RETURN_IF_ERROR(Prepare());
     MP_RETURN_IF_ERROR(CallFromDoor(row_, binding_, given_, call_.get(), &unknown_));
-    size_t at = 0;
-    for (size_t i = 0; i < binding_.outputs.size(); ++i) {
-      const size_t count = CountOf(binding_.outputs, i, in_.output_counts, out_->outputs.size());
-      for (size_t member = 0; member < count && at < out_->outputs.size(); ++member) {
-        MP_RETURN_IF_ERROR(InferOne(binding_.outputs[i], member, &out_->outputs[at++]));
-      }
-    }
+    // Types first: they are told even where a shape cannot be.
+    MP_RETURN_IF_ERROR(ForEachOutput(&Inference::InferType));
+    out_->types_known = true;
+    MP_RETURN_IF_ERROR(ForEachOutput(&Inference::InferShape));
     return Ok();
   }
 
@@ -105,17 +102,33 @@ class Inference {
     return given < fixed ? 0 : (given - fixed) / dynamic;
   }
 
-  Status InferOne(const DoorOperand& output, size_t member, GeInferOutput::Tensor* out) {
-    uint8_t place = 0;
-    if (ArgumentOf(row_, binding_, output.name, &place) == nullptr) return InferReference(output, member, out);
-    if (const TypeRule* rule = RuleFor(row_.types, place)) {
-      if (rule->type != DType::kUndefined) {
-        out->dtype = rule->type;
-      } else {
-        MP_RETURN_IF_ERROR(Known(rule->from));
-        MP_RETURN_IF_ERROR(rule->infer({.call = *call_, .from = rule->from, .member = member}, &out->dtype));
+  Status ForEachOutput(Status (Inference::*infer)(const DoorOperand&, size_t, GeInferOutput::Tensor*)) {
+    size_t at = 0;
+    for (size_t i = 0; i < binding_.outputs.size(); ++i) {
+      const size_t count = CountOf(binding_.outputs, i, in_.output_counts, out_->outputs.size());
+      for (size_t member = 0; member < count && at < out_->outputs.size(); ++member) {
+        MP_RETURN_IF_ERROR((this->*infer)(binding_.outputs[i], member, &out_->outputs[at++]));
       }
     }
+    return Ok();
+  }
+
+  Status InferType(const DoorOperand& output, size_t member, GeInferOutput::Tensor* out) {
+    uint8_t place = 0;
+    if (ArgumentOf(row_, binding_, output.name, &place) == nullptr) return InferReference(output, member, out);
+    const TypeRule* rule = RuleFor(row_.types, place);
+    if (rule == nullptr) return Ok();
+    if (rule->type != DType::kUndefined) {
+      out->dtype = rule->type;
+      return Ok();
+    }
+    MP_RETURN_IF_ERROR(Known(rule->from));
+    return rule->infer({.call = *call_, .from = rule->from, .member = member}, &out->dtype);
+  }
+
+  Status InferShape(const DoorOperand& output, size_t member, GeInferOutput::Tensor* out) {
+    uint8_t place = 0;
+    if (ArgumentOf(row_, binding_, output.name, &place) == nullptr) return Ok();  // a reference: done with its type
     const ShapeRule* rule = ShapeRuleFor(row_, place);
     MP_CHECK(rule != nullptr, kUnsupported, "the shape of output '%s' cannot be told before it runs",
              std::string(output.name).c_str());

@@ -36,6 +36,7 @@ struct GeInferOutput {
     std::vector<int64_t> dims;
   };
   std::vector<Tensor> outputs;  // in IR order
+  bool types_known = false;     // the outputs' types are right even if the call failed, for what it says of a shape
   // The values of this input decide a shape, and they are not known: the call failed for no other reason. -1: not so.
   int needed_input = -1;
   // The real shapes are known only after the run; `dims` are as large as they can get.
