@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node is, as far as passes and lowering must tell nodes apart: structure, control flow, effects.
+#ifndef MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
+#define MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/graph/ir/graph.h"
+
+namespace millpond::passes {
+
+// The attribute of a subgraph's Data: which of the parent node's inputs it stands for. Verify sets it on each.
+inline constexpr std::string_view kParentIndex = "_parent_node_index";
+
+enum class Kind {
+  kOperator,  // computes: a row of the operator table, or a client's own
+  kData,
+  kConst,
+  kFileConstant,
+  kConstPlaceHolder,
+  kVariable,
+  kIdentity,
+  kIdentityN,
+  kNoOp,
+  kNetOutput,
+  kCall,
+  kIf,
+  kCase,
+  kWhile,
+  kFor,
+};
+Kind KindOf(std::string_view type);
+inline Kind KindOf(const ir::Node& node) { return KindOf(node.type); }
+
+// Runs subgraphs.
+inline bool IsControlFlow(Kind kind) { return kind >= Kind::kCall; }
+
+// `node "add" (Add)`, for messages.
+std::string Named(const ir::Node& node);
+
+// The constant's tensor; null when the node is no constant or has none.
+ir::TensorPtr ConstantOf(const ir::Node& node);
+
+// Places (input, output) of operands that are changed in place: same name on both sides of the definition.
+std::vector<std::pair<size_t, size_t>> InPlace(const ir::Node& node);
+
+// Does something besides giving its outputs: changes an operand, prints, talks to other ranks, holds a resource, has no
+// outputs at all; so does what runs a subgraph with such a node.
+bool HasEffect(const ir::Node& node);
+// Two runs on the same inputs may differ.
+bool IsRandom(const ir::Node& node);
+
+// Some other node changes what this output holds, or it is the memory of a variable or of an input that is.
+bool IsMutable(const ir::Endpoint& endpoint);
+
+// Which of the parent's inputs a subgraph's Data stands for. pre: verified.
+int64_t ParentInput(const ir::Node& data);
+
+}  // namespace millpond::passes
+
+#endif  // MILLPOND_SRC_GRAPH_PASSES_KINDS_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// All passes over a graph, in their order:
+//   verify       the graph is well formed; NetOutput becomes Graph::outputs; operands in the order of their definitions
+//   dead         nodes that nothing needs (again at the end)
+//   inline       PartitionedCall and StatefulPartitionedCall become the nodes of their subgraph
+//   infer        every output's type and shape; on the way constants are folded, so that shapes that hang on them are
+//                known at once; If and Case with a constant condition become the branch they choose, and what it brings
+//                is inferred and folded in turn
+//   identities   Identity and its kin are bypassed
+//   deduplicate  nodes that compute the same become one
+//   dead
+// A pass that is switched off leaves the graph as it is; verify and infer always run.
+#ifndef MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_
+#define MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_
+
+#include "src/graph/passes/environment.h"
+
+namespace millpond::passes {
+
+// Rewrites a root graph in place. After a failure the graph may be half rewritten: give a copy.
+Status Optimize(ir::Graph* graph, const PassOptions& options, const PassEnvironment& environment);
+
+}  // namespace millpond::passes
+
+#endif  // MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_
