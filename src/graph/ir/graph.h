@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,16 +44,19 @@ struct SubgraphRef {
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::string node_name, std::string node_type) : name(std::move(node_name)), type(std::move(node_type)) {}
+  ~Node();  // a line of nodes goes without one stack frame for each
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
 
-  std::string name;
+  std::string name;  // of a node in a graph: changed by Graph::RenameNode only
   std::string type;
-  std::vector<Input> inputs;         // by place; an optional operand that is absent keeps its place
-  std::vector<TensorDesc> outputs;   // by place
-  std::vector<NodePtr> controls;     // run before this one
+  std::vector<Input> inputs;        // by place; an optional operand that is absent keeps its place
+  std::vector<TensorDesc> outputs;  // by place
+  std::vector<NodePtr> controls;    // run before this one
   Attributes attributes;
   std::vector<SubgraphRef> subgraphs;
 
-  // Connects a place, which must exist; keeps the other side's list of users true.
+  // Connects a place, which must exist, to an output that exists; keeps the other side's list of users true.
   Status Connect(size_t place, const NodePtr& source, int32_t index);
   void Disconnect(size_t place);
   void AddControl(const NodePtr& source);
@@ -70,7 +74,10 @@ class Node : public std::enable_shared_from_this<Node> {
 
  private:
   friend class Graph;
-  void Forget(const Node* user);
+  void Remember(Node* user);
+  void Forget(Node* user);
+  bool HasUser(Node* user) const;
+  // One for each edge, so that linking costs the same however many there are; nodes that died stay until it grows.
   std::vector<std::weak_ptr<Node>> users_;
   Graph* graph_ = nullptr;
 };
@@ -78,16 +85,17 @@ class Node : public std::enable_shared_from_this<Node> {
 class Graph : public std::enable_shared_from_this<Graph> {
  public:
   explicit Graph(std::string graph_name) : name(std::move(graph_name)) {}
-  ~Graph();  // unlinks its nodes, so that even a cycle of them goes
+  // Nodes that others hold stay, linked as they are; a cycle among its nodes is taken apart, so that it goes too.
+  ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
   std::string name;
   Attributes attributes;
-  std::vector<NodePtr> inputs;     // Data nodes, in the order they are fed
-  std::vector<Endpoint> outputs;   // what a run returns, in order
-  std::vector<NodePtr> targets;    // run for their effect alone
-  bool valid = false;              // a client may ask and set
+  std::vector<NodePtr> inputs;    // Data nodes, in the order they are fed
+  std::vector<Endpoint> outputs;  // what a run returns, in order
+  std::vector<NodePtr> targets;   // run for their effect alone
+  bool valid = false;             // a client may ask and set
 
   std::span<const NodePtr> nodes() const { return nodes_; }
   NodePtr FindNode(std::string_view node_name) const;  // null when there is none
@@ -96,21 +104,37 @@ class Graph : public std::enable_shared_from_this<Graph> {
   Status AddNode(const NodePtr& node);
   // Unlinks it from its sources and users and lets go of it.
   void RemoveNode(const NodePtr& node);
+  // The same for many at the price of one.
+  void RemoveNodes(std::span<const NodePtr> gone);
+  // Fails when the name is taken here or the node is not.
+  Status RenameNode(const NodePtr& node, std::string new_name);
 
-  // Subgraphs live in the root graph, by name.
+  // Subgraphs live in the root graph, by name (which then stays as it is); asked of a subgraph, these ask its root. A
+  // graph that comes with subgraphs of its own hands them to the root.
   std::span<const GraphPtr> subgraphs() const { return subgraphs_; }
   GraphPtr FindSubgraph(std::string_view graph_name) const;
   Status AddSubgraph(const GraphPtr& graph);
   void RemoveSubgraph(std::string_view graph_name);
   Graph* parent() const { return parent_; }  // the root graph of a subgraph; null for a root
 
-  // Sources before users, ties in the order of nodes(). Fails with the names along a cycle.
+  // Sources before users, ties in the order of nodes(). Fails with the names along a cycle, or of a source that is not
+  // in this graph.
   Status Sorted(std::vector<NodePtr>* out) const;
 
-  // A deep copy, subgraphs too; constant bytes stay shared.
+  // A deep copy, subgraphs and graphs in attributes too; constant tensors and named attributes stay shared. The copy of
+  // a subgraph is a root.
   GraphPtr Clone() const;
 
  private:
+  void Unindex(const Node* node);
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  template <class T>
+  using Index = std::unordered_map<std::string, T, NameHash, std::equal_to<>>;
+  Index<NodePtr> index_;
+  Index<GraphPtr> subgraph_index_;
   std::vector<NodePtr> nodes_;
   std::vector<GraphPtr> subgraphs_;
   Graph* parent_ = nullptr;

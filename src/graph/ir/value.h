@@ -30,6 +30,8 @@ bool IsStatic(const Dims& dims);
 int64_t ElementsOf(const Dims& dims);
 // Bytes of a contiguous tensor; -1 when the type or the shape has no known size, or it does not fit.
 int64_t BytesOf(DType dtype, const Dims& dims);
+// "[2,-1,3]", "[]" for a scalar, "[-2]" for an unknown rank: for messages and dumps.
+std::string TextOf(const Dims& dims);
 
 enum class Placement : uint8_t { kHost = 0, kDevice = 1 };
 
@@ -42,7 +44,7 @@ struct TensorDesc {
   int32_t origin_format = kFormatNd;
   Dims dims;
   Dims origin_dims;
-  bool has_shape = false;         // false: nobody said (then dims is empty, which else means a scalar)
+  bool has_shape = false;  // false: nobody said (then dims is empty, which else means a scalar)
   bool has_origin_shape = false;
   std::vector<std::pair<int64_t, int64_t>> range;
   int64_t bytes = 0;  // as a client set it; 0: nobody did
@@ -99,6 +101,12 @@ struct Attr {
     return std::get_if<T>(&value);
   }
 };
+
+// Equal in everything a file can hold. Tensors are compared by value, graphs in attributes by identity.
+bool Same(const TensorDesc& left, const TensorDesc& right);
+bool Same(const Tensor& left, const Tensor& right);
+bool Same(const Attr& left, const Attr& right);
+bool Same(const Attributes& left, const Attributes& right);
 
 }  // namespace millpond::ir
 
