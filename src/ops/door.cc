@@ -382,6 +382,11 @@ class Builder {
           call_->AddFloats(floats);
           return Ok();
         }
+        if (const auto* values = std::get_if<std::vector<int64_t>>(&value)) {
+          const std::vector<float> floats(values->begin(), values->end());
+          call_->AddFloats(floats);
+          return Ok();
+        }
         break;
       case ArgKind::kString:
         if (const auto* text = std::get_if<std::string>(&value)) {

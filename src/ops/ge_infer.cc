@@ -19,6 +19,7 @@ Status Describe(const GeInferTensor& operand, size_t number, DoorTensor* out) {
                ShapeText(operand.dims).c_str());
   }
   out->view.dtype = operand.dtype;
+  out->view.format = static_cast<int16_t>(operand.format);
   out->view.rank = static_cast<uint8_t>(operand.dims.size());
   std::copy(operand.dims.begin(), operand.dims.end(), out->view.dims);
   out->view.SetContiguousStrides();

@@ -18,6 +18,7 @@ struct GeInferTensor {
   DType dtype = DType::kUndefined;  // kUndefined: absent
   std::vector<int64_t> dims;
   const void* values = nullptr;  // the elements, contiguous, where they are known on the host
+  int32_t format = 2;            // of the description: where channels are; 2: nobody said
 };
 
 struct GeInferInput {
