@@ -4,6 +4,7 @@
 #ifndef MILLPOND_SRC_API_GRAPH_ACCESS_H_
 #define MILLPOND_SRC_API_GRAPH_ACCESS_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,7 @@ MP_GRAPH_API ge::Tensor Wrap(const ir::Tensor& tensor);
 
 // Attributes. Conversions between an ir::Attr and the C++ types are in attr_convert.h.
 MP_GRAPH_API const ir::Attr& AttrOf(const ge::AttrValue& value);
-MP_GRAPH_API ir::Attr& MutableAttrOf(const ge::AttrValue& value);  // it is its pimpl that holds it, hence the const
+MP_GRAPH_API ir::Attr& MutableAttrOf(ge::AttrValue& value);
 MP_GRAPH_API ge::AttrValue Wrap(ir::Attr attr);
 
 // The types a definition allows, in the order they were given.
