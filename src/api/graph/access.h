@@ -50,8 +50,8 @@ MP_GRAPH_API ir::TensorDesc& MutableDescOf(ge::Tensor& tensor);
 // The memory as it is, host or device, nothing copied; `keep` holds it when the tensor is changed or goes. The data is
 // null when the tensor has none.
 MP_GRAPH_API ir::Bytes MemoryOf(const ge::Tensor& tensor);
-// A constant for a graph. Host memory is shared, and who writes to the tensor later gets a copy first; device memory is
-// copied to the host. Null when that copy fails.
+// A constant for a graph. Host memory that the tensor owns is shared, and who writes to the tensor later gets a copy
+// first; memory of the caller and of the device is copied to the host. Null when that copy fails.
 MP_GRAPH_API ir::TensorPtr ConstantOf(const ge::Tensor& tensor);
 // Shares the constant's bytes; who writes to the tensor gets a copy first.
 MP_GRAPH_API ge::Tensor Wrap(const ir::Tensor& tensor);

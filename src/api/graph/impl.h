@@ -55,6 +55,8 @@ class TensorMemory {
 
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  // False where the caller may free the bytes while we hold them.
+  bool owned() const { return deleter_ || keep_ != nullptr; }
 
   // A graph holds these bytes as a constant: nobody may write to them any more.
   bool constant() const { return constant_.load(std::memory_order_relaxed); }
@@ -103,6 +105,7 @@ class TensorImpl {
 
 class AttrValueImpl {
  public:
+  bool set = false;  // an Attr alone cannot say it: with nothing in it, it is an empty list
   millpond::ir::Attr attr;
 };
 
