@@ -54,53 +54,53 @@ class OpReg {
 
 }  // namespace ge
 
-#define REG_OP(x)                                                                         \
-  namespace op {                                                                          \
-  class x : public Operator {                                                             \
-    typedef x ThisOp;                                                                     \
-                                                                                          \
-   public:                                                                                \
-    x() : Operator(#x) { define_first(); }                                                \
-    explicit x(const char* name) : Operator(name, #x) { define_first(); }                 \
-    explicit x(const AscendString& name) : Operator(name, #x) { define_first(); }         \
+#define REG_OP(x)                                                                        \
+  namespace op {                                                                         \
+  class x : public Operator {                                                            \
+    typedef x ThisOp;                                                                    \
+                                                                                         \
+   public:                                                                               \
+    x() : Operator(#x) { define_first(); }                                               \
+    explicit x(const char* name) : Operator(name, #x) { define_first(); }                \
+    explicit x(const AscendString& name) : Operator(name, #x) { define_first(); }        \
     explicit x(const std::string& name) : Operator(name.c_str(), #x) { define_first(); } \
-                                                                                          \
-   private:                                                                               \
-    void define_first() {                                                                 \
+                                                                                         \
+   private:                                                                              \
+    void define_first() {                                                                \
       OpReg()
 
-#define MILLPOND_NAME_OF_(kind, x)                        \
+#define MILLPOND_NAME_OF_(kind, x)                            \
   static const std::string name_##kind##_##x() { return #x; } \
   static void name_##kind##_##x(AscendString& name) { name = AscendString(#x); }
 
-#define MILLPOND_INPUT_(x, register_call)                                                                         \
-  Next();                                                                                                         \
-  define_in_##x();                                                                                                \
-  }                                                                                                               \
-                                                                                                                  \
- public:                                                                                                          \
-  MILLPOND_NAME_OF_(in, x)                                                                                        \
-  ThisOp& set_input_##x(const Operator& v) {                                                                      \
-    Operator::SetInput(#x, v);                                                                                    \
-    return *this;                                                                                                 \
-  }                                                                                                               \
-  ThisOp& set_input_##x(const Operator& v, uint32_t index) {                                                      \
-    Operator::SetInput(#x, v, index);                                                                             \
-    return *this;                                                                                                 \
-  }                                                                                                               \
-  ThisOp& set_input_##x(const Operator& v, const char* srcName) {                                                 \
-    Operator::SetInput(#x, v, srcName);                                                                           \
-    return *this;                                                                                                 \
-  }                                                                                                               \
+#define MILLPOND_INPUT_(x, register_call)                                                                            \
+  Next();                                                                                                            \
+  define_in_##x();                                                                                                   \
+  }                                                                                                                  \
+                                                                                                                     \
+ public:                                                                                                             \
+  MILLPOND_NAME_OF_(in, x)                                                                                           \
+  ThisOp& set_input_##x(const Operator& v) {                                                                         \
+    Operator::SetInput(#x, v);                                                                                       \
+    return *this;                                                                                                    \
+  }                                                                                                                  \
+  ThisOp& set_input_##x(const Operator& v, uint32_t index) {                                                         \
+    Operator::SetInput(#x, v, index);                                                                                \
+    return *this;                                                                                                    \
+  }                                                                                                                  \
+  ThisOp& set_input_##x(const Operator& v, const char* srcName) {                                                    \
+    Operator::SetInput(#x, v, srcName);                                                                              \
+    return *this;                                                                                                    \
+  }                                                                                                                  \
   ThisOp& set_input_##x(const Operator& v, const std::string& srcName) { return set_input_##x(v, srcName.c_str()); } \
-  TensorDesc get_input_desc_##x() const { return Operator::GetInputDescByName(#x); }                              \
-  graphStatus update_input_desc_##x(const TensorDesc& tensorDesc) {                                               \
-    return Operator::UpdateInputDesc(#x, tensorDesc);                                                             \
-  }                                                                                                               \
-                                                                                                                  \
- private:                                                                                                         \
-  void define_in_##x() {                                                                                          \
-    register_call;                                                                                                \
+  TensorDesc get_input_desc_##x() const { return Operator::GetInputDescByName(#x); }                                 \
+  graphStatus update_input_desc_##x(const TensorDesc& tensorDesc) {                                                  \
+    return Operator::UpdateInputDesc(#x, tensorDesc);                                                                \
+  }                                                                                                                  \
+                                                                                                                     \
+ private:                                                                                                            \
+  void define_in_##x() {                                                                                             \
+    register_call;                                                                                                   \
     (void)OpReg()
 
 #define INPUT(x, t) MILLPOND_INPUT_(x, Operator::InputRegister(#x, #t))
@@ -158,36 +158,244 @@ class OpReg {
     Operator::DynamicInputRegister(#x, 0, #t, true);                                                               \
     (void)OpReg()
 
-#define DYNAMIC_OUTPUT(x, t)                                                                 \
-  Next();                                                                                    \
-  define_dynamic_out_##x();                                                                  \
-  }                                                                                          \
-                                                                                             \
- public:                                                                                     \
-  ThisOp& create_dynamic_output_##x(uint32_t num, bool isPushBack = true) {                  \
-    Operator::DynamicOutputRegister(#x, num, #t, isPushBack);                                \
-    return *this;                                                                            \
-  }                                                                                          \
-  TensorDesc get_dynamic_output_desc_##x(uint32_t index) const {                             \
-    return Operator::GetDynamicOutputDesc(#x, index);                                        \
-  }                                                                                          \
-  graphStatus update_dynamic_output_desc_##x(uint32_t index, const TensorDesc& tensorDesc) { \
-    return Operator::UpdateDynamicOutputDesc(#x, index, tensorDesc);                         \
-  }                                                                                          \
-                                                                                             \
- private:                                                                                    \
-  void define_dynamic_out_##x() {                                                            \
-    Operator::DynamicOutputRegister(#x, 0, #t, true);                                        \
+#define DYNAMIC_OUTPUT(x, t)                                                                                         \
+  Next();                                                                                                            \
+  define_dynamic_out_##x();                                                                                          \
+  }                                                                                                                  \
+                                                                                                                     \
+ public:                                                                                                             \
+  ThisOp& create_dynamic_output_##x(uint32_t num, bool isPushBack = true) {                                          \
+    Operator::DynamicOutputRegister(#x, num, #t, isPushBack);                                                        \
+    return *this;                                                                                                    \
+  }                                                                                                                  \
+  TensorDesc get_dynamic_output_desc_##x(uint32_t index) const { return Operator::GetDynamicOutputDesc(#x, index); } \
+  graphStatus update_dynamic_output_desc_##x(uint32_t index, const TensorDesc& tensorDesc) {                         \
+    return Operator::UpdateDynamicOutputDesc(#x, index, tensorDesc);                                                 \
+  }                                                                                                                  \
+                                                                                                                     \
+ private:                                                                                                            \
+  void define_dynamic_out_##x() {                                                                                    \
+    Operator::DynamicOutputRegister(#x, 0, #t, true);                                                                \
     (void)OpReg()
 
 // Text can be given and asked for as AscendString too.
-#define MILLPOND_TEXT_ATTR_(x)                                                                              \
-  graphStatus get_attr_##x(AscendString& ret) const { return MillpondTextOf_##x(ret); }                     \
-  ThisOp& set_attr_##x(const char* v) {                                                                     \
-    Operator::SetAttr(#x, v);                                                                               \
-    return *this;                                                                                           \
-  }                                                                                                         \
-  ThisOp& set_attr_##x(const function<AscendString()>& v) {                                                 \
-    Operator::SetAttr(#x, v());                                                                             \
-    return *this;                                                                                           \
+#define MILLPOND_ATTR_AscendString(x) \
+  graphStatus get_attr_##x(AscendString& ret) const { return Operator::GetAttr(#x, ret); }
+#define MILLPOND_ATTR_ListAscendString(x) \
+  graphStatus get_attr_##x(std::vector<AscendString>& ret) const { return Operator::GetAttr(#x, ret); }
+#define MILLPOND_ATTR_String(x)                                       \
+  MILLPOND_ATTR_AscendString(x) ThisOp& set_attr_##x(const char* v) { \
+    Operator::SetAttr(#x, v);                                         \
+    return *this;                                                     \
+  }                                                                   \
+  ThisOp& set_attr_##x(const function<AscendString()>& v) { return set_attr_##x(v().GetString()); }
+#define MILLPOND_ATTR_ListString(x)                                                            \
+  MILLPOND_ATTR_ListAscendString(x) ThisOp& set_attr_##x(const std::vector<AscendString>& v) { \
+    Operator::SetAttr(#x, v);                                                                  \
+    return *this;                                                                              \
+  }                                                                                            \
+  ThisOp& set_attr_##x(const function<vector<AscendString>()>& v) { return set_attr_##x(v()); }
+#define MILLPOND_ATTR_Int(x)
+#define MILLPOND_ATTR_Float(x)
+#define MILLPOND_ATTR_Bool(x)
+#define MILLPOND_ATTR_Type(x)
+#define MILLPOND_ATTR_Tensor(x)
+#define MILLPOND_ATTR_Bytes(x)
+#define MILLPOND_ATTR_NamedAttrs(x)
+#define MILLPOND_ATTR_ListInt(x)
+#define MILLPOND_ATTR_ListFloat(x)
+#define MILLPOND_ATTR_ListBool(x)
+#define MILLPOND_ATTR_ListType(x)
+#define MILLPOND_ATTR_ListTensor(x)
+#define MILLPOND_ATTR_ListListInt(x)
+#define MILLPOND_ATTR_ListNamedAttrs(x)
+
+// A function is asked for the value at once.
+#define MILLPOND_ATTR_(x, Type)                                     \
+  Next();                                                           \
+  define_attr_##x();                                                \
+  }                                                                 \
+                                                                    \
+ public:                                                            \
+  MILLPOND_NAME_OF_(attr, x)                                        \
+  MILLPOND_ATTR_##Type(x) ThisOp& set_attr_##x(const Op##Type& v) { \
+    Operator::SetAttr(#x, ToRegistered(v));                         \
+    return *this;                                                   \
+  }                                                                 \
+  ThisOp& set_attr_##x(const function<Op##Type()>& v) { return set_attr_##x(Op##Type(v())); }
+
+#define ATTR(x, Type, ...)                           \
+  MILLPOND_ATTR_(x, Type)                            \
+  Op##Type get_attr_##x() const {                    \
+    Op##Type ret = __VA_ARGS__;                      \
+    (void)Operator::GetAttr(#x, ret);                \
+    return ret;                                      \
+  }                                                  \
+                                                     \
+ private:                                            \
+  void define_attr_##x() {                           \
+    Op##Type value = __VA_ARGS__;                    \
+    Operator::AttrRegister(#x, ToRegistered(value)); \
+    (void)OpReg()
+
+#define MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, register_call) \
+  MILLPOND_ATTR_(x, Type)                                      \
+  Op##Type get_attr_##x() const {                              \
+    Op##Type ret{};                                            \
+    (void)Operator::GetAttr(#x, ret);                          \
+    return ret;                                                \
+  }                                                            \
+                                                               \
+ private:                                                      \
+  void define_attr_##x() {                                     \
+    register_call;                                             \
+    (void)OpReg()
+
+#define REQUIRED_ATTR(x, Type) \
+  MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, Operator::RequiredAttrWithTypeRegister(#x, #Type))
+#define OPTIONAL_ATTR(x, Type) MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, (void)0)
+
+#define GRAPH(x)                                                                                \
+  Next();                                                                                       \
+  define_graph_##x();                                                                           \
+  }                                                                                             \
+                                                                                                \
+ public:                                                                                        \
+  MILLPOND_NAME_OF_(graph, x)                                                                   \
+  SubgraphBuilder get_subgraph_builder_##x() const { return Operator::GetSubgraphBuilder(#x); } \
+  ThisOp& set_subgraph_builder_##x(const SubgraphBuilder& v) {                                  \
+    Operator::SetSubgraphBuilder(#x, 0, v);                                                     \
+    return *this;                                                                               \
+  }                                                                                             \
+  Graph get_subgraph_##x() const { return Operator::GetSubgraph(#x); }                          \
+                                                                                                \
+ private:                                                                                       \
+  void define_graph_##x() {                                                                     \
+    Operator::SubgraphRegister(#x, false);                                                      \
+    Operator::SubgraphCountRegister(#x, 1);                                                     \
+    (void)OpReg()
+
+#define DYNAMIC_GRAPH(x)                                                                                   \
+  Next();                                                                                                  \
+  define_graph_##x();                                                                                      \
+  }                                                                                                        \
+                                                                                                           \
+ public:                                                                                                   \
+  MILLPOND_NAME_OF_(graph, x)                                                                              \
+  ThisOp& create_dynamic_subgraph_##x(uint32_t num) {                                                      \
+    Operator::SubgraphCountRegister(#x, num);                                                              \
+    return *this;                                                                                          \
+  }                                                                                                        \
+  SubgraphBuilder get_dynamic_subgraph_builder_##x(uint32_t index) const {                                 \
+    return Operator::GetDynamicSubgraphBuilder(#x, index);                                                 \
+  }                                                                                                        \
+  ThisOp& set_dynamic_subgraph_builder_##x(uint32_t index, const SubgraphBuilder& v) {                     \
+    Operator::SetSubgraphBuilder(#x, index, v);                                                            \
+    return *this;                                                                                          \
+  }                                                                                                        \
+  Graph get_dynamic_subgraph_##x(uint32_t index) const { return Operator::GetDynamicSubgraph(#x, index); } \
+                                                                                                           \
+ private:                                                                                                  \
+  void define_graph_##x() {                                                                                \
+    Operator::SubgraphRegister(#x, true);                                                                  \
+    (void)OpReg()
+
+#define DATATYPE(x, ...)                         \
+  Next();                                        \
+  define_type_##x();                             \
+  }                                              \
+                                                 \
+ private:                                        \
+  void define_type_##x() {                       \
+    Operator::DataTypeRegister(#x, __VA_ARGS__); \
+    (void)OpReg()
+
+// For types that the libraries know without being told: the class alone.
+#define MILLPOND_OP_END(x)                                                                     \
+  Next();                                                                                      \
+  }                                                                                            \
+  static_assert(std::is_same<x, ThisOp>::value, "the definition ends with another name: " #x); \
+  }                                                                                            \
+  ;                                                                                            \
   }
+
+#define MILLPOND_UNIQUE_JOIN_(name, number) name##number
+#define MILLPOND_UNIQUE_(name, number) MILLPOND_UNIQUE_JOIN_(name, number)
+
+#ifdef DISABLE_COMPILE_V1
+#define OP_END_FACTORY_REG(x) MILLPOND_OP_END(x)
+#else
+#define OP_END_FACTORY_REG(x)                                                     \
+  MILLPOND_OP_END(x)                                                              \
+  static const OperatorCreatorRegister MILLPOND_UNIQUE_(g_register, __COUNTER__)( \
+      #x, [](const AscendString& name) -> Operator { return op::x(name); });
+#endif
+
+// Functions that infer and verify, and their registration.
+#define IMPLEMT_INFERFUNC(op_name, func_name) static graphStatus func_name(op::op_name& op)
+#define IMPLEMT_COMMON_INFERFUNC(func_name) static graphStatus func_name(Operator& op)
+#define IMPLEMT_INFERFORMAT_FUNC(op_name, func_name) static graphStatus func_name(op::op_name& op)
+#define IMPLEMT_VERIFIER(op_name, func_name) static graphStatus func_name(op::op_name op)
+#define IMPL_INFER_VALUE_RANGE_FUNC(op_name, func_name) static graphStatus func_name(op::op_name& op)
+
+// Every operator is an Operator and nothing besides, so that one may be taken for the class that its type names.
+#define INFER_VERIFY_FUNC(op_name, x) [](Operator& v) { return x(static_cast<op::op_name&>(v)); }
+#define COMMON_INFER_VERIFY_FUNC(x) [](Operator& v) { return x(v); }
+#define INFER_FORMAT_FUNC(op_name, x) INFER_VERIFY_FUNC(op_name, x)
+#define INFER_VALUE_RANGE_FUNC(op_name, x) INFER_VERIFY_FUNC(op_name, x)
+
+#define INFER_FUNC_REG(op_name, x)                                                         \
+  static const InferShapeFuncRegister MILLPOND_UNIQUE_(if_register, __COUNTER__)(#op_name, \
+                                                                                 INFER_VERIFY_FUNC(op_name, x))
+#define COMMON_INFER_FUNC_REG(op_name, x)                                                  \
+  static const InferShapeFuncRegister MILLPOND_UNIQUE_(if_register, __COUNTER__)(#op_name, \
+                                                                                 COMMON_INFER_VERIFY_FUNC((x)))
+#define VERIFY_FUNC_REG(op_name, x) \
+  static const VerifyFuncRegister MILLPOND_UNIQUE_(vf_register, __COUNTER__)(#op_name, INFER_VERIFY_FUNC(op_name, x))
+#define INFER_FORMAT_FUNC_REG(op_name, x)                                                   \
+  static const InferFormatFuncRegister MILLPOND_UNIQUE_(ff_register, __COUNTER__)(#op_name, \
+                                                                                  INFER_FORMAT_FUNC(op_name, x))
+#define INFER_VALUE_RANGE_DEFAULT_REG(op_name) \
+  static const InferValueRangeFuncRegister MILLPOND_UNIQUE_(iv_reg_default, __COUNTER__)(#op_name)
+#define INFER_VALUE_RANGE_CUSTOM_FUNC_REG(op_name, when_call, x)                         \
+  static const InferValueRangeFuncRegister MILLPOND_UNIQUE_(iv_reg_custom, __COUNTER__)( \
+      #op_name, when_call, INFER_VALUE_RANGE_FUNC(op_name, x))
+
+// The output is as the input.
+#define ELMTWISE_INFER_SHAPEANDTYPE(in_name, out_name) \
+  [](Operator op) -> graphStatus { return ::ge::InferAsInput(op, (in_name), (out_name)); }
+
+// The output's shape is what the inputs' shapes broadcast to.
+#define BROADCAST_INFER(in1_name, in2_name, out_name)                                                              \
+  [](Operator op) -> graphStatus {                                                                                 \
+    return BroadCastInfer([&op]() { return op.GetInputDescByName(in1_name).GetShape().GetDims(); },                \
+                          [&op]() { return op.GetInputDescByName(in2_name).GetShape().GetDims(); },                \
+                          [&op](const std::vector<int64_t>& dims) { ::ge::SetOutputDims(op, (out_name), dims); }); \
+  }
+
+namespace ge {
+
+GE_FUNC_HOST_VISIBILITY graphStatus BroadCastInfer(const function<vector<int64_t>()>& get_in1_shape,
+                                                   const function<vector<int64_t>()>& get_in2_shape,
+                                                   const function<void(const std::vector<int64_t>&)>& set_out_shape);
+
+inline graphStatus InferAsInput(Operator& op, const char* in_name, const char* out_name) {
+  const TensorDesc from = op.GetInputDescByName(in_name);
+  TensorDesc to = op.GetOutputDescByName(out_name);
+  to.SetDataType(from.GetDataType());
+  to.SetShape(Shape(from.GetShape().GetDims()));
+  to.SetOriginShape(Shape(from.GetShape().GetDims()));
+  std::vector<std::pair<int64_t, int64_t>> range;
+  if (from.GetShapeRange(range) == GRAPH_SUCCESS && !range.empty()) (void)to.SetShapeRange(range);
+  return op.UpdateOutputDesc(out_name, to);
+}
+
+inline void SetOutputDims(Operator& op, const char* out_name, const std::vector<int64_t>& dims) {
+  TensorDesc to = op.GetOutputDescByName(out_name);
+  to.SetShape(Shape(dims));
+  (void)op.UpdateOutputDesc(out_name, to);
+}
+
+}  // namespace ge
+
+#endif  // MILLPOND_INCLUDE_GRAPH_OPERATOR_REG_H_
