@@ -87,10 +87,11 @@ MP_KERNEL(aclnnAddRmsNormQuantV2, const Tensor& x1, const Tensor& x2, const Tens
 MP_KERNEL(aclnnAddRmsNormDynamicQuantV2, const Tensor& x1, const Tensor& x2, const Tensor& gamma,
           const OptTensor& smooth1, const OptTensor& smooth2, const OptTensor& beta, double eps, OptBoolArray mask,
           Tensor& y1, Tensor* y2, Tensor& x_out, Tensor& scale1, Tensor* scale2) {
-  TORCH_CHECK(!mask.has_value() || mask->size() == 2, "outputMask has ", mask.has_value() ? mask->size() : 0,
+  const bool masked = mask.has_value() && !mask->empty();
+  TORCH_CHECK(!masked || mask->size() == 2, "outputMask has ", mask.has_value() ? mask->size() : 0,
               " entries; there are 2 outputs");
-  const bool want1 = !mask.has_value() || (*mask)[0] != 0;
-  const bool want2 = mask.has_value() ? (*mask)[1] != 0 : smooth1.has_value() && smooth2.has_value();
+  const bool want1 = !masked || (*mask)[0] != 0;
+  const bool want2 = masked ? (*mask)[1] != 0 : smooth1.has_value() && smooth2.has_value();
   const Tensor x = at::add(x1, x2);
   const Tensor value = PlusBeta(RmsNorm(x, gamma, eps).y, beta);
   Write(x_out, x);
