@@ -3,6 +3,7 @@
 #ifndef MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
 #define MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,7 @@ enum class Kind {
   kIdentityN,
   kNoOp,
   kNetOutput,
+  kShape,  // Shape, ShapeN, Size, Rank
   kCall,
   kIf,
   kCase,
@@ -44,20 +46,37 @@ std::string Named(const ir::Node& node);
 // The constant's tensor; null when the node is no constant or has none.
 ir::TensorPtr ConstantOf(const ir::Node& node);
 
-// Places (input, output) of operands that are changed in place: same name on both sides of the definition.
+// The constant that arrives here, through identities too; null when it is none.
+ir::TensorPtr ConstantAt(const ir::Node* node, int32_t index);
+
+// A type that an attribute gives, as a type or as its number.
+DType TypeAttr(const ir::Node& node, std::string_view name, DType otherwise);
+
+// The subgraph that a node runs under this name; null when there is none.
+ir::GraphPtr SubgraphOf(const ir::Node& node, std::string_view name);
+
+// Which of the parent's inputs a subgraph's Data stands for. pre: verified.
+int64_t ParentInput(const ir::Node& data);
+
+// Places (input, output) of operands that are changed in place: same name on both sides.
 std::vector<std::pair<size_t, size_t>> InPlace(const ir::Node& node);
 
 // Does something besides giving its outputs: changes an operand, prints, talks to other ranks, holds a resource, has no
 // outputs at all; so does what runs a subgraph with such a node.
 bool HasEffect(const ir::Node& node);
-// Two runs on the same inputs may differ.
+// Two runs on the same inputs may differ, as far as we know.
 bool IsRandom(const ir::Node& node);
 
-// Some other node changes what this output holds, or it is the memory of a variable or of an input that is.
-bool IsMutable(const ir::Endpoint& endpoint);
+// The outputs whose memory somebody changes: of variables and reference inputs, and what in-place operators work on.
+// Reading one of them twice may give two values.
+class MutableOutputs {
+ public:
+  explicit MutableOutputs(const ir::Graph& graph);
+  bool Contains(const ir::Node* node, int32_t index) const { return outputs_.contains({node, index}); }
 
-// Which of the parent's inputs a subgraph's Data stands for. pre: verified.
-int64_t ParentInput(const ir::Node& data);
+ private:
+  std::set<std::pair<const ir::Node*, int32_t>> outputs_;
+};
 
 }  // namespace millpond::passes
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -14,18 +15,21 @@
 
 namespace millpond::passes {
 
-// Attributes that the table has no kind for (tensors, graphs) are left out.
-millpond::Attributes DoorAttributes(const ir::Node& node);
+// Kinds that no row takes (tensors, graphs) are left out.
+millpond::Attributes DoorAttributes(const ir::Attributes& attributes);
 
-// How many of `names` (operands by place; dynamic ones are name0, name1, ...) each operand of the definition has. Where
-// a name does not tell, the place does. False when they do not fit.
-bool CountOperands(std::span<const GeOperand> operands, std::span<const std::string_view> names,
-                   std::vector<uint32_t>* out_counts);
+// The operand of the definition that each place belongs to, told by the names at the places (dynamic operands are
+// name0, name1, ...) or, when some name tells nothing, by the places alone. False when there are too many or too few.
+bool MatchOperands(std::span<const GeOperand> operands, std::span<const std::string_view> names,
+                   std::vector<uint32_t>* out_operands);
+std::vector<std::string_view> InputNames(const ir::Node& node);
+std::vector<std::string_view> OutputNames(const ir::Node& node);
 
 // What of a node never changes from run to run.
 struct NodeDoor {
   millpond::Attributes attributes;
-  std::vector<uint32_t> input_counts;  // empty where the definition is not known
+  // How many tensors each operand of the definition has; empty where there is no definition.
+  std::vector<uint32_t> input_counts;
   std::vector<uint32_t> output_counts;
 };
 // pre: verified.

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/passes/infer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/graph/passes/kinds.h"
+#include "src/ops/ge_ops.h"
+
+namespace millpond::passes {
+namespace {
+
+// Loops within loops are walked again for each round of the outer ones; a file that nests them to do harm ends here.
+constexpr size_t kMostVisits = 20'000'000;
+// A loop's shapes settle in two or three rounds; after these, what still changes is taken as unknown.
+constexpr int kMostRounds = 8;
+
+using Descs = std::vector<ir::TensorDesc>;
+
+void SetShape(DType dtype, const ir::Dims& dims, ir::TensorDesc* desc) {
+  desc->dtype = dtype;
+  desc->dims = dims;
+  desc->origin_dims = dims;
+  desc->has_shape = true;
+  desc->has_origin_shape = true;
+}
+
+// The reader's description of what it reads, under its own name.
+void CopyShape(const ir::TensorDesc& from, ir::TensorDesc* to) {
+  SetShape(from.dtype, from.dims, to);
+  to->format = from.format;
+  to->origin_format = from.origin_format;
+}
+
+// The types that an operand may have, for messages.
+std::string TypesText(const GeOperand& operand) {
+  std::string text;
+  for (int number = 0; number < 64; ++number) {
+    if (((operand.types >> number) & 1) == 0) continue;
+    const char* name = DTypeName(static_cast<DType>(number));
+    if (BitsOf(static_cast<DType>(number)) == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+Status VerifyTypes(const ir::Node& node, const NodeDoor& door) {
+  const GeOp* definition = FindGeDefinition(node.type);
+  if (definition == nullptr || door.input_counts.size() != definition->inputs.size()) return Ok();
+  size_t place = 0;
+  for (size_t i = 0; i < definition->inputs.size(); ++i) {
+    for (uint32_t member = 0; member < door.input_counts[i]; ++member, ++place) {
+      const ir::Input& input = node.inputs[place];
+      if (input.source == nullptr || input.desc.dtype == DType::kUndefined) continue;
+      MP_REQUIRE(definition->inputs[i].Allows(input.desc.dtype),
+                 "%s: input %zu (\"%s\") is %s, from %s, and must be one of: %s", Named(node).c_str(), place,
+                 input.desc.name.c_str(), DTypeName(input.desc.dtype), Named(*input.source).c_str(),
+                 TypesText(definition->inputs[i]).c_str());
+    }
+  }
+  return Ok();
+}
+
+class Walk {
+ public:
+  explicit Walk(const InferEnvironment& environment) : environment_(environment) {}
+
+  // `settled`: shapes will not change any more, so that the hook may see the nodes.
+  Status Run(ir::Graph* graph, bool settled) {
+    std::vector<ir::NodePtr> order;
+    MP_RETURN_IF_ERROR(graph->Sorted(&order));
+    for (const ir::NodePtr& node : order) {
+      MP_CHECK(++visits_ <= kMostVisits, kOverLimit, "graph \"%s\": loops are nested so deep that shapes do not settle",
+               graph->name.c_str());
+      MP_RETURN_IF_ERROR(Visit(node.get(), settled));
+      if (settled && environment_.after_node) MP_RETURN_IF_ERROR(environment_.after_node(node));
+    }
+    return Ok();
+  }
+
+ private:
+  Status Visit(ir::Node* node, bool settled) {
+    const Kind kind = KindOf(*node);
+    // What a subgraph is fed was settled by its caller.
+    if (kind == Kind::kData && node->graph()->parent() != nullptr) return Ok();
+    for (ir::Input& input : node->inputs) {
+      if (input.source == nullptr) continue;
+      CopyShape(input.source->outputs[static_cast<size_t>(input.index)], &input.desc);
+    }
+    switch (kind) {
+      case Kind::kCall:
+      case Kind::kIf:
+      case Kind::kCase:
+        return VisitBranches(node, settled);
+      case Kind::kWhile:
+      case Kind::kFor:
+        return VisitLoop(node, settled);
+      default:
+        return VisitOperator(node);
+    }
+  }
+
+  Status VisitOperator(ir::Node* node) {
+    const NodeDoor door = DoorOf(*node);
+    MP_RETURN_IF_ERROR(VerifyTypes(*node, door));
+    std::vector<InferInput> inputs(node->inputs.size());
+    std::vector<ir::TensorPtr> held;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ir::Input& input = node->inputs[i];
+      if (input.source == nullptr) continue;
+      inputs[i].dtype = input.desc.dtype;
+      inputs[i].dims = input.desc.dims;
+      const ir::TensorPtr constant = ConstantAt(input.source.get(), input.index);
+      if (constant == nullptr || constant->desc.dtype == DType::kString) continue;
+      inputs[i].values = constant->data.data;
+      held.push_back(constant);
+    }
+    InferResult result;
+    MP_RETURN_IF_ERROR(InferNode(*node, door, inputs, environment_.clients, &result));
+    MP_CHECK(result.outputs.size() == node->outputs.size(), kInternal, "%s: %zu of its %zu outputs were inferred",
+             Named(*node).c_str(), result.outputs.size(), node->outputs.size());
+    for (size_t i = 0; i < node->outputs.size(); ++i) {
+      InferResult::Output& output = result.outputs[i];
+      // Bounds are not shapes.
+      if (result.waits && ir::IsKnownRank(output.dims)) output.dims.assign(output.dims.size(), ir::kUnknownDim);
+      SetShape(output.dtype, output.dims, &node->outputs[i]);
+    }
+    return Ok();
+  }
+
+  Descs InputsOf(const ir::Node& node) const {
+    Descs descs;
+    for (const ir::Input& input : node.inputs) {
+      descs.push_back(input.desc);
+      if (input.source == nullptr) descs.back().dtype = DType::kUndefined;
+    }
+    return descs;
+  }
+
+  // Infers a subgraph that is fed what `given` describes, by the parent's inputs.
+  Status Enter(ir::Graph* graph, const Descs& given, bool settled, Descs* out_outputs) {
+    for (const ir::NodePtr& data : graph->inputs) {
+      const ir::TensorDesc& desc = given[static_cast<size_t>(ParentInput(*data))];
+      CopyShape(desc, &data->outputs[0]);
+      if (!data->inputs.empty()) CopyShape(desc, &data->inputs[0].desc);
+    }
+    MP_RETURN_IF_ERROR(Run(graph, settled));
+    out_outputs->clear();
+    for (const ir::Endpoint& output : graph->outputs) {
+      out_outputs->push_back(output.node->outputs[static_cast<size_t>(output.index)]);
+    }
+    return Ok();
+  }
+
+  Status VisitBranches(ir::Node* node, bool settled) {
+    const Descs given = InputsOf(*node);
+    Descs joined;
+    for (size_t branch = 0; branch < node->subgraphs.size(); ++branch) {
+      const ir::GraphPtr graph = node->graph()->FindSubgraph(node->subgraphs[branch].graph);
+      Descs outputs;
+      MP_RETURN_IF_ERROR(Enter(graph.get(), given, settled, &outputs));
+      if (branch == 0) {
+        joined = std::move(outputs);
+        continue;
+      }
+      for (size_t i = 0; i < joined.size(); ++i) {
+        MP_REQUIRE(joined[i].dtype == outputs[i].dtype,
+                   "%s: output %zu is %s in subgraph \"%s\" and %s in subgraph \"%s\"; they must agree",
+                   Named(*node).c_str(), i, DTypeName(joined[i].dtype), node->subgraphs[0].name.c_str(),
+                   DTypeName(outputs[i].dtype), node->subgraphs[branch].name.c_str());
+        joined[i].dims = JoinDims(joined[i].dims, outputs[i].dims);
+      }
+    }
+    for (size_t i = 0; i < node->outputs.size(); ++i) CopyShape(joined[i], &node->outputs[i]);
+    return Ok();
+  }
+
+  // What goes round has one shape for all rounds: dimensions that a round changes become unknown, until none does.
+  Status VisitLoop(ir::Node* node, bool settled) {
+    Descs given = InputsOf(*node);
+    const size_t first = KindOf(*node) == Kind::kFor ? 3 : 0;
+    const ir::GraphPtr body = SubgraphOf(*node, "body");
+    const ir::GraphPtr cond = SubgraphOf(*node, "cond");
+    Descs outputs;
+    for (int round = 0;; ++round) {
+      MP_RETURN_IF_ERROR(Enter(body.get(), given, false, &outputs));
+      bool changed = false;
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        ir::TensorDesc& carried = given[first + i];
+        MP_REQUIRE(carried.dtype == outputs[i].dtype,
+                   "%s: input %zu is %s, and its body gives %s for the next round; they must agree",
+                   Named(*node).c_str(), first + i, DTypeName(carried.dtype), DTypeName(outputs[i].dtype));
+        ir::Dims joined = JoinDims(carried.dims, outputs[i].dims);
+        if (joined == carried.dims) continue;
+        changed = true;
+        carried.dims = round < kMostRounds ? std::move(joined) : ir::Dims{ir::kUnknownRank};
+      }
+      if (!changed) break;
+    }
+    Descs ignored;
+    if (cond != nullptr) MP_RETURN_IF_ERROR(Enter(cond.get(), given, settled, &ignored));
+    if (settled) MP_RETURN_IF_ERROR(Enter(body.get(), given, true, &ignored));
+    for (size_t i = 0; i < node->outputs.size(); ++i) CopyShape(given[first + i], &node->outputs[i]);
+    return Ok();
+  }
+
+  const InferEnvironment& environment_;
+  size_t visits_ = 0;
+};
+
+}  // namespace
+
+Status Infer(ir::Graph* graph, const InferEnvironment& environment) { return Walk(environment).Run(graph, true); }
+
+}  // namespace millpond::passes

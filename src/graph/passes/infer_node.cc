@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node: constants and the like say what they are, operators ask the table, a client's own ask the client.
+//
+// The table's rules want every dimension. Where some are not known, they are asked three times with three different
+// numbers in all unknown places: what comes out the same each time does not depend on them. 1 is one of the numbers,
+// since rules cut off at some length ("at most 10") then show it.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "src/graph/passes/infer.h"
+#include "src/graph/passes/kinds.h"
+#include "src/ops/ge_infer.h"
+
+namespace millpond::passes {
+namespace {
+
+constexpr int64_t kProbes[] = {1, 89, 40961};
+const ir::Dims kAnyShape = {ir::kUnknownRank};
+
+ir::Dims UnknownOfRank(size_t rank) { return ir::Dims(rank, ir::kUnknownDim); }
+
+void OutputOf(const ir::TensorDesc& desc, InferResult* out) {
+  // Without any shape the client said nothing; with a mark among the dimensions, that one is unknown.
+  ir::Dims dims = desc.has_shape ? desc.dims : kAnyShape;
+  if (ir::IsKnownRank(dims)) {
+    for (int64_t& dim : dims) dim = std::max(dim, ir::kUnknownDim);
+  }
+  out->outputs.push_back({desc.dtype, std::move(dims)});
+}
+
+Status ListAttr(const ir::Node& node, std::string_view name, ir::Dims* out) {
+  const ir::Attr* attr = node.FindAttr(name);
+  MP_REQUIRE(attr != nullptr, "%s: attribute \"%s\" (ListInt) must be given and is missing", Named(node).c_str(),
+             std::string(name).c_str());
+  const auto* list = attr->As<std::vector<int64_t>>();
+  MP_REQUIRE(list != nullptr || attr->As<std::monostate>() != nullptr, "%s: attribute \"%s\" must be ListInt",
+             Named(node).c_str(), std::string(name).c_str());
+  if (list != nullptr) *out = *list;
+  MP_REQUIRE(ir::IsStatic(*out), "%s: attribute \"%s\" is %s, and every dimension must be known", Named(node).c_str(),
+             std::string(name).c_str(), ir::TextOf(*out).c_str());
+  return Ok();
+}
+
+// Constants whose bytes are elsewhere.
+Status InferDescribed(const ir::Node& node, std::string_view shape, InferResult* out) {
+  InferResult::Output output;
+  output.dtype = TypeAttr(node, "dtype", DType::kUndefined);
+  MP_REQUIRE(BitsOf(output.dtype) != 0, "%s: attribute \"dtype\" (Type) must be given and name a type with a size",
+             Named(node).c_str());
+  MP_RETURN_IF_ERROR(ListAttr(node, shape, &output.dims));
+  out->outputs.push_back(std::move(output));
+  return Ok();
+}
+
+void InferSource(const ir::Node& node, InferResult* out) {
+  const bool input_says = !node.inputs.empty() && node.inputs[0].desc.has_shape;
+  const ir::Attr* value = node.FindAttr("value");
+  const ir::TensorPtr* initial = value != nullptr ? value->As<ir::TensorPtr>() : nullptr;
+  if (!input_says && !node.outputs[0].has_shape && initial != nullptr && *initial != nullptr) {
+    ir::TensorDesc desc = (*initial)->desc;
+    desc.has_shape = true;  // a tensor always has one
+    return OutputOf(desc, out);
+  }
+  OutputOf(input_says ? node.inputs[0].desc : node.outputs[0], out);
+}
+
+Status InferIdentity(const ir::Node& node, std::span<const InferInput> inputs, InferResult* out) {
+  MP_REQUIRE(inputs.size() >= node.outputs.size(), "%s: has %zu inputs for %zu outputs", Named(node).c_str(),
+             inputs.size(), node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) out->outputs.push_back({inputs[i].dtype, inputs[i].dims});
+  return Ok();
+}
+
+Status InferShapeOf(const ir::Node& node, std::span<const InferInput> inputs, InferResult* out) {
+  const DType dtype = node.type == "Rank" ? DType::kInt32 : TypeAttr(node, "dtype", DType::kInt32);
+  MP_REQUIRE(dtype == DType::kInt32 || dtype == DType::kInt64,
+             "%s: attribute \"dtype\" is %s, and must be int32 or int64", Named(node).c_str(), DTypeName(dtype));
+  MP_REQUIRE(inputs.size() >= node.outputs.size(), "%s: has %zu inputs for %zu outputs", Named(node).c_str(),
+             inputs.size(), node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const bool listed = node.type == "Shape" || node.type == "ShapeN";
+    const int64_t rank = ir::IsKnownRank(inputs[i].dims) ? static_cast<int64_t>(inputs[i].dims.size()) : -1;
+    out->outputs.push_back({dtype, listed ? ir::Dims{rank} : ir::Dims{}});
+  }
+  return Ok();
+}
+
+Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, const ClientOperators& clients,
+                     InferResult* out) {
+  const auto copy = std::make_shared<ir::Node>(node.name, node.type);
+  copy->inputs = node.inputs;  // with sources, which do not learn of it
+  copy->outputs = node.outputs;
+  copy->attributes = node.attributes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    copy->inputs[i].desc.dtype = inputs[i].dtype;
+    copy->inputs[i].desc.dims = copy->inputs[i].desc.origin_dims = inputs[i].dims;
+    copy->inputs[i].desc.has_shape = copy->inputs[i].desc.has_origin_shape = true;
+  }
+  bool inferred = false;
+  if (clients.infer) MP_RETURN_IF_ERROR(clients.infer(copy, &inferred).Prefixed(Named(node)));
+  MP_CHECK(inferred, kUnsupported, "%s: the client registered the type without an infer function", Named(node).c_str());
+  MP_REQUIRE(copy->outputs.size() == node.outputs.size(), "%s: its infer function gave %zu outputs instead of %zu",
+             Named(node).c_str(), copy->outputs.size(), node.outputs.size());
+  for (const ir::TensorDesc& output : copy->outputs) OutputOf(output, out);
+  return Ok();
+}
+
+// Asks the table for one node, once or with numbers in place of what is not known.
+class TableInference {
+ public:
+  TableInference(const ir::Node& node, const NodeDoor& door, std::span<const InferInput> inputs)
+      : node_(node), inputs_(inputs) {
+    question_.attributes = &door.attributes;
+    question_.input_counts = door.input_counts;
+    question_.output_counts = door.output_counts;
+    question_.outputs = node.outputs.size();
+  }
+
+  Status Run(InferResult* out) {
+    const bool known = std::all_of(inputs_.begin(), inputs_.end(), [](const InferInput& input) {
+      return input.dtype == DType::kUndefined || ir::IsStatic(input.dims);
+    });
+    return known ? Ask(out) : Probe(out);
+  }
+
+ private:
+  Status AskWith(int64_t probe, GeInferOutput* answer) {
+    question_.inputs.resize(inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      GeInferTensor& tensor = question_.inputs[i];
+      tensor.dtype = inputs_[i].dtype;
+      tensor.dims = inputs_[i].dims;
+      tensor.values = inputs_[i].values;
+      for (int64_t& dim : tensor.dims) dim = dim < 0 ? probe : dim;
+    }
+    Status status = InferGe(node_.type, question_, answer);
+    if (answer->types_known) types_ = *answer;
+    return status;
+  }
+
+  Status Ask(InferResult* out) {
+    GeInferOutput answer;
+    Status status = AskWith(0, &answer);
+    if (answer.needed_input >= 0) return GiveTypes(answer.needed_input, out);
+    if (!status.ok()) return std::move(status).Prefixed(Named(node_));
+    out->waits = answer.waits;
+    for (auto& output : answer.outputs) out->outputs.push_back({output.dtype, std::move(output.dims)});
+    return Ok();
+  }
+
+  Status Probe(InferResult* out) {
+    const bool ranks_known = std::all_of(inputs_.begin(), inputs_.end(),
+                                         [](const InferInput& input) { return ir::IsKnownRank(input.dims); });
+    std::optional<GeInferOutput> joined;
+    bool all = true;
+    for (const int64_t probe : kProbes) {
+      GeInferOutput answer;
+      const Status status = AskWith(probe, &answer);
+      if (answer.needed_input >= 0) return GiveTypes(answer.needed_input, out);
+      if (status.code() == Code::kUnsupported) return status.Clone().Prefixed(Named(node_));
+      if (!status.ok()) {
+        all = false;
+        continue;
+      }
+      if (!joined) {
+        joined = std::move(answer);
+        continue;
+      }
+      for (size_t i = 0; i < joined->outputs.size(); ++i) {
+        joined->outputs[i].dims = JoinDims(joined->outputs[i].dims, answer.outputs[i].dims);
+      }
+    }
+    // Numbers that do not go together say nothing of those that will come: the run judges them.
+    if (!ranks_known || !joined) return GiveTypes(-1, out);
+    out->waits = joined->waits;
+    for (auto& output : joined->outputs) {
+      if (!all && ir::IsKnownRank(output.dims)) output.dims = UnknownOfRank(output.dims.size());
+      out->outputs.push_back({output.dtype, std::move(output.dims)});
+    }
+    return Ok();
+  }
+
+  Status GiveTypes(int needed_input, InferResult* out) {
+    out->needed_input = needed_input;
+    for (size_t i = 0; i < node_.outputs.size(); ++i) {
+      const bool told = types_ && i < types_->outputs.size();
+      out->outputs.push_back({told ? types_->outputs[i].dtype : node_.outputs[i].dtype, kAnyShape});
+    }
+    return Ok();
+  }
+
+  const ir::Node& node_;
+  std::span<const InferInput> inputs_;
+  GeInferInput question_;
+  std::optional<GeInferOutput> types_;
+};
+
+}  // namespace
+
+ir::Dims JoinDims(const ir::Dims& a, const ir::Dims& b) {
+  if (!ir::IsKnownRank(a) || !ir::IsKnownRank(b) || a.size() != b.size()) return kAnyShape;
+  ir::Dims joined = a;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) joined[i] = ir::kUnknownDim;
+  }
+  return joined;
+}
+
+Status InferNode(const ir::Node& node, const NodeDoor& door, std::span<const InferInput> inputs,
+                 const ClientOperators* clients, InferResult* out) {
+  *out = {};
+  switch (KindOf(node)) {
+    case Kind::kNoOp:
+      for (const ir::TensorDesc& output : node.outputs) OutputOf(output, out);
+      return Ok();
+    case Kind::kData:
+    case Kind::kVariable:
+      InferSource(node, out);
+      return Ok();
+    case Kind::kConst: {
+      const ir::TensorPtr tensor = ConstantOf(node);
+      MP_REQUIRE(tensor != nullptr, "%s: has no value", Named(node).c_str());
+      out->outputs.push_back({tensor->desc.dtype, tensor->desc.dims});
+      return Ok();
+    }
+    case Kind::kFileConstant:
+      return InferDescribed(node, "shape", out);
+    case Kind::kConstPlaceHolder:
+      return InferDescribed(node, "storage_shape", out);
+    case Kind::kIdentity:
+    case Kind::kIdentityN:
+      return InferIdentity(node, inputs, out);
+    case Kind::kShape:
+      return InferShapeOf(node, inputs, out);
+    case Kind::kOperator:
+      break;
+    default:
+      return InternalError(Format("%s: runs subgraphs and is inferred with them", Named(node).c_str()));
+  }
+  if (FindGeDefinition(node.type) == nullptr && clients != nullptr && clients->knows && clients->knows(node.type)) {
+    return InferByClient(node, inputs, *clients, out);
+  }
+  return TableInference(node, door, inputs).Run(out);
+}
+
+}  // namespace millpond::passes
