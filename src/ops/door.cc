@@ -147,7 +147,7 @@ class Builder {
 
   Status AddOperand(const ArgSpec& spec, std::string_view name, std::span<const DoorTensor> tensors) {
     const bool absent = tensors.empty() || (tensors.size() == 1 && tensors[0].view.dtype == DType::kUndefined);
-    if (spec.kind == ArgKind::kTensorList) {
+    if (spec.kind == ArgKind::kTensorList && !(absent && spec.optional)) {
       call_->BeginViews();
       for (const DoorTensor& tensor : tensors) call_->AppendView(tensor.view);
       return Ok();
@@ -157,6 +157,8 @@ class Builder {
       call_->AddAbsent();
       return Ok();
     }
+    MP_CHECK(tensors.size() == 1, kUnsupported, "%s: operand '%s' has %zu members; one is supported", binding_.type,
+             std::string(name).c_str(), tensors.size());
     if (spec.kind == ArgKind::kTensor) {
       call_->AddView(tensors[0].view);
       return Ok();
