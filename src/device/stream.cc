@@ -240,13 +240,16 @@ bool Stream::TryTakeToken() {
 
 void SetAfterRun(void (*leave)()) { g_after_run.store(leave, std::memory_order_release); }
 
+void AfterRun() {
+  if (t_in_run) return;
+  if (auto* leave = g_after_run.load(std::memory_order_acquire)) leave();
+}
+
 Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
   const bool outer = std::exchange(t_in_run, true);
   const RunEnd end = RunTasks(until, budget);
   t_in_run = outer;
-  if (!outer) {
-    if (auto* leave = g_after_run.load(std::memory_order_acquire)) leave();
-  }
+  AfterRun();
   return end;
 }
 

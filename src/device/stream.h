@@ -44,6 +44,8 @@ class CaptureTarget {
 // `leave` is called on a thread that has run tasks, before it turns to anything else: kernels set the thread up for
 // themselves once for a run of tasks, not for each. One listener, set once.
 void SetAfterRun(void (*leave)());
+// For whoever runs a kernel on a thread of the client, outside every stream.
+void AfterRun();
 
 class Stream {
  public:

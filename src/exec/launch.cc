@@ -132,6 +132,11 @@ Status JudgeMemory(const OpCall& call) {
   return Ok();
 }
 
+std::vector<trace::Access> AccessesOf(const OpCall& call) {
+  const Accesses accesses(call);
+  return {accesses.span().begin(), accesses.span().end()};
+}
+
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
   const Accesses accesses(*call);
   const char* name = call->row().name;

@@ -4,6 +4,7 @@
 #define MILLPOND_SRC_EXEC_LAUNCH_H_
 
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/device/stream.h"
@@ -19,6 +20,9 @@ Status JudgeMemory(const OpCall& call);
 // Queues the call, whose memory is judged already. What the kernel reports surfaces at the next synchronisation of the
 // stream.
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream);
+
+// What the call touches, by the client's addresses.
+std::vector<trace::Access> AccessesOf(const OpCall& call);
 
 // For rows that wait: runs everything queued before and the call itself, then hands it back with its outputs' real
 // shapes.
