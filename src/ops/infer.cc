@@ -153,6 +153,22 @@ Status matmul_turned(const InferArgs& args, Shape* out) {
   return Multiply(args, shapes[0], shapes[1], out);
 }
 
+Status inner_product(const InferArgs& args, Shape* out) {
+  const Dims x = ShapeOf(args, 0);
+  const Dims w = ShapeOf(args, 1);
+  size_t axis = 0;
+  MP_RETURN_IF_ERROR(Wrap(args, Int(args, 3), x.size(), &axis));
+  MP_REQUIRE(w.size() >= 2 && !x.empty(), "%s: %s %s is not a matrix", RowName(args), NameOf(args, 1),
+             ShapeText(w).c_str());
+  const bool turned = Int(args, 2) != 0;
+  const int64_t inner = Elements(x.subspan(axis));
+  const int64_t rest = Elements(w.subspan(1));
+  MP_REQUIRE(inner == (turned ? w[0] : rest), "%s: %s %s from dimension %zu on and %s %s do not multiply",
+             RowName(args), NameOf(args, 0), ShapeText(x).c_str(), axis, NameOf(args, 1), ShapeText(w).c_str());
+  MP_RETURN_IF_ERROR(Assign(args, x.first(axis), out));
+  return Append(args, turned ? rest : w[0], out);
+}
+
 Status scalar(const InferArgs&, Shape* out) {
   out->rank = 0;
   return Ok();
@@ -177,6 +193,11 @@ Status channels(const InferArgs& args, Shape* out) {
   return Assign(args, shape.subspan(1, 1), out);
 }
 
+Status channels_of(const InferArgs& args, Shape* out) {
+  const std::string_view format = args.call.text(args.from[1]);
+  return !format.empty() && format.back() == 'C' ? last(args, out) : channels(args, out);
+}
+
 Status halved(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(same(args, out));
   size_t dim = 0;
@@ -184,55 +205,6 @@ Status halved(const InferArgs& args, Shape* out) {
   MP_REQUIRE(out->rank > 0 && out->dims[dim] % 2 == 0, "%s: dimension %zu of %s %s cannot be halved", RowName(args),
              dim, NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
   out->dims[dim] /= 2;
-  return Ok();
-}
-
-Status type_of(const InferArgs& args, DType* out) {
-  const ArgKind kind = KindOf(args, 0);
-  if (kind == ArgKind::kTensor || kind == ArgKind::kTensorList) {
-    if (Has(args, 0)) *out = ViewOf(args, 0).dtype;
-    return Ok();
-  }
-  constexpr int64_t kNoType = 28;  // GE's own name for a type that was not given
-  if (Has(args, 0) && Int(args, 0) >= 0 && Int(args, 0) != kNoType) *out = static_cast<DType>(Int(args, 0));
-  return Ok();
-}
-
-namespace {
-
-// Rank in the usual order: bool, integers by width, halves, floats, complex.
-int Weight(DType type) {
-  switch (ClassOf(type)) {
-    case kBoolTypes:
-      return 0;
-    case kIntTypes:
-      return BitsOf(type) * 2 + (type == DType::kUint8 ? 0 : 1);
-    case kHalfTypes:
-      return 200 + (type == DType::kBfloat16 ? 1 : 0);
-    case kFloatTypes:
-      return 200 + BitsOf(type);
-    case kComplexTypes:
-      return 400 + BitsOf(type);
-    default:
-      return 0;
-  }
-}
-
-}  // namespace
-
-Status promoted(const InferArgs& args, DType* out) {
-  DType best = DType::kUndefined;
-  for (size_t i = 0; i < args.from.size(); ++i) {
-    if (!Has(args, i)) continue;
-    const DType type = ViewOf(args, i).dtype;
-    const bool halves = ClassOf(type) == kHalfTypes && best != DType::kUndefined && ClassOf(best) == kHalfTypes;
-    if (halves && type != best) {
-      best = DType::kFloat;
-    } else if (best == DType::kUndefined || Weight(type) > Weight(best)) {
-      best = type;
-    }
-  }
-  if (best != DType::kUndefined) *out = best;
   return Ok();
 }
 

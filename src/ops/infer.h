@@ -27,6 +27,9 @@ Status reduce_one(const InferArgs& args, Shape* out);
 Status matmul(const InferArgs& args, Shape* out);
 // matmul_turned(x, y, turnX, turnY): the same; a flag swaps the operand's last two dimensions first.
 Status matmul_turned(const InferArgs& args, Shape* out);
+// inner_product(x, w, turnW, axis): the dimensions of x from axis on are one; w is [outputs, inner], turned [inner,
+// outputs].
+Status inner_product(const InferArgs& args, Shape* out);
 // scalar(): one element, no dimensions.
 Status scalar(const InferArgs& args, Shape* out);
 // one(): [1].
@@ -34,6 +37,8 @@ Status one(const InferArgs& args, Shape* out);
 // last(x): the size of x's last dimension, as a vector. channels(x): that of dimension 1.
 Status last(const InferArgs& args, Shape* out);
 Status channels(const InferArgs& args, Shape* out);
+// channels_of(x, format): that of dimension 1, or of the last when the format's name ends with C.
+Status channels_of(const InferArgs& args, Shape* out);
 // halved(x, dim): that dimension is half as large.
 Status halved(const InferArgs& args, Shape* out);
 
@@ -59,6 +64,14 @@ Status broadcast_to(const InferArgs& args, Shape* out);
 Status repeat(const InferArgs& args, Shape* out);
 // pad(x, paddings, contiguous): begin and end for each dimension; not contiguous: all begins, then all ends.
 Status pad(const InferArgs& args, Shape* out);
+// unpad(x, paddings, contiguous): what was padded to x.
+Status unpad(const InferArgs& args, Shape* out);
+// tiled(x, axis, times): that dimension so many times as large.
+Status tiled(const InferArgs& args, Shape* out);
+// confused(x, perm, shape, permuteFirst): a permutation of the result, or of x before it takes the shape.
+Status confused(const InferArgs& args, Shape* out);
+// bits_as(x, type, keepRank): the same bytes as elements of another size.
+Status bits_as(const InferArgs& args, Shape* out);
 // concat(tensors, dim), stack(tensors, dim).
 Status concat(const InferArgs& args, Shape* out);
 Status stack(const InferArgs& args, Shape* out);
@@ -88,6 +101,8 @@ Status gather(const InferArgs& args, Shape* out);
 Status gather_nd(const InferArgs& args, Shape* out);
 // indexed(x, indices, mask): as x[i, :, j]; mask has a 1 for each dimension that an index stands for.
 Status indexed(const InferArgs& args, Shape* out);
+// embedding_rows(gradient, rows): [rows, last dimension of the gradient].
+Status embedding_rows(const InferArgs& args, Shape* out);
 // topk(x, k, dim): k along dim.
 Status topk(const InferArgs& args, Shape* out);
 // one_hot(x, depth, axis).
@@ -102,6 +117,15 @@ Status flat(const InferArgs& args, Shape* out);
 Status type_of(const InferArgs& args, DType* out);
 // promoted(x, y, ...): the one that holds all of them.
 Status promoted(const InferArgs& args, DType* out);
+// common_or_float(type, type, ...): the type when all are the same, else float.
+Status common_or_float(const InferArgs& args, DType* out);
+// product_type(x): of a product of matrices: that of x, 32 bits for 8-bit integers.
+Status product_type(const InferArgs& args, DType* out);
+// widened(x, flag): float for halves when the flag is set.
+Status widened(const InferArgs& args, DType* out);
+// complex_of(x), real_of(x): the one that belongs to x's.
+Status complex_of(const InferArgs& args, DType* out);
+Status real_of(const InferArgs& args, DType* out);
 
 // NOLINTEND(readability-identifier-naming)
 

@@ -72,6 +72,15 @@ Status indexed(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status embedding_rows(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  MP_REQUIRE(!shape.empty(), "%s: %s has no dimensions; at least one is needed", RowName(args), NameOf(args, 0));
+  out->rank = 2;
+  out->dims[0] = Int(args, 1);
+  out->dims[1] = shape.back();
+  return Ok();
+}
+
 Status topk(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(same(args, out));
   size_t dim = 0;

@@ -189,6 +189,74 @@ Status pad(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status unpad(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  const Dims paddings = Ints(args, 1);
+  const bool pairs = args.from.size() < 3 || Int(args, 2) != 0;
+  MP_REQUIRE(paddings.size() == 2 * shape.size(), "%s: %s has %zu entries; %s %s needs %zu", RowName(args),
+             NameOf(args, 1), paddings.size(), NameOf(args, 0), ShapeText(shape).c_str(), 2 * shape.size());
+  MP_RETURN_IF_ERROR(Assign(args, shape, out));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    out->dims[i] -= pairs ? paddings[2 * i] + paddings[2 * i + 1] : paddings[i] + paddings[shape.size() + i];
+    MP_REQUIRE(out->dims[i] >= 0, "%s: dimension %zu of %s %s has less than its padding", RowName(args), i,
+               NameOf(args, 0), ShapeText(shape).c_str());
+  }
+  return Ok();
+}
+
+Status tiled(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(same(args, out));
+  size_t dim = 0;
+  MP_RETURN_IF_ERROR(Wrap(args, Int(args, 1), out->rank, &dim));
+  MP_REQUIRE(out->rank > 0 && Int(args, 2) > 0, "%s: %s cannot be repeated %lld times", RowName(args), NameOf(args, 0),
+             static_cast<long long>(Int(args, 2)));
+  out->dims[dim] *= Int(args, 2);
+  return Ok();
+}
+
+Status confused(const InferArgs& args, Shape* out) {
+  const Dims perm = Ints(args, 1);
+  const Dims wanted = Ints(args, 2);
+  const uint8_t places[] = {args.from[0], args.from[2]};
+  if (Int(args, 3) != 0) return reshape({.call = args.call, .from = places}, out);
+  Shape before;
+  MP_RETURN_IF_ERROR(reshape({.call = args.call, .from = places}, &before));
+  MP_REQUIRE(perm.size() == before.rank, "%s: %s %s does not permute shape %s", RowName(args), NameOf(args, 1),
+             ShapeText(perm).c_str(), ShapeText(wanted).c_str());
+  out->rank = before.rank;
+  for (size_t i = 0; i < perm.size(); ++i) {
+    size_t place = 0;
+    MP_RETURN_IF_ERROR(Wrap(args, perm[i], before.rank, &place));
+    out->dims[i] = before.dims[place];
+  }
+  return Ok();
+}
+
+Status bits_as(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(same(args, out));
+  const int from = BitsOf(ViewOf(args, 0).dtype);
+  const int to = BitsOf(static_cast<DType>(Int(args, 1)));
+  MP_REQUIRE(from > 0 && to > 0, "%s: %s has a type without a size", RowName(args), NameOf(args, from > 0 ? 1 : 0));
+  if (from == to) return Ok();
+  const int ratio = std::max(from, to) / std::min(from, to);
+  const bool keep = Int(args, 2) != 0;
+  if (from > to) {
+    if (!keep) return Append(args, ratio, out);
+    MP_REQUIRE(out->rank > 0, "%s: %s has no dimension that could grow", RowName(args), NameOf(args, 0));
+    out->dims[out->rank - 1] *= ratio;
+    return Ok();
+  }
+  const bool fits = out->rank > 0 && (keep ? out->dims[out->rank - 1] % ratio == 0 : out->dims[out->rank - 1] == ratio);
+  MP_REQUIRE(fits, "%s: the last dimension of %s %s does not make elements that are %d times as large", RowName(args),
+             NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str(), ratio);
+  if (keep) {
+    out->dims[out->rank - 1] /= ratio;
+  } else {
+    --out->rank;
+  }
+  return Ok();
+}
+
 Status concat(const InferArgs& args, Shape* out) {
   const auto members = args.call.views(args.from[0]);
   MP_REQUIRE(!members.empty(), "%s: there is nothing to join", RowName(args));
