@@ -49,6 +49,37 @@ MP_KERNEL(MatrixProduct, const Tensor& x1, const Tensor& x2, const OptTensor& bi
   if (bias.has_value()) y.add_(*bias);
 }
 
+// alpha * a x b + beta * c; both factors lie on the device.
+MP_KERNEL(ScaledProduct, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& alpha, const Tensor& beta,
+          bool transpose_a, bool transpose_b, Tensor& y) {
+  const ScalarType type = IsHalf(a.scalar_type()) || IsHalf(c.scalar_type()) ? at::kFloat : c.scalar_type();
+  const Tensor left = transpose_a ? a.mT() : a;
+  const Tensor right = transpose_b ? b.mT() : b;
+  Write(y, at::matmul(left.to(type), right.to(type)) * alpha.item() + c.to(type) * beta.item());
+}
+
+// The dimensions of x from axis on are one.
+MP_KERNEL(InnerProduct, const Tensor& x, const Tensor& w, const OptTensor& b, int64_t outputs, bool transpose,
+          int64_t axis, Tensor& y) {
+  axis = at::maybe_wrap_dim(axis, x.dim());
+  const Tensor rows = x.flatten(axis, -1);
+  const Tensor weight = w.reshape({w.size(0), -1});
+  TORCH_CHECK(weight.size(transpose ? 1 : 0) == outputs, "num_output is ", outputs, ", the weight has shape ",
+              w.sizes());
+  const ScalarType type = IsHalf(x.scalar_type()) ? at::kFloat : y.scalar_type();
+  Tensor product = at::matmul(rows.to(type), (transpose ? weight : weight.t()).to(type));
+  if (b.has_value()) product = product + b->to(type).reshape(-1);
+  Write(y, product);
+}
+
+MP_KERNEL(FusedProduct, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& x3, bool transpose1,
+          bool transpose2, string_view op, Tensor& y) {
+  const ScalarType type = IsHalf(x1.scalar_type()) ? at::kFloat : x1.scalar_type();
+  Tensor product = at::matmul((transpose1 ? x1.mT() : x1).to(type), (transpose2 ? x2.mT() : x2).to(type));
+  if (bias.has_value()) product = product.add(bias->to(type));
+  Write(y, AfterProduct(op == "none" ? "" : op, product, x3));
+}
+
 MP_KERNEL(aclnnTransposeBatchMatMul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& scale,
           IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, int64_t, int64_t split, Tensor& out) {
   TransposedProduct(x1, x2, bias, scale, perm1, perm2, perm_y, split, out);

@@ -42,6 +42,11 @@ Tensor Quantized(const Tensor& updates, const Tensor& scales, const OptTensor& z
 MP_KERNEL(aclnnInplaceScatterUpdate, Tensor& data, const Tensor& indices, const Tensor& updates, int64_t axis) {
   PutBlocks(data, indices, updates, axis);
 }
+MP_KERNEL(ScatteredBlocks, Tensor& data, const Tensor& indices, const Tensor& updates, string_view reduce,
+          int64_t axis) {
+  TORCH_CHECK(reduce == "update", "reduce is '", std::string(reduce), "'; only 'update' is possible");
+  PutBlocks(data, indices, updates, axis);
+}
 MP_KERNEL(aclnnInplaceQuantScatter, Tensor& self, const Tensor& indices, const Tensor& updates, const Tensor& scales,
           const OptTensor& zero_points, int64_t axis, int64_t quant_axis, int64_t) {
   PutBlocks(self, indices, Quantized(updates, scales, zero_points, quant_axis, self, ""), axis);

@@ -55,4 +55,23 @@ MP_KERNEL(aclnnStridedSlice, const Tensor& self, IntArrayRef begin, IntArrayRef 
   Write(out, view);
 }
 
+// Without axes entry i speaks of dimension i.
+MP_KERNEL(SlicedAxes, const Tensor& self, IntArrayRef begin, IntArrayRef end, OptIntArrayRef axes,
+          OptIntArrayRef strides, Tensor& out) {
+  const auto fits = [&](const OptIntArrayRef& list) {
+    return !list.has_value() || list->empty() || list->size() == begin.size();
+  };
+  TORCH_CHECK(end.size() == begin.size() && fits(axes) && fits(strides),
+              "begin, end, axes and strides differ in length");
+  Tensor view = self;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const bool named = axes.has_value() && !axes->empty();
+    const int64_t dim = named ? at::maybe_wrap_dim((*axes)[i], self.dim()) : static_cast<int64_t>(i);
+    const int64_t step = strides.has_value() && !strides->empty() ? (*strides)[i] : 1;
+    TORCH_CHECK(step != 0, "stride ", i, " is 0");
+    view = Sliced(view, dim, begin[i], end[i], step);
+  }
+  Write(out, view);
+}
+
 }  // namespace millpond::kernels
