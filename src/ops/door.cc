@@ -51,10 +51,26 @@ class Builder {
     for (size_t place = 0; place < row_.args.size(); ++place) {
       MP_RETURN_IF_ERROR(Add(row_.args[place], binding_.args[place]));
     }
+    MP_RETURN_IF_ERROR(CheckReferences());
     return CheckUnused();
   }
 
  private:
+  // An output that has an input's name is that input, changed in place: it cannot be other memory.
+  Status CheckReferences() {
+    for (const DoorOperand& operand : binding_.outputs) {
+      const auto input = Find(operand.name, /*output=*/false);
+      const auto output = Find(operand.name, /*output=*/true);
+      if (!input || !output) continue;
+      for (size_t i = 0; i < std::min(input->count, output->count); ++i) {
+        MP_REQUIRE(given_.inputs[input->first + i].view.data == given_.outputs[output->first + i].view.data,
+                   "%s: output '%s' must be the memory of the input of that name, which changes in place",
+                   binding_.type, std::string(operand.name).c_str());
+      }
+    }
+    return Ok();
+  }
+
   // What the client gives and the row would not see must not matter.
   Status CheckUnused() {
     for (const DoorArg& attribute : binding_.unused) {
@@ -360,6 +376,12 @@ class Builder {
       case ArgKind::kInts:
         if (const auto* values = std::get_if<std::vector<int64_t>>(&value)) {
           call_->AddInts(*values);
+          return Ok();
+        }
+        if (const auto* lists = std::get_if<std::vector<std::vector<int64_t>>>(&value)) {
+          std::vector<int64_t> all;
+          for (const auto& list : *lists) all.insert(all.end(), list.begin(), list.end());
+          call_->AddInts(all);
           return Ok();
         }
         if (const auto integer = Integer(value)) {

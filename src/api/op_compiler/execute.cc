@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "include/acl/acl_op_compiler.h"
@@ -71,19 +72,32 @@ Status Describe(const char* what, int number, const aclTensorDesc* desc, const a
 // Numbers that only lie on the device: everything queued before may still write them.
 Status ReadValues(const OpRow& row, const DoorBinding& binding, Stream* stream, DoorArguments* arguments,
                   HostCopies* copies) {
-  for (size_t place = 0; place < row.args.size(); ++place) {
-    const ArgKind kind = row.args[place].kind;
-    if (kind == ArgKind::kTensor || kind == ArgKind::kTensorList) continue;
-    for (size_t i = 0; i < binding.inputs.size() && i < arguments->inputs.size(); ++i) {
-      DoorTensor& input = arguments->inputs[i];
-      if (binding.inputs[i].name != binding.args[place].name || input.values != nullptr) continue;
-      const size_t bytes = input.view.BytesOf(input.view.elements());
-      if (bytes == 0) continue;
-      MP_RETURN_IF_ERROR(CheckRange("an input's memory", input.view.data, bytes));
-      MP_RETURN_IF_ERROR(stream->WaitFor(stream->enqueued(), std::nullopt, Code::kStreamSyncTimeout));
-      copies->push_back(std::make_unique<std::byte[]>(bytes));
-      CopyBytes(copies->back().get(), input.view.data, bytes);
-      input.values = copies->back().get();
+  for (const size_t place : ValueInputs(row, binding, *arguments)) {
+    DoorTensor& input = arguments->inputs[place];
+    const size_t bytes = input.view.BytesOf(input.view.elements());
+    if (input.values != nullptr || bytes == 0) continue;
+    MP_RETURN_IF_ERROR(CheckRange("an input's memory", input.view.data, bytes));
+    MP_RETURN_IF_ERROR(stream->WaitFor(stream->enqueued(), std::nullopt, Code::kStreamSyncTimeout));
+    copies->push_back(std::make_unique<std::byte[]>(bytes));
+    CopyBytes(copies->back().get(), input.view.data, bytes);
+    input.values = copies->back().get();
+  }
+  return Ok();
+}
+
+// An operator whose outputs' shapes are known only after the run: waits for it and tells them in the descriptors.
+Status RunAndTell(const kernels::Kernel* kernel, const DoorBinding& binding, OpCallPtr call, Stream* stream,
+                  std::span<aclTensorDesc* const> descs) {
+  OpCallPtr done;
+  MP_RETURN_IF_ERROR(RunOp(kernel, std::move(call), stream, &done));
+  const OpRow& row = done->row();
+  for (size_t i = 0; i < binding.outputs.size() && i < descs.size(); ++i) {
+    for (size_t place = 0; place < row.args.size(); ++place) {
+      if (row.args[place].flow != ArgFlow::kOut || binding.outputs[i].name != binding.args[place].name) continue;
+      if (!done->has(place)) continue;
+      const auto shape = done->view(place).shape();
+      descs[i]->dims.assign(shape.begin(), shape.end());
+      descs[i]->storage_dims.clear();
     }
   }
   return Ok();
@@ -122,7 +136,14 @@ Status Execute(const char* type, int input_count, InputDesc input_descs, InputBu
   MP_RETURN_IF_ERROR(CallFromDoor(*row, *binding, arguments, call.get()));
   MP_RETURN_IF_ERROR(call->CheckShapes());
   MP_RETURN_IF_ERROR(JudgeMemory(*call));
-  return LaunchOp(kernel, std::move(call), stream);
+  if (!row->waits) return LaunchOp(kernel, std::move(call), stream);
+  if constexpr (std::is_same_v<OutputDesc, aclTensorDesc**>) {
+    return RunAndTell(kernel, *binding, std::move(call), stream, {output_descs, static_cast<size_t>(output_count)});
+  } else {
+    return Unsupported(
+        "the shape of an output is known only after the run, and this function cannot tell it; use "
+        "aclopCompileAndExecuteV2");
+  }
 }
 
 template <class... Arguments>
@@ -156,7 +177,7 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs, const aclTens
   });
 }
 
-// The V2 form differs where an output's shape is known only after the run; no such operator is bound here yet.
+// The V2 form differs where an output's shape is known only after the run: it waits and writes it to the descriptor.
 aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
                                   aclDataBuffer* inputs[], int numOutputs, aclTensorDesc* outputDesc[],
                                   aclDataBuffer* outputs[], aclopAttr* attr, aclopEngineType, aclopCompileType,
