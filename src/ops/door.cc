@@ -61,7 +61,7 @@ class Builder {
     for (const DoorOperand& operand : binding_.outputs) {
       const auto input = Find(operand.name, /*output=*/false);
       const auto output = Find(operand.name, /*output=*/true);
-      if (!input || !output) continue;
+      if (!input || !output || IsWritten(operand.name)) continue;
       for (size_t i = 0; i < std::min(input->count, output->count); ++i) {
         MP_REQUIRE(given_.inputs[input->first + i].view.data == given_.outputs[output->first + i].view.data,
                    "%s: output '%s' must be the memory of the input of that name, which changes in place",
@@ -69,6 +69,14 @@ class Builder {
       }
     }
     return Ok();
+  }
+
+  // Whether the row writes that output by itself.
+  bool IsWritten(std::string_view output) const {
+    for (size_t place = 0; place < row_.args.size(); ++place) {
+      if (row_.args[place].flow == ArgFlow::kOut && output == binding_.args[place].name) return true;
+    }
+    return false;
   }
 
   // What the client gives and the row would not see must not matter.
