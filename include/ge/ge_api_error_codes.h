@@ -28,6 +28,7 @@
                               (static_cast<uint32_t>(0xFFU & static_cast<uint32_t>(modid)) << 12U) |   \
                               (0x0FFFU & static_cast<uint32_t>(value));                                \
   const ErrorNoRegisterar g_errorno_##name((name), (desc))
+#endif
 
 namespace ge {
 

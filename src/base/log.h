@@ -20,6 +20,7 @@ enum class Level : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3, kNone 
 inline constexpr const char* kRuntime = "RUNTIME";
 inline constexpr const char* kAscendCl = "ASCENDCL";
 inline constexpr const char* kApp = "APP";
+inline constexpr const char* kGe = "GE";
 
 struct Where {
   const char* function = nullptr;

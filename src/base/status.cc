@@ -157,6 +157,10 @@ const char* CodeName(Code code) {
       return "host memory not registered";
     case Code::kForked:
       return "used in a forked child";
+    case Code::kGraphUnknown:
+      return "no graph has this number";
+    case Code::kGraphNotBuilt:
+      return "graph not compiled";
   }
   return "unknown";
 }

@@ -89,6 +89,9 @@ enum class Code {
   kHostRegistered,
   kHostNotRegistered,
   kForked,
+  // Graphs by number.
+  kGraphUnknown,
+  kGraphNotBuilt,
 };
 
 const char* CodeName(Code code);

@@ -53,7 +53,7 @@ Status ExternalBlock::Release() {
   if (owner_ == nullptr) return Ok();
   const std::shared_ptr<GuardedAllocator> owner = std::move(owner_);
   owner_.reset();
-  return owner->FreeBlock(std::exchange(block_, nullptr), std::exchange(address_, nullptr));
+  return owner->FreeBlock(std::exchange(block_, nullptr), std::exchange(address_, nullptr), bytes_);
 }
 
 Status GuardedAllocator::CheckDeviceMemory(const void* address, size_t bytes) {
@@ -66,12 +66,12 @@ Status GuardedAllocator::CheckDeviceMemory(const void* address, size_t bytes) {
 }
 
 std::shared_ptr<GuardedAllocator> GuardedAllocator::Make(std::unique_ptr<ExternalAllocator> external,
-                                                         AddressCheck check) {
-  return std::shared_ptr<GuardedAllocator>(new GuardedAllocator(std::move(external), check));
+                                                         AddressCheck check, size_t alignment) {
+  return std::shared_ptr<GuardedAllocator>(new GuardedAllocator(std::move(external), check, alignment));
 }
 
-GuardedAllocator::GuardedAllocator(std::unique_ptr<ExternalAllocator> external, AddressCheck check)
-    : external_(std::move(external)), check_(check), shared_(SharedFor(external_->identity())) {}
+GuardedAllocator::GuardedAllocator(std::unique_ptr<ExternalAllocator> external, AddressCheck check, size_t alignment)
+    : external_(std::move(external)), check_(check), alignment_(alignment), shared_(SharedFor(external_->identity())) {}
 
 std::shared_ptr<GuardedAllocator::Shared> GuardedAllocator::SharedFor(const void* identity) {
   static auto& mutex = *new std::mutex;  // both leaked: allocators may outlive static destructors
@@ -98,17 +98,19 @@ template <class Call>
 Status GuardedAllocator::AllocateWith(const char* callback, size_t bytes, Call call, ExternalBlock* out_block) {
   std::lock_guard lock(shared_->mutex);
   void* block = nullptr;
-  MP_RETURN_IF_ERROR(Catch(callback, [&] { block = call(); }));
+  Status called = Catch(callback, [&] { block = call(); });
+  if (bytes == 0 && block == nullptr) return Ok();
+  MP_RETURN_IF_ERROR(std::move(called));
   MP_CHECK(block != nullptr, kOutOfMemory, "the allocator's %s callback returned null for %zu bytes", callback, bytes);
   void* address = nullptr;
   Status status = Catch("address-of-block", [&] { address = external_->AddressOf(block); });
-  if (status.ok()) status = Judge(address, bytes);
+  if (status.ok() && bytes != 0) status = Judge(address, bytes);
   if (!status.ok()) {
     CallFree(block).Ignore();  // the first failure is the one to report
     return std::move(status).Prefixed(
         Format("a block of %zu bytes from the registered allocator's %s callback is unusable", bytes, callback));
   }
-  shared_->live.emplace(reinterpret_cast<uintptr_t>(address), bytes);
+  if (bytes != 0) shared_->live.emplace(reinterpret_cast<uintptr_t>(address), bytes);
   ExternalBlock taken;
   taken.owner_ = shared_from_this();
   taken.block_ = block;
@@ -121,7 +123,7 @@ Status GuardedAllocator::AllocateWith(const char* callback, size_t bytes, Call c
 Status GuardedAllocator::Judge(void* address, size_t bytes) {
   MP_REQUIRE(address != nullptr, "the address-of-block callback returned null");
   const auto begin = reinterpret_cast<uintptr_t>(address);
-  MP_REQUIRE(begin % kAlignment == 0, "its address %p is not a multiple of %zu", address, kAlignment);
+  MP_REQUIRE(begin % alignment_ == 0, "its address %p is not a multiple of %zu", address, alignment_);
   MP_REQUIRE(begin + bytes > begin, "its address %p plus its size wraps around", address);
   const auto next = shared_->live.lower_bound(begin);
   MP_REQUIRE(next == shared_->live.end() || next->first >= begin + bytes,
@@ -135,9 +137,9 @@ Status GuardedAllocator::Judge(void* address, size_t bytes) {
   return check_(address, bytes);
 }
 
-Status GuardedAllocator::FreeBlock(void* block, void* address) {
+Status GuardedAllocator::FreeBlock(void* block, void* address, size_t bytes) {
   std::lock_guard lock(shared_->mutex);
-  shared_->live.erase(reinterpret_cast<uintptr_t>(address));
+  if (bytes != 0) shared_->live.erase(reinterpret_cast<uintptr_t>(address));
   return CallFree(block);
 }
 

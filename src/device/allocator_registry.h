@@ -59,17 +59,19 @@ class ExternalBlock {
 // is given back at once.
 class GuardedAllocator : public std::enable_shared_from_this<GuardedAllocator> {
  public:
-  // Documented for memory that clients carve up themselves: block addresses are multiples of 64.
+  // Documented for memory that clients carve up themselves: block addresses are multiples of 64; at GE's door of 32.
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kGeAlignment = 32;
   // Whether [address, address + bytes) is memory a kernel may use; replaced in tests.
   using AddressCheck = Status (*)(const void* address, size_t bytes);
   static Status CheckDeviceMemory(const void* address, size_t bytes);
 
   static std::shared_ptr<GuardedAllocator> Make(std::unique_ptr<ExternalAllocator> external,
-                                                AddressCheck check = &CheckDeviceMemory);
+                                                AddressCheck check = &CheckDeviceMemory, size_t alignment = kAlignment);
 
-  // pre: bytes > 0. Null answer: kOutOfMemory. Throwing callbacks and impossible blocks: kInvalidArgument, naming what
-  // the callback did. Called on the thread that makes the API call, with no lock of ours held.
+  // Null answer: kOutOfMemory. Throwing callbacks and impossible blocks: kInvalidArgument, naming what the callback
+  // did. Called on the thread that makes the API call, with no lock of ours held. 0 bytes: the callback is asked all
+  // the same, but whatever it answers will do, even null.
   Status Allocate(size_t bytes, ExternalBlock* out_block);
   Status AllocateAdvise(size_t bytes, void* address, ExternalBlock* out_block);
 
@@ -84,16 +86,17 @@ class GuardedAllocator : public std::enable_shared_from_this<GuardedAllocator> {
     std::map<uintptr_t, size_t> live;  // address -> bytes, to notice overlaps
   };
 
-  GuardedAllocator(std::unique_ptr<ExternalAllocator> external, AddressCheck check);
+  GuardedAllocator(std::unique_ptr<ExternalAllocator> external, AddressCheck check, size_t alignment);
   static std::shared_ptr<Shared> SharedFor(const void* identity);
   template <class Call>
   Status AllocateWith(const char* callback, size_t bytes, Call call, ExternalBlock* out_block);
   Status Judge(void* address, size_t bytes);  // pre: shared_->mutex held
-  Status FreeBlock(void* block, void* address);
+  Status FreeBlock(void* block, void* address, size_t bytes);
   Status CallFree(void* block);
 
   const std::unique_ptr<ExternalAllocator> external_;
   const AddressCheck check_;
+  const size_t alignment_;
   const std::shared_ptr<Shared> shared_;
 };
 

@@ -149,6 +149,9 @@ aclError AclErrorFrom(Code code) {
       return ACL_ERROR_HOST_MEMORY_NOT_REGISTERED;
     case Code::kForked:
       return ACL_ERROR_RT_DEV_SETUP_ERROR;
+    case Code::kGraphUnknown:
+    case Code::kGraphNotBuilt:
+      return ACL_ERROR_INVALID_PARAM;
   }
   return ACL_ERROR_INTERNAL_ERROR;  // a value that is no enumerator
 }

@@ -93,6 +93,8 @@ const char* CodeFor(Code code) {
     case Code::kCaptureWrongThread:
     case Code::kHostRegistered:
     case Code::kHostNotRegistered:
+    case Code::kGraphUnknown:
+    case Code::kGraphNotBuilt:
       return "EE1018";
     case Code::kWaitTimeout:
     case Code::kTaskTimeout:
@@ -142,6 +144,12 @@ const char* TitleFor(std::string_view code) {
       {"EE1018", "Invalid_Argument_API_Call_Sequence"},
       {"EE1019", "Execution_Error"},
       {"EE1023", "Resource_Error"},
+      // The graph engine's (facts/ge.md 9.2).
+      {"E10001", "Invalid_Argument"},
+      {"E10055", "Not_Supported"},
+      {"E10059", "Invalid_Argument"},
+      {"E10062", "Invalid_Argument_API_Call_Sequence"},
+      {"E13025", "Invalid_Argument_Tensor_Input"},
   };
   for (const Row& row : kRows) {
     if (row.code == code) return row.title;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: graphs by number on one device. One engine per process, which clients initialise and finalise; sessions are
+// found by number, so that what a client keeps after their end can only fail.
+#ifndef MILLPOND_SRC_EXEC_SESSION_H_
+#define MILLPOND_SRC_EXEC_SESSION_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "src/base/status.h"
+#include "src/device/device.h"
+#include "src/exec/graph_variables.h"
+#include "src/exec/session_graph.h"
+#include "src/exec/session_options.h"
+
+namespace millpond {
+
+// Runs what is posted, in order, on a thread of its own that starts with the first. Ends when everything has run.
+class AsyncRunner {
+ public:
+  AsyncRunner() : state_(std::make_shared<State>()) {}
+  ~AsyncRunner();
+  AsyncRunner(const AsyncRunner&) = delete;
+  AsyncRunner& operator=(const AsyncRunner&) = delete;
+
+  void Post(std::function<void()> work);
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::deque<std::function<void()>> queue;
+    bool ending = false;
+  };
+  static void Loop(const std::shared_ptr<State>& state);
+
+  const std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+class GraphSession {
+ public:
+  // pre: the device's primary context is retained for the session, which releases it at its end.
+  GraphSession(uint64_t id, GraphOptions options, Device* device);
+  ~GraphSession();
+  GraphSession(const GraphSession&) = delete;
+  GraphSession& operator=(const GraphSession&) = delete;
+
+  uint64_t id() const { return id_; }
+  Device* device() const { return device_; }
+  VariableStore* variables() { return &variables_; }
+
+  // A number that is taken: fine, the first graph stays; with `copy`, refused. Without it the very graph is used, and
+  // can be in use under one number only.
+  Status AddGraph(uint32_t id, const ir::GraphPtr& graph, const GraphOptions& options, bool copy);
+  // A graph that runs ends with its last run.
+  Status RemoveGraph(uint32_t id);
+  // kGraphUnknown when no graph has the number.
+  Status Find(uint32_t id, std::shared_ptr<SessionGraph>* out_graph) const;
+
+  // The stream that a client's handle means: null is the device's default one. Only live streams of the device's
+  // default context will do (seed 003).
+  Status ResolveStream(const void* handle, Stream** out_stream) const;
+
+  void Post(std::function<void()> work) { runner_->Post(std::move(work)); }
+
+ private:
+  const uint64_t id_;
+  const GraphOptions options_;
+  Device* const device_;
+  VariableStore variables_;
+  mutable std::mutex mutex_;  // guards graphs_
+  std::map<uint32_t, std::shared_ptr<SessionGraph>> graphs_;
+  std::unique_ptr<AsyncRunner> runner_ = std::make_unique<AsyncRunner>();
+};
+
+class GraphEngine {
+ public:
+  static GraphEngine& Get();
+
+  // Again while initialised: fine, and nothing changes.
+  Status Initialize(const GraphOptions& options);
+  // Ends every session. Not initialised: fine.
+  Status Finalize();
+  bool initialized() const;
+
+  Status CreateSession(const GraphOptions& options, uint64_t* out_id);
+  // Fails when the engine is not initialised, or the session has ended or never was.
+  Status FindSession(uint64_t id, std::shared_ptr<GraphSession>* out_session) const;
+  void DestroySession(uint64_t id);
+
+  // One graph object is in use under one number of one session. False: it is in use.
+  bool Claim(const ir::Graph* graph);
+  void Release(const ir::Graph* graph);
+
+ private:
+  GraphEngine() = default;
+
+  mutable std::mutex mutex_;  // guards what follows; never held while a session ends
+  bool initialized_ = false;
+  GraphOptions options_;
+  Device* device_ = nullptr;  // retained
+  uint64_t last_id_ = 0;      // 0 is nobody's: a failed construction has it
+  std::map<uint64_t, std::shared_ptr<GraphSession>> sessions_;
+  std::set<const ir::Graph*> claimed_;
+};
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_EXEC_SESSION_H_
