@@ -82,6 +82,8 @@ class Node : public std::enable_shared_from_this<Node> {
   Graph* graph_ = nullptr;
 };
 
+inline constexpr int kMostSubgraphDepth = 64;
+
 class Graph : public std::enable_shared_from_this<Graph> {
  public:
   explicit Graph(std::string graph_name) : name(std::move(graph_name)) {}
@@ -120,6 +122,10 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // Sources before users, ties in the order of nodes(). Fails with the names along a cycle, or of a source that is not
   // in this graph.
   Status Sorted(std::vector<NodePtr>* out) const;
+
+  // Of a root: every subgraph that a node names is there, is run by one node only, and none runs itself, however far
+  // round, or nests deeper than kMostSubgraphDepth.
+  Status CheckSubgraphs() const;
 
   // A deep copy, subgraphs and graphs in attributes too; constant tensors and named attributes stay shared. The copy of
   // a subgraph is a root.

@@ -127,6 +127,39 @@ Status Graph::Sorted(std::vector<NodePtr>* out) const {
       Format("graph \"%s\" has a cycle: %s; take one of its edges away", name.c_str(), path.c_str()));
 }
 
+Status Graph::CheckSubgraphs() const {
+  std::unordered_map<const Graph*, const Node*> runner_of;
+  std::vector<std::pair<const Graph*, int>> pending = {{this, 0}};
+  // Those that nothing runs come last: one of them may run itself.
+  size_t next = 0;
+  while (true) {
+    while (pending.empty() && next < subgraphs_.size()) {
+      if (const Graph* subgraph = subgraphs_[next++].get(); !runner_of.contains(subgraph)) {
+        pending.emplace_back(subgraph, 0);
+      }
+    }
+    if (pending.empty()) return Ok();
+    const auto [graph, depth] = pending.back();
+    pending.pop_back();
+    for (const NodePtr& node : graph->nodes_) {
+      for (const SubgraphRef& ref : node->subgraphs) {
+        const GraphPtr subgraph = FindSubgraph(ref.graph);
+        MP_REQUIRE(subgraph != nullptr, "node \"%s\" (%s) of graph \"%s\" runs subgraph \"%s\", which is not there",
+                   node->name.c_str(), node->type.c_str(), graph->name.c_str(), ref.graph.c_str());
+        // One that runs itself has two runners as well: the one outside that begins it, and the one within.
+        const auto [place, first] = runner_of.emplace(subgraph.get(), node.get());
+        MP_REQUIRE(first,
+                   "subgraph \"%s\" is run by node \"%s\" (%s) and by node \"%s\" (%s); each needs a copy of its own",
+                   ref.graph.c_str(), place->second->name.c_str(), place->second->type.c_str(), node->name.c_str(),
+                   node->type.c_str());
+        MP_REQUIRE(depth < kMostSubgraphDepth, "subgraph \"%s\": subgraphs nest deeper than %d", ref.graph.c_str(),
+                   kMostSubgraphDepth);
+        pending.emplace_back(subgraph.get(), depth + 1);
+      }
+    }
+  }
+}
+
 Graph::~Graph() {
   for (const GraphPtr& subgraph : subgraphs_) subgraph->parent_ = nullptr;
   for (const NodePtr& node : nodes_) node->graph_ = nullptr;

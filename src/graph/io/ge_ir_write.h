@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer's parts; ge_ir.h is what others use.
+#ifndef MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
+#define MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
+
+#include "src/graph/io/wire.h"
+#include "src/graph/ir/graph.h"
+
+namespace millpond::io {
+
+// Each writes the fields of one message, whose frame the caller has begun.
+Status WriteGraph(const ir::Graph& graph, wire::Writer* writer);
+Status WriteDesc(const ir::TensorDesc& desc, wire::Writer* writer);
+// The map of attributes as field `number`.
+Status WriteAttributes(uint32_t number, const ir::Attributes& attributes, wire::Writer* writer);
+Status WriteEntry(uint32_t number, std::string_view key, const ir::Attr& attr, wire::Writer* writer);
+
+}  // namespace millpond::io
+
+#endif  // MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
