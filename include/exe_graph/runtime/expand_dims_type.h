@@ -25,7 +25,7 @@ class ExpandDimsType {
   // No rule when it is null or longer than kMaxExpandSize.
   explicit ExpandDimsType(const ge::char_t* const expand_dims_type) : ExpandDimsType() {
     if (expand_dims_type == nullptr || std::strlen(expand_dims_type) > kMaxExpandSize) return;
-    size_ = std::strlen(expand_dims_type);
+    size_ = std::strlen(expand_dims_type) & 0xff;
     for (AxisIndex i = 0; i < size_; ++i) {
       if (expand_dims_type[i] == '1') SetExpandIndex(i);
     }
@@ -34,8 +34,8 @@ class ExpandDimsType {
   explicit ExpandDimsType(const int64_t reshape_type_mask) : ExpandDimsType() {
     const uint64_t bits = static_cast<uint64_t>(reshape_type_mask);
     if ((bits >> kMaxExpandSize) > kMaxExpandSize) return;
-    size_ = bits >> kMaxExpandSize;
-    mask_ = bits & ((1ULL << kMaxExpandSize) - 1);
+    size_ = (bits >> kMaxExpandSize) & 0xff;
+    mask_ = bits & kAllPlaces;
   }
 
   bool operator==(const ExpandDimsType& other) const { return size_ == other.size_ && mask_ == other.mask_; }
@@ -43,7 +43,7 @@ class ExpandDimsType {
   // Dimensions of the result.
   AxisIndex GetFullSize() const { return size_; }
   void SetExpandIndex(const AxisIndex index) {
-    if (index < kMaxExpandSize) mask_ |= 1ULL << index;
+    if (index < kMaxExpandSize) mask_ = (mask_ | (1ULL << index)) & kAllPlaces;
   }
   bool IsExpandIndex(const AxisIndex index) const { return index < kMaxExpandSize && ((mask_ >> index) & 1) != 0; }
 
@@ -68,6 +68,8 @@ class ExpandDimsType {
   }
 
  private:
+  static constexpr uint64_t kAllPlaces = (1ULL << kMaxExpandSize) - 1;
+
   uint64_t size_ : 8;
   uint64_t mask_ : kMaxExpandSize;
   uint8_t reserved_[40];
