@@ -201,7 +201,7 @@ Status channels_of(const InferArgs& args, Shape* out) {
 Status halved(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(same(args, out));
   size_t dim = 0;
-  MP_RETURN_IF_ERROR(Wrap(args, Int(args, 1), out->rank, &dim));
+  MP_RETURN_IF_ERROR(Wrap(args, args.from.size() > 1 ? Int(args, 1) : -1, out->rank, &dim));
   MP_REQUIRE(out->rank > 0 && out->dims[dim] % 2 == 0, "%s: dimension %zu of %s %s cannot be halved", RowName(args),
              dim, NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
   out->dims[dim] /= 2;

@@ -39,7 +39,7 @@ Status last(const InferArgs& args, Shape* out);
 Status channels(const InferArgs& args, Shape* out);
 // channels_of(x, format): that of dimension 1, or of the last when the format's name ends with C.
 Status channels_of(const InferArgs& args, Shape* out);
-// halved(x, dim): that dimension is half as large.
+// halved(x, dim): that dimension, or the last, is half as large.
 Status halved(const InferArgs& args, Shape* out);
 
 // infer_view.cc

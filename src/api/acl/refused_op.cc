@@ -25,8 +25,6 @@ MP_REFUSE(aclError, aclopExecuteV2,
           kNoOps)
 MP_REFUSE(aclError, aclopExecWithHandle,
           (aclopHandle*, int, const aclDataBuffer* const[], int, aclDataBuffer* const[], aclrtStream), kNoOps)
-MP_REFUSE(aclError, aclopInferShape,
-          (const char*, int, aclTensorDesc*[], aclDataBuffer*[], int, aclTensorDesc*[], aclopAttr*), kNoOps)
 MP_REFUSE(aclError, aclopUpdateParams,
           (const char*, int, const aclTensorDesc* const[], int, const aclTensorDesc* const[], const aclopAttr*), kNoOps)
 MP_REFUSE(aclError, aclopCreateHandle,
