@@ -7,6 +7,7 @@
 #include "include/acl/acl_op.h"
 #include "src/api/acl/data_buffer.h"
 #include "src/api/acl/guard.h"
+#include "src/api/acl/message.h"
 #include "src/api/acl/op_attr.h"
 #include "src/api/acl/tensor_desc.h"
 #include "src/base/format.h"
@@ -18,7 +19,7 @@ using namespace millpond::acl;  // NOLINT
 
 namespace {
 
-Status Describe(int number, const aclTensorDesc* desc, GeOperand* out) {
+Status Describe(int number, const aclTensorDesc* desc, GeInferTensor* out) {
   MP_REQUIRE(desc != nullptr && desc->magic.alive(), "inputDesc[%d] is not a live tensor descriptor", number);
   if (desc->data_type == ACL_DT_UNDEFINED) return Ok();  // an absent optional operand
   out->dtype = static_cast<DType>(desc->data_type);
@@ -29,7 +30,7 @@ Status Describe(int number, const aclTensorDesc* desc, GeOperand* out) {
 
 // The elements of an input that decides a shape. A device's are copied; what writes them must have run.
 Status ReadValues(int number, const aclTensorDesc& desc, const aclDataBuffer* buffer,
-                  std::unique_ptr<std::byte[]>* copy, GeOperand* out) {
+                  std::unique_ptr<std::byte[]>* copy, GeInferTensor* out) {
   MP_REQUIRE(buffer != nullptr && buffer->magic.alive(),
              "inputs[%d] is not a live data buffer; its values decide a shape", number);
   TensorView view;
