@@ -34,7 +34,7 @@ class ExpandDimsType {
   explicit ExpandDimsType(const int64_t reshape_type_mask) : ExpandDimsType() {
     const uint64_t bits = static_cast<uint64_t>(reshape_type_mask);
     if ((bits >> kMaxExpandSize) > kMaxExpandSize) return;
-    size_ = (bits >> kMaxExpandSize) & 0xff;
+    size_ = static_cast<uint8_t>(bits >> kMaxExpandSize);
     mask_ = bits & kAllPlaces;
   }
 
