@@ -47,7 +47,7 @@ INFER = re.compile(r"^infer (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
 DTYPE = re.compile(r"^dtype (?P<out>\w+) = (?P<rule>\w+)(\((?P<from>[\w, ]*)\))?$")
 DTYPES = {"float32": "kFloat", "float16": "kHalf", "bfloat16": "kBfloat16", "float64": "kDouble", "int8": "kInt8", "int16": "kInt16",
           "int32": "kInt32", "int64": "kInt64", "uint8": "kUint8", "uint16": "kUint16", "uint32": "kUint32", "uint64": "kUint64",
-          "bool": "kBool", "complex64": "kComplex64"}
+          "bool": "kBool", "complex64": "kComplex64", "float8_e8m0": "kFloat8E8m0"}
 TYPE_RULE = re.compile(r"^types (?P<name>\w+) = (?P<classes>[\w ]+)$")
 DOOR = re.compile(r"^(?P<door>ge|onnx) +(?P<type>\w+)\((?P<args>.*)\)$")
 CONSTANT = re.compile(r"^(-?\d[\w.+-]*|true|false|none|\[.*\])$")

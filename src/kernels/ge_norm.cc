@@ -184,9 +184,8 @@ MP_KERNEL(GeLayerNormGrad, const Tensor& dy, const Tensor& x, const Tensor& rstd
   DeliverAll({{&dx, to_x}, {&dgamma, to_gamma}, {&dbeta, to_beta}});
 }
 
-MP_KERNEL(GeGroupNorm, const Tensor& x, const OptTensor& gamma, const OptTensor& beta, int64_t groups,
-          string_view data_format, double eps, bool, bool inverse, Tensor& y, Tensor& mean, Tensor& third) {
-  TORCH_CHECK(data_format == "NCHW", "data_format '", std::string(data_format), "' is not supported; NCHW is");
+MP_KERNEL(GeGroupNorm, const Tensor& x, const OptTensor& gamma, const OptTensor& beta, int64_t groups, double eps, bool,
+          bool inverse, Tensor& y, Tensor& mean, Tensor& third) {
   const auto [value, mean_value, rstd] = at::native_group_norm(Wide(x).contiguous(), WideIf(gamma), WideIf(beta),
                                                                x.size(0), x.size(1), PositionsOf(x), groups, eps);
   Write(y, value);

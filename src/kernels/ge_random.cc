@@ -90,7 +90,8 @@ MP_KERNEL(GeStatelessPermutation, int64_t n, const Tensor& seed, const Tensor& o
 }
 MP_KERNEL(GeMultinomial, const Tensor& x, const Tensor& seed, const Tensor& offset, int64_t samples, bool replacement,
           Tensor& y) {
-  Write(y, at::multinomial(x, samples, replacement, From(seed, offset).generator()));
+  // torchair does not pass the flag on: more samples than there are classes can only be meant with replacement.
+  Write(y, at::multinomial(x, samples, replacement || samples > x.size(-1), From(seed, offset).generator()));
 }
 
 }  // namespace millpond::kernels

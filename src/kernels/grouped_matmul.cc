@@ -227,4 +227,24 @@ MP_KERNEL(aclnnGroupedMatmulAddV2, const Tensor& x, const Tensor& weight, const 
   GroupedAdd(x, weight, group_list, y, transpose_x, transpose_weight, group_type, list_type);
 }
 
+MP_KERNEL(GeGroupedMatmul, TensorList x, TensorList weight, OptTensorList bias, OptTensorList scale,
+          OptTensorList offset, OptTensorList antiquant_scale, OptTensorList antiquant_offset,
+          const OptTensor& group_list, const OptTensor& token_scale, int64_t, int64_t, bool transpose_weight,
+          bool transpose_x, int64_t group_type, int64_t list_type, int64_t act_type, OutList y) {
+  const auto turned = [](TensorList list, bool turn) {
+    std::vector<Tensor> members(list.begin(), list.end());
+    for (Tensor& member : members) {
+      if (turn) member = member.transpose(-1, -2);
+    }
+    return members;
+  };
+  const std::vector<Tensor> left = turned(x, transpose_x);
+  const std::vector<Tensor> right = turned(weight, transpose_weight);
+  OptTensorList scales;
+  if (token_scale.has_value()) scales = TensorList(*token_scale);
+  GroupedMatmul(left, right, {bias, scale, offset, antiquant_scale, antiquant_offset, scales, act_type},
+                group_list.has_value() && group_list->numel() != 0 ? group_list : OptTensor(), group_type, list_type,
+                y);
+}
+
 }  // namespace millpond::kernels

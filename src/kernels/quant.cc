@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation with given scales, and its inverse. All arithmetic is in float.
 #include <bit>
+#include <cctype>
+#include <string>
 
 #include "src/kernels/int4.h"
 #include "src/kernels/kernel.h"
@@ -149,6 +151,24 @@ MP_KERNEL(aclnnFakeQuantPerTensorAffineCachemask, const Tensor& self, const Tens
       self, scale.to(at::kFloat).reshape({-1}), zero_point.reshape({-1}), flag, low, high);
   Write(out, value);
   Write(mask, inside);
+}
+
+MP_KERNEL(GeAscendQuant, const Tensor& x, double scale, double offset, bool sqrt_mode, string_view round_mode, int64_t,
+          Tensor& y) {
+  const auto number = [](double value) { return at::full({1}, value, at::TensorOptions().dtype(at::kFloat)); };
+  std::string mode(round_mode);
+  for (char& letter : mode) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  AscendQuant(x, number(scale), OptTensor(number(offset)), sqrt_mode, mode, -1, y);
+}
+MP_KERNEL(GeAscendDequant, const Tensor& x, const Tensor& scale, bool sqrt_mode, bool relu, int64_t, Tensor& y) {
+  const Tensor factor = DecodedScale(scale).to(at::kFloat);
+  const bool per_channel = factor.numel() > 1 && x.dim() >= 4;
+  std::vector<int64_t> channel(static_cast<size_t>(x.dim()), 1);
+  if (per_channel) channel[1] = -1;
+  const Tensor spread = per_channel ? factor.reshape(channel) : factor;
+  Tensor value = x.to(at::kFloat).mul(spread);
+  if (sqrt_mode) value = value.mul(spread);
+  Write(y, relu ? value.relu() : value);
 }
 
 }  // namespace millpond::kernels

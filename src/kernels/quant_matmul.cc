@@ -141,4 +141,37 @@ MP_KERNEL(aclnnWeightQuantBatchMatmulNz, const Tensor& x, const Tensor& weight, 
   WeightQuant(x, weight, scale, offset, quant_scale, quant_offset, bias, y);
 }
 
+// What GE's graphs have beyond these: the output's type is an attribute, as are turned operands.
+MP_KERNEL(GeQuantMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& x1_scale, const OptTensor& x2_scale,
+          const OptTensor& y_scale, const OptTensor& x1_offset, const OptTensor& x2_offset, const OptTensor& y_offset,
+          const OptTensor& bias, bool transpose1, bool transpose2, int64_t group_size, int64_t, Tensor& out) {
+  CheckPlain(x2, "x2");
+  WriteProduct(out, QuantProduct({x1, x2, transpose1, transpose2}, x1_scale, x2_scale, y_scale, x1_offset, x2_offset,
+                                 y_offset, bias, std::max<int64_t>(group_size, 0), out.scalar_type()));
+}
+MP_KERNEL(GeFusedQuantMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& x1_scale, const OptTensor& x2_scale,
+          const OptTensor& y_scale, const OptTensor& x1_offset, const OptTensor& x2_offset, const OptTensor& y_offset,
+          const OptTensor& bias, const OptTensor& x3, string_view op, bool transpose1, bool transpose2,
+          int64_t group_size, int64_t, Tensor& out) {
+  CheckPlain(x2, "x2");
+  TORCH_CHECK(!Given(x3).has_value(), "x3 is not supported");
+  const Tensor product =
+      QuantProduct({x1, x2, transpose1, transpose2}, x1_scale, x2_scale, y_scale, x1_offset, x2_offset, y_offset, bias,
+                   std::max<int64_t>(group_size, 0), op.empty() ? out.scalar_type() : at::kFloat);
+  if (op.empty()) return WriteProduct(out, product);
+  TORCH_CHECK(op == "gelu_tanh" || op == "gelu_erf" || op == "relu", "fused_op_type '", std::string(op),
+              "' is none of gelu_tanh, gelu_erf, relu");
+  WriteProduct(out, op == "relu" ? product.relu() : at::gelu(product, op == "gelu_tanh" ? "tanh" : "none"));
+}
+MP_KERNEL(GeWeightQuantMatmul, const Tensor& x, const Tensor& weight, const Tensor& scale, const OptTensor& offset,
+          const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias, bool transpose_x,
+          bool transpose_weight, int64_t, int64_t, Tensor& y) {
+  const auto turned = [&](const Tensor& matrix, bool turn) {
+    return turn && matrix.dim() == 2 ? matrix.transpose(0, 1) : matrix;
+  };
+  const OptTensor shift = Given(offset).has_value() ? OptTensor(turned(*offset, transpose_weight)) : OptTensor();
+  WeightQuant(turned(x, transpose_x), turned(weight, transpose_weight), turned(scale, transpose_weight), shift,
+              quant_scale, quant_offset, bias, y);
+}
+
 }  // namespace millpond::kernels

@@ -93,7 +93,9 @@ class Builder {
       if (used) continue;
       const auto slice = Find(operand.name, /*output=*/false);
       for (size_t i = 0; slice && i < slice->count; ++i) {
-        MP_CHECK(given_.inputs[slice->first + i].view.dtype == DType::kUndefined, kUnsupported,
+        // An empty tensor stands for none where a list must have a member.
+        const TensorView& view = given_.inputs[slice->first + i].view;
+        MP_CHECK(view.dtype == DType::kUndefined || view.elements() == 0, kUnsupported,
                  "%s: input '%s' is not supported yet", binding_.type, std::string(operand.name).c_str());
       }
     }
@@ -304,7 +306,9 @@ class Builder {
   }
 
   Status AddConstant(const ArgSpec& spec, std::string_view text) {
-    if (spec.kind == ArgKind::kString) return AddAttribute(spec, "", AttrValue(std::string(text)));
+    if (spec.kind == ArgKind::kString) {
+      return AddAttribute(spec, "", AttrValue(text == "\"\"" ? std::string() : std::string(text)));
+    }
     if (text == "none") {
       MP_REQUIRE(spec.optional, "%s: argument '%s' of %s cannot be left out", binding_.type, spec.name, row_.name);
       call_->AddAbsent();
