@@ -106,6 +106,15 @@ Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, c
   return Ok();
 }
 
+// Operators that have no row and only change operands in place (Assign) give what they are given.
+bool InferReferences(const ir::Node& node, std::span<const InferInput> inputs, InferResult* out) {
+  const DoorBinding* binding = nullptr;
+  const auto pairs = InPlace(node);
+  if (pairs.empty() || pairs.size() != node.outputs.size() || FindGeOp(node.type, &binding) != nullptr) return false;
+  for (const auto& [input, output] : pairs) out->outputs.push_back({inputs[input].dtype, inputs[input].dims});
+  return true;
+}
+
 // Asks the table for one node, once or with numbers in place of what is not known.
 class TableInference {
  public:
@@ -241,6 +250,7 @@ Status InferNode(const ir::Node& node, const NodeDoor& door, std::span<const Inf
   if (FindGeDefinition(node.type) == nullptr && clients != nullptr && clients->knows && clients->knows(node.type)) {
     return InferByClient(node, inputs, *clients, out);
   }
+  if (InferReferences(node, inputs, out)) return Ok();
   return TableInference(node, door, inputs).Run(out);
 }
 
