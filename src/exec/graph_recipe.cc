@@ -86,6 +86,12 @@ class Maker {
     out_->root = out_->root_owner.get();
     MP_RETURN_IF_ERROR(MakeOne(root_, NodeKind::kNothing, out_->root_owner.get()));
     MakeClaims(out_->root_owner.get());
+    for (uint32_t i = 0; i < out_->root->outputs.size(); ++i) {
+      bool changed = false;
+      const Source root = RootOf(*out_->root, out_->root->outputs[i], &changed);
+      const NodeInfo& info = out_->root->nodes[root.node];
+      if (changed && info.kind == NodeKind::kInput) out_->aliases.emplace_back(info.position, i);
+    }
     return Ok();
   }
 
@@ -287,18 +293,18 @@ class Maker {
     std::for_each(recipe->outputs.begin(), recipe->outputs.end(), use);
   }
 
-  static Source RootOf(const Recipe& recipe, Source at) {
-    while (at.present()) {
+  // Whose memory a value is in; *out_changed: changed on the way.
+  static Source RootOf(const Recipe& recipe, Source at, bool* out_changed = nullptr) {
+    for (;;) {
       const NodeInfo& info = recipe.nodes[at.node];
-      if (info.kind == NodeKind::kView) {
-        at = ViewedBy(info, at.output);
-      } else if (at.output < info.changes.size() && info.changes[at.output] >= 0) {
-        at = info.inputs[static_cast<size_t>(info.changes[at.output])];
-      } else {
-        break;
-      }
+      const int32_t changed = info.kind == NodeKind::kView ? -1 : info.changes[at.output];
+      Source next;
+      if (info.kind == NodeKind::kView) next = ViewedBy(info, at.output);
+      if (changed >= 0) next = info.inputs[static_cast<size_t>(changed)];
+      if (!next.present()) return at;
+      if (changed >= 0 && out_changed != nullptr) *out_changed = true;
+      at = next;
     }
-    return at;
   }
 
   // An Identity reads what its source holds at that time: where the source is changed in place it must be a copy,
@@ -308,10 +314,10 @@ class Maker {
     std::set<uint32_t> on_path;
     for (const NodeInfo& info : recipe->nodes) {
       for (size_t i = 0; i < info.inputs.size(); ++i) {
-        if (info.changed[i] == 0) continue;
+        if (info.changed[i] == 0 || !info.inputs[i].present()) continue;
         const Source root = RootOf(*recipe, info.inputs[i]);
         changed.emplace(root.node, root.output);
-        if (info.inputs[i].present()) on_path.insert(info.inputs[i].node);
+        on_path.insert(info.inputs[i].node);
       }
     }
     if (changed.empty()) return;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -93,6 +94,8 @@ struct Recipes {
   std::unique_ptr<Recipe> root_owner;
   std::vector<ir::TensorPtr> constants;
   std::vector<VariableInfo> variables;
+  // Pairs (input, output) of the root: the output is the input, changed in place.
+  std::vector<std::pair<uint32_t, uint32_t>> aliases;
 };
 
 // pre: `graph` is verified (src/graph/passes), outlives the recipes and does not change. Names the node that cannot run and why.

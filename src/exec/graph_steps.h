@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/graph/ir/value.h"
+#include "src/graph/ir/graph.h"
 #include "src/kernels/library.h"
 #include "src/ops/call.h"
 

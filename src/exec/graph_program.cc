@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/exec/graph_program.h"
+
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/device/memory.h"
+#include "src/exec/graph_compiled.h"
+#include "src/exec/graph_host.h"
+#include "src/graph/passes/optimize.h"
+
+namespace millpond {
+namespace program {
+
+Value InputValue(const ir::TensorDesc& desc, const ir::Dims& dims) {
+  Value value;
+  value.dtype = desc.dtype;
+  value.format = desc.format;
+  value.dims = dims;
+  return value;
+}
+
+Status CopyConstants(const Plan& plan, void* base, std::shared_ptr<const void> keep, Stream* stream) {
+  if (plan.const_bytes == 0) return Ok();
+  return stream->Launch<TaskKind::kCopy>(
+      "GraphConstants", {{base, plan.const_bytes, trace::Mode::kWrite}}, [&plan, base, keep = std::move(keep)]() -> Status {
+        for (size_t i = 0; i < plan.constants.size(); ++i) {
+          const ir::Bytes& bytes = plan.constants[i];
+          if (bytes.size != 0) CopyBytes(static_cast<std::byte*>(base) + plan.constant_offsets[i], bytes.data, bytes.size);
+        }
+        return Ok();
+      });
+}
+
+namespace {
+
+Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
+  passes::PassOptions wanted;
+  wanted.fold = options.fold;
+  wanted.deduplicate = options.deduplicate;
+  wanted.remove_dead = options.remove_dead;
+  passes::PassEnvironment environment;
+  environment.clients = options.clients;
+  environment.run = &RunNodeOnHost;
+  return passes::Optimize(graph, wanted, environment);
+}
+
+}  // namespace
+}  // namespace program
+
+Status GraphProgram::Compile(const ir::Graph& graph, const ProgramOptions& options,
+                             std::shared_ptr<const GraphProgram>* out_program) {
+  const auto compiled = std::make_shared<program::Compiled>();
+  compiled->graph = graph.Clone();
+  MP_RETURN_IF_ERROR(program::Optimise(options, compiled->graph.get()));
+  MP_RETURN_IF_ERROR(program::MakeRecipes(*compiled->graph, &compiled->recipes));
+  const program::Recipe& root = *compiled->recipes.root;
+  for (const uint32_t node : root.inputs) compiled->inputs.push_back(root.nodes[node].node->outputs[0]);
+  for (const program::Source& source : root.outputs) {
+    compiled->outputs.push_back(root.nodes[source.node].node->outputs[source.output]);
+  }
+  std::shared_ptr<const GraphProgram> made;
+  MP_RETURN_IF_ERROR(program::MakeStatic(compiled, options, &made));
+  if (made == nullptr) MP_RETURN_IF_ERROR(program::MakeDynamic(compiled, &made));
+  *out_program = std::move(made);
+  return Ok();
+}
+
+}  // namespace millpond

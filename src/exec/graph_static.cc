@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose shapes are all known: lowered and planned when compiled, run as one task.
+#include <algorithm>
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/device/memory.h"
+#include "src/exec/graph_compiled.h"
+#include "src/exec/graph_execute.h"
+#include "src/exec/graph_memory.h"
+#include "src/graph/planner/planner.h"
+#include "src/graph/planner/validator.h"
+
+namespace millpond::program {
+namespace {
+
+constexpr size_t kFeatureAlignment = 512;
+constexpr size_t kBaseAlignment = 32;
+constexpr size_t kMostValidated = 256;  // buffers: judging a plan takes time with their square
+
+struct Range {
+  uint32_t first = UINT32_MAX;
+  uint32_t last = 0;
+};
+
+// From the first step that names a buffer to the last. What a loop finds when it begins must live until it ends.
+std::vector<Range> LiveRanges(const Plan& plan) {
+  std::vector<Range> ranges(plan.buffers.size());
+  for (uint32_t at = 0; at < plan.steps.size(); ++at) {
+    plan.steps[at].ForEachBuffer([&](BufferId buffer) {
+      ranges[buffer].first = std::min(ranges[buffer].first, at);
+      ranges[buffer].last = std::max(ranges[buffer].last, at);
+    });
+  }
+  // Inner loops end first, and what they lengthen lies within the outer ones.
+  for (uint32_t end = 0; end < plan.steps.size(); ++end) {
+    for (const uint32_t begin : plan.steps[end].targets) {
+      if (begin > end) continue;
+      for (Range& range : ranges) {
+        if (range.first < begin && range.last >= begin) range.last = std::max(range.last, end);
+      }
+    }
+  }
+  return ranges;
+}
+
+Status PlanFeature(bool reuse, Plan* plan, size_t* out_bytes) {
+  const std::vector<Range> ranges = LiveRanges(*plan);
+  planner::Problem problem;
+  problem.alignment = kFeatureAlignment;
+  std::vector<size_t> planned;
+  const auto last = static_cast<uint32_t>(plan->steps.size());
+  for (size_t i = 0; i < plan->buffers.size(); ++i) {
+    const Buffer& buffer = plan->buffers[i];
+    if (buffer.home != Home::kFeature || buffer.bytes == 0 || ranges[i].first == UINT32_MAX) continue;
+    problem.buffers.push_back({.bytes = buffer.bytes,
+                               .first_step = reuse ? ranges[i].first : 0,
+                               .last_step = reuse ? ranges[i].last : last});
+    planned.push_back(i);
+  }
+  const planner::Plan made = planner::PlanMemory(problem);
+  if (planned.size() <= kMostValidated) {
+    const Status judged = planner::ValidatePlan(problem, made);
+    MP_CHECK(judged.ok(), kInternal, "the memory plan is wrong: %s", judged.message().c_str());
+  }
+  for (size_t i = 0; i < planned.size(); ++i) plan->buffers[planned[i]].offset = made.offsets[i];
+  *out_bytes = (made.peak + kFeatureAlignment - 1) / kFeatureAlignment * kFeatureAlignment;
+  return Ok();
+}
+
+class StaticProgram : public CompiledProgram {
+ public:
+  StaticProgram(std::shared_ptr<const Compiled> compiled, std::shared_ptr<const Executable> executable,
+                std::vector<ir::TensorDesc> outputs, std::vector<bool> staged, size_t feature_bytes)
+      : CompiledProgram(std::move(compiled)),
+        executable_(std::move(executable)),
+        outputs_(std::move(outputs)),
+        staged_(std::move(staged)),
+        feature_bytes_(feature_bytes) {
+    for (const ir::TensorDesc& desc : inputs()) input_bytes_.push_back(BytesFor(desc));
+    for (const ir::TensorDesc& desc : outputs_) output_bytes_.push_back(BytesFor(desc));
+  }
+
+  bool is_static() const override { return true; }
+  std::span<const ir::TensorDesc> outputs() const override { return outputs_; }
+  size_t const_bytes() const override { return executable_->plan().const_bytes; }
+  size_t feature_bytes() const override { return feature_bytes_; }
+
+  Status LoadConstants(void* const_base, Stream* stream) const override {
+    MP_RETURN_IF_ERROR(JudgeRange("constant memory", const_base, const_bytes(), const_bytes(), kBaseAlignment));
+    return CopyConstants(executable_->plan(), const_base, executable_, stream);
+  }
+
+  Status Launch(const RunArguments& run, Stream* stream) const override {
+    MP_RETURN_IF_ERROR(JudgeCounts(run, input_bytes_.size(), output_bytes_.size()));
+    MP_RETURN_IF_ERROR(JudgeRange("constant memory", run.const_base, const_bytes(), const_bytes(), kBaseAlignment));
+    MP_RETURN_IF_ERROR(JudgeRange("feature memory", run.feature_base, feature_bytes_, feature_bytes_, kBaseAlignment));
+    Roots roots{.inputs = {}, .outputs = {}, .variables = {}, .constants = run.const_base, .feature = run.feature_base};
+    std::vector<HostInput> host;
+    std::vector<GraphBlock> blocks(run.inputs.size() + run.outputs.size());
+    for (size_t i = 0; i < run.inputs.size(); ++i) MP_RETURN_IF_ERROR(Feed(run, i, &roots, &host, &blocks[i]));
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      MP_RETURN_IF_ERROR(PlaceOutput(run, i, &roots, &blocks[run.inputs.size() + i]));
+    }
+    MP_RETURN_IF_ERROR(FindVariables(compiled_->recipes, run, stream, &roots.variables));
+    MP_RETURN_IF_ERROR(executable_->Launch(roots, std::move(host), stream));
+    for (size_t i = 0; i < run.outputs.size(); ++i) Tell(i, blocks[run.inputs.size() + i], &run.outputs[i]);
+    return Ok();
+  }
+
+ private:
+  static size_t BytesFor(const ir::TensorDesc& desc) {
+    return static_cast<size_t>(std::max<int64_t>(0, ir::BytesOf(desc.dtype, desc.dims)));
+  }
+
+  Status Feed(const RunArguments& run, size_t number, Roots* roots, std::vector<HostInput>* host,
+              GraphBlock* block) const {
+    const GraphTensor& tensor = run.inputs[number];
+    const size_t needed = input_bytes_[number];
+    MP_RETURN_IF_ERROR(JudgeTensor("input", number, tensor, inputs()[number].dtype, needed));
+    roots->inputs.push_back(tensor.data);
+    if (tensor.placement != ir::Placement::kHost || needed == 0) return Ok();
+    HostInput input{.input = static_cast<uint32_t>(number), .to = nullptr, .bytes = {}};
+    if (!staged_[number]) {
+      MP_REQUIRE(run.memory != nullptr,
+                 "input %zu lies on the host; name it in ge.exec.hostInputIndexes, or copy it to the device", number);
+      MP_RETURN_IF_ERROR(TakeBlock(run.memory, Format("input %zu", number), needed, block));
+      input.to = roots->inputs.back() = block->address;
+    }
+    const auto* bytes = static_cast<const std::byte*>(tensor.data);
+    input.bytes.assign(bytes, bytes + needed);
+    host->push_back(std::move(input));
+    return Ok();
+  }
+
+  Status PlaceOutput(const RunArguments& run, size_t number, Roots* roots, GraphBlock* block) const {
+    const GraphTensor& tensor = run.outputs[number];
+    if (tensor.data == nullptr) {
+      MP_RETURN_IF_ERROR(TakeBlock(run.memory, Format("output %zu", number), output_bytes_[number], block));
+      roots->outputs.push_back(block->address);
+      return Ok();
+    }
+    MP_REQUIRE(tensor.placement == ir::Placement::kDevice,
+               "output %zu lies on the host; a graph writes its outputs to device memory", number);
+    MP_RETURN_IF_ERROR(JudgeTensor("output", number, tensor, outputs_[number].dtype, output_bytes_[number]));
+    roots->outputs.push_back(tensor.data);
+    return Ok();
+  }
+
+  void Tell(size_t number, const GraphBlock& block, GraphTensor* out) const {
+    const ir::TensorDesc& desc = outputs_[number];
+    out->dtype = desc.dtype;
+    out->format = desc.format;
+    out->dims = desc.dims;
+    if (block.address == nullptr) return;
+    out->placement = ir::Placement::kDevice;
+    out->data = block.address;
+    out->bytes = block.bytes;
+    out->owner = block.owner;
+  }
+
+  const std::shared_ptr<const Executable> executable_;
+  const std::vector<ir::TensorDesc> outputs_;
+  const std::vector<bool> staged_;  // by input: has memory of its own, for what comes from the host
+  const size_t feature_bytes_;
+  std::vector<size_t> input_bytes_;
+  std::vector<size_t> output_bytes_;
+};
+
+}  // namespace
+
+Status MakeStatic(const std::shared_ptr<const Compiled>& compiled, const ProgramOptions& options,
+                  std::shared_ptr<const GraphProgram>* out_program) {
+  for (const ir::TensorDesc& desc : compiled->inputs) {
+    if (!desc.is_static()) return Ok();
+  }
+  Plan plan;
+  Lowering lowering(compiled->recipes, &plan, nullptr);
+  std::vector<bool> staged(compiled->inputs.size());
+  for (const int64_t index : options.host_inputs) {
+    MP_REQUIRE(index >= 0 && static_cast<size_t>(index) < staged.size(),
+               "host input %lld was named; the graph has %zu inputs, counted from 0", static_cast<long long>(index),
+               staged.size());
+    staged[static_cast<size_t>(index)] = true;
+  }
+  std::vector<Value> inputs;
+  for (uint32_t i = 0; i < compiled->inputs.size(); ++i) {
+    Value value = InputValue(compiled->inputs[i], compiled->inputs[i].dims);
+    value.buffer = staged[i] && value.bytes() != 0 ? lowering.StageInput(i, value.bytes())
+                                                   : lowering.NewBuffer(Home::kInput, i, value.bytes());
+    inputs.push_back(std::move(value));
+  }
+  std::vector<Value> results;
+  Status lowered = lowering.Run(inputs, &results);
+  if (!lowered.ok()) return lowering.needs_run() ? Ok() : std::move(lowered);
+  size_t feature_bytes = 0;
+  MP_RETURN_IF_ERROR(PlanFeature(options.reuse_memory, &plan, &feature_bytes));
+  std::vector<ir::TensorDesc> outputs = compiled->outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].dtype = results[i].dtype;
+    outputs[i].dims = outputs[i].origin_dims = results[i].dims;
+    outputs[i].has_shape = outputs[i].has_origin_shape = true;
+  }
+  auto executable = std::make_shared<const Executable>(std::move(plan), compiled);
+  *out_program = std::make_shared<StaticProgram>(compiled, std::move(executable), std::move(outputs), std::move(staged),
+                                                 feature_bytes);
+  return Ok();
+}
+
+}  // namespace millpond::program
