@@ -25,11 +25,32 @@ void SetShape(DType dtype, const ir::Dims& dims, ir::TensorDesc* desc) {
   desc->has_origin_shape = true;
 }
 
-// The reader's description of what it reads, under its own name.
+// The reader's description of what it reads, under its own name. A format that a client gave the reader stays: it says
+// how to read, where the writer may have said nothing.
 void CopyShape(const ir::TensorDesc& from, ir::TensorDesc* to) {
   SetShape(from.dtype, from.dims, to);
+  if (to->format != ir::kFormatNd) return;
   to->format = from.format;
   to->origin_format = from.origin_format;
+}
+
+// An image stays one through operators that keep its dimensions where they are: convolutions and what stands between
+// them. A client that describes its Data only need not repeat it.
+void KeepFormat(ir::Node* node) {
+  constexpr int32_t kImages[] = {0, 1, 27, 30};  // NCHW, NHWC, NDHWC, NCDHW
+  static constexpr std::string_view kMoves[] = {"Transpose", "Permute", "Reshape", "TransData", "MatMul", "Gather",
+                                                "AsStrided", "View",    "Slice",   "Pack",      "Tile"};
+  if (node->inputs.empty() || node->inputs[0].source == nullptr) return;
+  const ir::TensorDesc& from = node->inputs[0].desc;
+  const bool image = std::find(std::begin(kImages), std::end(kImages), from.format) != std::end(kImages);
+  const bool moves = std::any_of(std::begin(kMoves), std::end(kMoves),
+                                 [&](std::string_view word) { return node->type.starts_with(word); });
+  if (!image || moves) return;
+  for (ir::TensorDesc& output : node->outputs) {
+    if (output.format != ir::kFormatNd || output.dims.size() != from.dims.size() || output.dims.size() < 4) continue;
+    output.format = from.format;
+    output.origin_format = from.origin_format;
+  }
 }
 
 // The types that an operand may have, for messages.
@@ -111,6 +132,7 @@ class Walk {
       if (input.source == nullptr) continue;
       inputs[i].dtype = input.desc.dtype;
       inputs[i].dims = input.desc.dims;
+      inputs[i].format = input.desc.format;
       const ir::TensorPtr constant = ConstantAt(input.source.get(), input.index);
       if (constant == nullptr || constant->desc.dtype == DType::kString) continue;
       inputs[i].values = constant->data.data;
@@ -126,6 +148,7 @@ class Walk {
       if (result.waits && ir::IsKnownRank(output.dims)) output.dims.assign(output.dims.size(), ir::kUnknownDim);
       SetShape(output.dtype, output.dims, &node->outputs[i]);
     }
+    KeepFormat(node);
     return Ok();
   }
 

@@ -29,6 +29,7 @@ struct InferInput {
   DType dtype = DType::kUndefined;  // kUndefined: absent
   ir::Dims dims;
   const void* values = nullptr;  // the elements, where they are known on the host
+  int32_t format = ir::kFormatNd;
 };
 
 struct InferResult {

@@ -75,7 +75,7 @@ Status InferIdentity(const ir::Node& node, std::span<const InferInput> inputs, I
 Status InferShapeOf(const ir::Node& node, std::span<const InferInput> inputs, InferResult* out) {
   const DType dtype = node.type == "Rank" ? DType::kInt32 : TypeAttr(node, "dtype", DType::kInt32);
   MP_REQUIRE(dtype == DType::kInt32 || dtype == DType::kInt64,
-             "%s: attribute \"dtype\" is %s, and must be int32 or int64", Named(node).c_str(), DTypeName(dtype));
+             "%s: attribute \"dtype\" is %s, and must be INT32 or INT64", Named(node).c_str(), DTypeName(dtype));
   MP_REQUIRE(inputs.size() >= node.outputs.size(), "%s: has %zu inputs for %zu outputs", Named(node).c_str(),
              inputs.size(), node.outputs.size());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -95,6 +95,7 @@ Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, c
   for (size_t i = 0; i < inputs.size(); ++i) {
     copy->inputs[i].desc.dtype = inputs[i].dtype;
     copy->inputs[i].desc.dims = copy->inputs[i].desc.origin_dims = inputs[i].dims;
+    copy->inputs[i].desc.format = inputs[i].format;
     copy->inputs[i].desc.has_shape = copy->inputs[i].desc.has_origin_shape = true;
   }
   bool inferred = false;
@@ -141,6 +142,7 @@ class TableInference {
       tensor.dtype = inputs_[i].dtype;
       tensor.dims = inputs_[i].dims;
       tensor.values = inputs_[i].values;
+      tensor.format = inputs_[i].format;
       for (int64_t& dim : tensor.dims) dim = dim < 0 ? probe : dim;
     }
     Status status = InferGe(node_.type, question_, answer);

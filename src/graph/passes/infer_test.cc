@@ -16,7 +16,7 @@ std::string Refused(const TestGraph& test, const ClientOperators& clients = {}) 
   return Infer(test.graph.get(), environment).message();
 }
 
-// "float32 [2,3]"
+// "FLOAT [2,3]"
 std::string Text(const ir::NodePtr& node, size_t output = 0) {
   return std::string(DTypeName(node->outputs[output].dtype)) + " " + ir::TextOf(node->outputs[output].dims);
 }
@@ -30,8 +30,8 @@ TEST(Infer, OperatorsOfTheTableGetTypeAndShape) {
   cast->attributes["dst_type"].value = int64_t{0};
   test.Return({cast});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(add), "float16 [4,5,3]");
-  EXPECT_EQ(Text(cast), "float32 [4,5,3]");
+  EXPECT_EQ(Text(add), "FLOAT16 [4,5,3]");
+  EXPECT_EQ(Text(cast), "FLOAT [4,5,3]");
   EXPECT_EQ(cast->inputs[0].desc.dims, (ir::Dims{4, 5, 3}));
 }
 
@@ -43,7 +43,7 @@ TEST(Infer, ConstantsDecideShapes) {
   const auto reshape = test.Add("reshape", "Reshape", {{"x", {x, 0}}, {"shape", {identity, 0}}});
   test.Return({reshape});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(reshape), "float32 [2,12]");
+  EXPECT_EQ(Text(reshape), "FLOAT [2,12]");
 }
 
 TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknown) {
@@ -53,7 +53,7 @@ TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknown) {
   const auto reshape = test.Add("reshape", "Reshape", {{"x", {x, 0}}, {"shape", {shape, 0}}});
   test.Return({reshape});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(reshape), "float32 [-2]");
+  EXPECT_EQ(Text(reshape), "FLOAT [-2]");
 }
 
 TEST(Infer, UnknownDimensionsSpreadAndKnownOnesStay) {
@@ -65,9 +65,9 @@ TEST(Infer, UnknownDimensionsSpreadAndKnownOnesStay) {
   const auto shape = test.Unary("shape", "Shape", relu);
   test.Return({shape});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(matmul), "float32 [-1,10]");
-  EXPECT_EQ(Text(relu), "float32 [-1,10]");
-  EXPECT_EQ(Text(shape), "int32 [2]");
+  EXPECT_EQ(Text(matmul), "FLOAT [-1,10]");
+  EXPECT_EQ(Text(relu), "FLOAT [-1,10]");
+  EXPECT_EQ(Text(shape), "INT32 [2]");
 }
 
 TEST(Infer, UnknownRanksSpread) {
@@ -76,7 +76,7 @@ TEST(Infer, UnknownRanksSpread) {
   const auto relu = test.Unary("relu", "Relu", x);
   test.Return({relu});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(relu), "float16 [-2]");
+  EXPECT_EQ(Text(relu), "FLOAT16 [-2]");
 }
 
 TEST(Infer, ADataThatNobodyDescribedTakesAnyShape) {
@@ -85,7 +85,7 @@ TEST(Infer, ADataThatNobodyDescribedTakesAnyShape) {
   x->outputs[0].has_shape = false;
   test.Return({x});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(x), "float32 [-2]");
+  EXPECT_EQ(Text(x), "FLOAT [-2]");
 }
 
 TEST(Infer, NamesTheNodeWhoseInputsDoNotFit) {
@@ -103,8 +103,8 @@ TEST(Infer, NamesTheInputOfAnotherType) {
   test.Return({test.Add("mm", "MatMulV2", {{"x1", {a, 0}}, {"x2", {w, 0}}})});
   const std::string message = Refused(test);
   EXPECT_EQ(
-      message.rfind("node \"mm\" (MatMulV2): input 0 (\"x1\") is bool, from node \"a\" (Data), and must be one of: "
-                    "float32, float16, ",
+      message.rfind("node \"mm\" (MatMulV2): input 0 (\"x1\") is BOOL, from node \"a\" (Data), and must be one of: "
+                    "FLOAT, FLOAT16, ",
                     0),
       0u)
       << message;
@@ -136,10 +136,27 @@ TEST(Infer, AClientsOwnOperatorIsAskedOfTheClient) {
     return Ok();
   };
   ASSERT_EQ(Refused(test, clients), "");
-  EXPECT_EQ(Text(relu), "float16 [2]");
+  EXPECT_EQ(Text(relu), "FLOAT16 [2]");
   clients.infer = nullptr;
   EXPECT_EQ(Refused(test, clients),
             "node \"mine\" (MyOperator): the client registered the type without an infer function");
+}
+
+TEST(Infer, AnImagesFormatGoesOnUntilItsDimensionsMove) {
+  TestGraph test;
+  const auto x = test.Data("x", DType::kFloat, {1, 3, 8, 8});
+  x->outputs[0].format = 0;  // NCHW
+  const auto relu = test.Unary("relu", "Relu", x);
+  const auto perm = test.Ints("perm", {0, 2, 3, 1});
+  const auto moved = test.Add("moved", "Transpose", {{"x", {relu, 0}}, {"perm", {perm, 0}}});
+  const auto said = test.Unary("said", "Relu", moved);
+  said->inputs[0].desc.format = 1;  // NHWC, by the client
+  test.Return({said});
+  ASSERT_EQ(Refused(test), "");
+  EXPECT_EQ(relu->outputs[0].format, 0);
+  EXPECT_EQ(moved->outputs[0].format, ir::kFormatNd);
+  EXPECT_EQ(said->inputs[0].desc.format, 1);
+  EXPECT_EQ(said->outputs[0].format, 1);
 }
 
 TEST(Infer, FileConstantsAndPlaceHoldersSayWhatTheyAre) {
@@ -152,8 +169,8 @@ TEST(Infer, FileConstantsAndPlaceHoldersSayWhatTheyAre) {
   holder->attributes["storage_shape"].value = std::vector<int64_t>{5};
   test.Return({file, holder});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(file), "float16 [3,4]");
-  EXPECT_EQ(Text(holder), "int32 [5]");
+  EXPECT_EQ(Text(file), "FLOAT16 [3,4]");
+  EXPECT_EQ(Text(holder), "INT32 [5]");
   file->attributes.erase("shape");
   EXPECT_EQ(Refused(test), "node \"file\" (FileConstant): attribute \"shape\" (ListInt) must be given and is missing");
 }
@@ -167,7 +184,7 @@ TEST(Infer, ReferencesGiveWhatTheyAreGiven) {
   const auto assign = test.Add("assign", "Assign", {{"ref", {variable, 0}}, {"value", {x, 0}}}, {"ref"});
   test.Return({assign});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(assign), "float32 [2,2]");
+  EXPECT_EQ(Text(assign), "FLOAT [2,2]");
 }
 
 struct IfGraph {
@@ -196,8 +213,8 @@ TEST(Infer, BranchesThatAgreeGiveTheirShape) {
   IfGraph one;
   one.Finish(one.then_branch.Unary("relu", "Relu", one.a), one.b);
   ASSERT_EQ(Refused(one.test), "");
-  EXPECT_EQ(Text(one.node), "float32 [2,8]");
-  EXPECT_EQ(Text(one.a), "float32 [2,8]");
+  EXPECT_EQ(Text(one.node), "FLOAT [2,8]");
+  EXPECT_EQ(Text(one.a), "FLOAT [2,8]");
 }
 
 TEST(Infer, DimensionsThatBranchesDifferInAreUnknown) {
@@ -205,7 +222,7 @@ TEST(Infer, DimensionsThatBranchesDifferInAreUnknown) {
   const auto shape = one.then_branch.Ints("shape", {4, 4});
   one.Finish(one.then_branch.Add("r", "Reshape", {{"x", {one.a, 0}}, {"shape", {shape, 0}}}), one.b);
   ASSERT_EQ(Refused(one.test), "");
-  EXPECT_EQ(Text(one.node), "float32 [-1,-1]");
+  EXPECT_EQ(Text(one.node), "FLOAT [-1,-1]");
 }
 
 TEST(Infer, RanksThatBranchesDifferInAreUnknown) {
@@ -213,7 +230,7 @@ TEST(Infer, RanksThatBranchesDifferInAreUnknown) {
   const auto shape = one.then_branch.Ints("shape", {16});
   one.Finish(one.then_branch.Add("r", "Reshape", {{"x", {one.a, 0}}, {"shape", {shape, 0}}}), one.b);
   ASSERT_EQ(Refused(one.test), "");
-  EXPECT_EQ(Text(one.node), "float32 [-2]");
+  EXPECT_EQ(Text(one.node), "FLOAT [-2]");
 }
 
 TEST(Infer, BranchesMustAgreeOnTheType) {
@@ -221,10 +238,9 @@ TEST(Infer, BranchesMustAgreeOnTheType) {
   const auto cast = one.then_branch.Unary("cast", "Cast", one.a);
   cast->attributes["dst_type"].value = int64_t{1};
   one.Finish(cast, one.b);
-  EXPECT_EQ(
-      Refused(one.test),
-      "node \"if\" (If): output 0 is float16 in subgraph \"then_branch\" and float32 in subgraph \"else_branch\"; "
-      "they must agree");
+  EXPECT_EQ(Refused(one.test),
+            "node \"if\" (If): output 0 is FLOAT16 in subgraph \"then_branch\" and FLOAT in subgraph \"else_branch\"; "
+            "they must agree");
 }
 
 struct LoopGraph {
@@ -251,8 +267,8 @@ TEST(Infer, ALoopThatKeepsItsShapesKeepsThemKnown) {
   LoopGraph one;
   one.Finish(one.body.Unary("relu", "Relu", one.b));
   ASSERT_EQ(Refused(one.test), "");
-  EXPECT_EQ(Text(one.loop), "float32 [2,8]");
-  EXPECT_EQ(Text(one.body.graph->outputs[0].node), "float32 [2,8]");
+  EXPECT_EQ(Text(one.loop), "FLOAT [2,8]");
+  EXPECT_EQ(Text(one.body.graph->outputs[0].node), "FLOAT [2,8]");
 }
 
 TEST(Infer, ADimensionThatARoundChangesIsUnknown) {
@@ -262,8 +278,8 @@ TEST(Infer, ADimensionThatARoundChangesIsUnknown) {
       one.body.Add("twice", "ConcatV2", {{"x0", {one.b, 0}}, {"x1", {one.b, 0}}, {"concat_dim", {axis, 0}}});
   one.Finish(twice);
   ASSERT_EQ(Refused(one.test), "");
-  EXPECT_EQ(Text(one.loop), "float32 [-1,8]");
-  EXPECT_EQ(Text(one.b), "float32 [-1,8]");
+  EXPECT_EQ(Text(one.loop), "FLOAT [-1,8]");
+  EXPECT_EQ(Text(one.b), "FLOAT [-1,8]");
 }
 
 TEST(Infer, WhatGoesRoundKeepsItsType) {
@@ -271,9 +287,8 @@ TEST(Infer, WhatGoesRoundKeepsItsType) {
   const auto cast = one.body.Unary("cast", "Cast", one.b);
   cast->attributes["dst_type"].value = int64_t{1};
   one.Finish(cast);
-  EXPECT_EQ(
-      Refused(one.test),
-      "node \"loop\" (While): input 0 is float32, and its body gives float16 for the next round; they must agree");
+  EXPECT_EQ(Refused(one.test),
+            "node \"loop\" (While): input 0 is FLOAT, and its body gives FLOAT16 for the next round; they must agree");
 }
 
 TEST(InferNode, TellsWhichInputsValuesItNeedsAndUsesThem) {

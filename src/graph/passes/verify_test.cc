@@ -125,7 +125,7 @@ TEST(Verify, ConstantsMustHaveTheirBytes) {
   TestGraph test;
   test.Return({test.Const<float>("c", DType::kFloat, {2, 2}, {1, 2, 3})});
   EXPECT_EQ(Refused(test),
-            "graph \"g\": node \"c\" (Const): its tensor of float32 [2,2] needs 16 bytes, and 12 are there");
+            "graph \"g\": node \"c\" (Const): its tensor of FLOAT [2,2] needs 16 bytes, and 12 are there");
 }
 
 TEST(Verify, NetOutputBecomesTheGraphsOutputsAndTargets) {
