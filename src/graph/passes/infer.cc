@@ -132,7 +132,6 @@ class Walk {
       if (input.source == nullptr) continue;
       inputs[i].dtype = input.desc.dtype;
       inputs[i].dims = input.desc.dims;
-      inputs[i].format = input.desc.format;
       const ir::TensorPtr constant = ConstantAt(input.source.get(), input.index);
       if (constant == nullptr || constant->desc.dtype == DType::kString) continue;
       inputs[i].values = constant->data.data;

@@ -29,7 +29,6 @@ struct InferInput {
   DType dtype = DType::kUndefined;  // kUndefined: absent
   ir::Dims dims;
   const void* values = nullptr;  // the elements, where they are known on the host
-  int32_t format = ir::kFormatNd;
 };
 
 struct InferResult {
@@ -44,7 +43,8 @@ struct InferResult {
   bool waits = false;
 };
 
-// One node that runs no subgraph. `door` is what DoorOf gave, so that a run need not make it again.
+// One node that runs no subgraph; formats are those of its own descriptions. `door` is what DoorOf gave, so that a run
+// need not make it again.
 Status InferNode(const ir::Node& node, const NodeDoor& door, std::span<const InferInput> inputs,
                  const ClientOperators* clients, InferResult* out);
 

@@ -95,7 +95,6 @@ Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, c
   for (size_t i = 0; i < inputs.size(); ++i) {
     copy->inputs[i].desc.dtype = inputs[i].dtype;
     copy->inputs[i].desc.dims = copy->inputs[i].desc.origin_dims = inputs[i].dims;
-    copy->inputs[i].desc.format = inputs[i].format;
     copy->inputs[i].desc.has_shape = copy->inputs[i].desc.has_origin_shape = true;
   }
   bool inferred = false;
@@ -142,7 +141,7 @@ class TableInference {
       tensor.dtype = inputs_[i].dtype;
       tensor.dims = inputs_[i].dims;
       tensor.values = inputs_[i].values;
-      tensor.format = inputs_[i].format;
+      tensor.format = node_.inputs[i].desc.format;
       for (int64_t& dim : tensor.dims) dim = dim < 0 ? probe : dim;
     }
     Status status = InferGe(node_.type, question_, answer);
