@@ -145,6 +145,9 @@ class Walk {
       InferResult::Output& output = result.outputs[i];
       // Bounds are not shapes.
       if (result.waits && ir::IsKnownRank(output.dims)) output.dims.assign(output.dims.size(), ir::kUnknownDim);
+      MP_REQUIRE(!ir::IsStatic(output.dims) || ir::ElementsOf(output.dims) >= 0,
+                 "%s: output %zu of shape %s has more elements than can be counted", Named(*node).c_str(), i,
+                 ir::TextOf(output.dims).c_str());
       SetShape(output.dtype, output.dims, &node->outputs[i]);
     }
     KeepFormat(node);

@@ -142,6 +142,14 @@ TEST(Infer, AClientsOwnOperatorIsAskedOfTheClient) {
             "node \"mine\" (MyOperator): the client registered the type without an infer function");
 }
 
+TEST(Infer, AShapeThatCannotBeCountedIsRefused) {
+  TestGraph test;
+  const auto x = test.Data("x", DType::kFloat, {int64_t{1} << 40, int64_t{1} << 40});
+  test.Return({test.Unary("relu", "Relu", x)});
+  EXPECT_EQ(Refused(test),
+            "node \"x\" (Data): output 0 of shape [1099511627776,1099511627776] has more elements than can be counted");
+}
+
 TEST(Infer, AnImagesFormatGoesOnUntilItsDimensionsMove) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {1, 3, 8, 8});

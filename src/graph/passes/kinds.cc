@@ -100,6 +100,7 @@ ir::TensorPtr ConstantAt(const ir::Node* node, int32_t index) {
     const Kind kind = KindOf(*node);
     if (kind == Kind::kConst) return ConstantOf(*node);
     if (kind != Kind::kIdentity && kind != Kind::kIdentityN) return nullptr;
+    if (static_cast<size_t>(index) >= node->inputs.size()) return nullptr;
     const ir::Input& input = node->inputs[static_cast<size_t>(index)];
     node = input.source.get();
     index = input.index;
