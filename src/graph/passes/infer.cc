@@ -2,6 +2,7 @@
 #include "src/graph/passes/infer.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "src/graph/passes/kinds.h"
@@ -132,7 +133,7 @@ class Walk {
       if (input.source == nullptr) continue;
       inputs[i].dtype = input.desc.dtype;
       inputs[i].dims = input.desc.dims;
-      const ir::TensorPtr constant = ConstantAt(input.source.get(), input.index);
+      const ir::TensorPtr constant = Constant(input.source.get(), input.index);
       if (constant == nullptr || constant->desc.dtype == DType::kString) continue;
       inputs[i].values = constant->data.data;
       held.push_back(constant);
@@ -152,6 +153,18 @@ class Walk {
     }
     KeepFormat(node);
     return Ok();
+  }
+
+  // The constant that arrives here, through the inputs of branches too.
+  ir::TensorPtr Constant(const ir::Node* node, int32_t index) const {
+    while (node != nullptr && KindOf(*node) == Kind::kData) {
+      const auto caller = callers_.find(node->graph());
+      if (caller == callers_.end()) return nullptr;
+      const ir::Input& input = caller->second->inputs[static_cast<size_t>(ParentInput(*node))];
+      node = input.source.get();
+      index = input.index;
+    }
+    return ConstantAt(node, index);
   }
 
   Descs InputsOf(const ir::Node& node) const {
@@ -184,6 +197,7 @@ class Walk {
     for (size_t branch = 0; branch < node->subgraphs.size(); ++branch) {
       const ir::GraphPtr graph = node->graph()->FindSubgraph(node->subgraphs[branch].graph);
       Descs outputs;
+      callers_[graph.get()] = node;
       MP_RETURN_IF_ERROR(Enter(graph.get(), given, settled, &outputs));
       if (branch == 0) {
         joined = std::move(outputs);
@@ -232,6 +246,7 @@ class Walk {
 
   const InferEnvironment& environment_;
   size_t visits_ = 0;
+  std::unordered_map<const ir::Graph*, const ir::Node*> callers_;  // of branches and calls, which run once
 };
 
 }  // namespace

@@ -241,6 +241,19 @@ TEST(Infer, RanksThatBranchesDifferInAreUnknown) {
   EXPECT_EQ(Text(one.node), "FLOAT [-2]");
 }
 
+TEST(Infer, AConstantDecidesShapesWithinABranchToo) {
+  IfGraph one;
+  const auto shape = one.test.Ints("shape", {4, 4});
+  one.node->inputs.emplace_back();
+  one.node->inputs.back().desc.name = "input1";
+  TestGraph::Expect(one.node->Connect(2, shape, 0));
+  const auto s = one.then_branch.Data("s", DType::kInt64, {2}, 1);
+  const auto r = one.then_branch.Add("r", "Reshape", {{"x", {one.a, 0}}, {"shape", {s, 0}}});
+  one.Finish(r, one.b);
+  ASSERT_EQ(Refused(one.test), "");
+  EXPECT_EQ(Text(r), "FLOAT [4,4]");
+}
+
 TEST(Infer, BranchesMustAgreeOnTheType) {
   IfGraph one;
   const auto cast = one.then_branch.Unary("cast", "Cast", one.a);
