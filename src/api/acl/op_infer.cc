@@ -24,6 +24,7 @@ Status Describe(int number, const aclTensorDesc* desc, GeInferTensor* out) {
   if (desc->data_type == ACL_DT_UNDEFINED) return Ok();  // an absent optional operand
   out->dtype = static_cast<DType>(desc->data_type);
   out->dims = desc->dims;
+  out->format = desc->format;
   if (!desc->const_data.empty()) out->values = desc->const_data.data();
   return Ok();
 }
