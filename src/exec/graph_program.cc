@@ -7,6 +7,7 @@
 #include "src/device/memory.h"
 #include "src/exec/graph_compiled.h"
 #include "src/exec/graph_host.h"
+#include "src/graph/ir/client_hooks.h"
 #include "src/graph/passes/optimize.h"
 
 namespace millpond {
@@ -40,7 +41,9 @@ Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
   wanted.deduplicate = options.deduplicate;
   wanted.remove_dead = options.remove_dead;
   passes::PassEnvironment environment;
-  environment.clients = options.clients;
+  const ir::ClientHooks hooks = ir::GetClientHooks();
+  if (hooks.knows != nullptr) environment.clients.knows = hooks.knows;
+  if (hooks.infer != nullptr) environment.clients.infer = hooks.infer;
   environment.run = &RunNodeOnHost;
   return passes::Optimize(graph, wanted, environment);
 }

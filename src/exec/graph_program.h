@@ -13,7 +13,6 @@
 #include "src/base/status.h"
 #include "src/device/stream.h"
 #include "src/graph/ir/graph.h"
-#include "src/graph/passes/environment.h"
 
 namespace millpond {
 
@@ -56,8 +55,6 @@ struct ProgramOptions {
   // Where DUMP_GE_GRAPH's files go, decided by the caller; empty: no dumps.
   std::string dump_folder;
   VariableStore* variables = nullptr;
-  // Operators that the client registered itself: they can be inferred, and run where a kernel has their type.
-  passes::ClientOperators clients;
 };
 
 struct RunArguments {

@@ -97,7 +97,11 @@ GraphSession::~GraphSession() {
   std::map<uint32_t, std::shared_ptr<SessionGraph>> graphs;
   graphs.swap(graphs_);
   for (auto& [number, graph] : graphs) GraphEngine::Get().Release(graph->source().get());
+  if (!variables_->Names().empty()) {  // what still runs may use them
+    for (auto& [number, graph] : graphs) graph->Wait();
+  }
   graphs.clear();
+  variables_.reset();
   device_->ReleasePrimary(false).Ignore();  // the client may have reset it
 }
 
@@ -118,7 +122,7 @@ Status GraphSession::AddGraph(uint32_t id, const ir::GraphPtr& graph, const Grap
                                 "AddGraphClone) instead",
                                 graph->name.c_str()));
   }
-  auto added = std::make_shared<SessionGraph>(id, used, MergeOptions(options_, options), device_, &variables_);
+  auto added = std::make_shared<SessionGraph>(id, used, MergeOptions(options_, options), device_, variables_.get());
   bool taken = false;
   {
     std::lock_guard lock(mutex_);
@@ -153,6 +157,18 @@ Status GraphSession::Find(uint32_t id, std::shared_ptr<SessionGraph>* out_graph)
     return SequenceError(Code::kGraphUnknown, Format("there is no graph %u; add it first", id));
   }
   *out_graph = found->second;
+  return Ok();
+}
+
+Status GraphSession::ReadVariable(const std::string& name, GraphTensor* out_value) const {
+  std::vector<std::shared_ptr<SessionGraph>> graphs;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [number, graph] : graphs_) graphs.push_back(graph);
+  }
+  for (const auto& graph : graphs) graph->Wait();
+  MP_RETURN_IF_ERROR(variables_->Find(name, out_value));
+  CopyToHost(out_value);
   return Ok();
 }
 

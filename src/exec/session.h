@@ -55,7 +55,7 @@ class GraphSession {
 
   uint64_t id() const { return id_; }
   Device* device() const { return device_; }
-  VariableStore* variables() { return &variables_; }
+  VariableStore* variables() { return variables_.get(); }
 
   // A number that is taken: fine, the first graph stays; with `copy`, refused. Without it the very graph is used, and
   // can be in use under one number only.
@@ -69,13 +69,16 @@ class GraphSession {
   // default context will do (seed 003).
   Status ResolveStream(const void* handle, Stream** out_stream) const;
 
+  // A variable's value on the host, after everything that was launched has run.
+  Status ReadVariable(const std::string& name, GraphTensor* out_value) const;
+
   void Post(std::function<void()> work) { runner_->Post(std::move(work)); }
 
  private:
   const uint64_t id_;
   const GraphOptions options_;
   Device* const device_;
-  VariableStore variables_;
+  std::unique_ptr<VariableStore> variables_ = std::make_unique<VariableStore>();
   mutable std::mutex mutex_;  // guards graphs_
   std::map<uint32_t, std::shared_ptr<SessionGraph>> graphs_;
   std::unique_ptr<AsyncRunner> runner_ = std::make_unique<AsyncRunner>();

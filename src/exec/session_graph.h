@@ -54,6 +54,9 @@ struct GraphSummary {
   std::shared_ptr<const GraphProgram> program;
 };
 
+// Puts a copy of a device tensor's bytes in its place.
+void CopyToHost(GraphTensor* tensor);
+
 class SessionGraph {
  public:
   // A static graph that needs less still says this much: an allocator that answers null when asked for nothing must not
@@ -87,6 +90,9 @@ class SessionGraph {
                      std::vector<GraphTensor>* outputs);
   // Host (or device) tensors in, host tensors out; returns when done.
   Status RunOnHost(std::span<const GraphTensor> inputs, std::vector<GraphTensor>* out_outputs);
+
+  // Until everything that was launched has run.
+  void Wait();
 
   // Memory bases (session_bases.cc), in the order of checks that facts 3.3 gives.
   Status SetConstBase(const void* memory, size_t bytes);

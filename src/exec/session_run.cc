@@ -30,6 +30,17 @@ Status WaitForMark(Stream* stream, Stream* earlier, uint64_t count) {
 
 }  // namespace
 
+void CopyToHost(GraphTensor* tensor) {
+  const int64_t exact = ir::BytesOf(tensor->dtype, tensor->dims);
+  const size_t bytes = exact >= 0 ? static_cast<size_t>(exact) : tensor->bytes;
+  const std::shared_ptr<std::byte[]> host = HostBytes(std::max<size_t>(bytes, 1));
+  if (bytes > 0) CopyBytes(host.get(), tensor->data, bytes);
+  tensor->data = host.get();
+  tensor->bytes = bytes;
+  tensor->placement = ir::Placement::kHost;
+  tensor->owner = host;
+}
+
 class SessionGraph::Running {
  public:
   explicit Running(SessionGraph* graph) : graph_(graph) {
@@ -253,6 +264,17 @@ void SessionGraph::MarkUse(Stream* stream) {
   used_.push_back({stream, stream->enqueued()});
 }
 
+void SessionGraph::Wait() {
+  std::vector<Mark> marks;
+  {
+    std::lock_guard lock(mutex_);
+    marks = used_;
+  }
+  for (const Mark& mark : marks) {
+    mark.stream->WaitFor(mark.count, std::nullopt, Code::kStreamSyncTimeout).Ignore();  // nobody is left to be told
+  }
+}
+
 Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* stream,
                             std::span<const GraphTensor> inputs, std::vector<GraphTensor>* outputs) {
   const bool is_static = program_->is_static();
@@ -283,6 +305,11 @@ Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* s
     status = program_->Launch(run, stream);
   }
   MarkUse(stream);  // also what a failed launch has queued
+  if (!status.ok() || is_static) return status;
+  for (GraphTensor& output : *outputs) {  // whose size only the run could tell: exactly as many bytes as it has
+    const int64_t exact = ir::BytesOf(output.dtype, output.dims);
+    if (output.owner != nullptr && exact >= 0) output.bytes = static_cast<size_t>(exact);
+  }
   return status;
 }
 
@@ -322,16 +349,7 @@ Status SessionGraph::RunOnHost(std::span<const GraphTensor> inputs, std::vector<
   Status ended = stream->Synchronize(std::nullopt, Code::kStreamSyncTimeout);
   MP_RETURN_IF_ERROR(std::move(status));
   MP_RETURN_IF_ERROR(std::move(ended));
-  for (GraphTensor& output : outputs) {
-    const int64_t exact = ir::BytesOf(output.dtype, output.dims);
-    const size_t bytes = exact >= 0 ? static_cast<size_t>(exact) : output.bytes;
-    const std::shared_ptr<std::byte[]> host = HostBytes(std::max<size_t>(bytes, 1));
-    if (bytes > 0) CopyBytes(host.get(), output.data, bytes);
-    output.data = host.get();
-    output.bytes = bytes;
-    output.placement = ir::Placement::kHost;
-    output.owner = host;
-  }
+  for (GraphTensor& output : outputs) CopyToHost(&output);
   *out_outputs = std::move(outputs);
   return Ok();
 }
