@@ -164,4 +164,15 @@ MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x
                  offset, antiquant_scale, antiquant_offset, out);
 }
 
+MP_KERNEL(GeGroupedMatmulFinalizeRouting, const Tensor& x, const Tensor& w, const OptTensor& scale,
+          const OptTensor& bias, const OptTensor& token_scale, const OptTensor& group_list,
+          const OptTensor& shared_input, const OptTensor& logit, const OptTensor& row_index, const OptTensor& offset,
+          int64_t, double shared_weight, int64_t shared_offset, bool transpose_x, bool transpose_w, int64_t,
+          int64_t list_type, Tensor& y) {
+  ProductsToRows(x, w,
+                 {scale, bias, token_scale, group_list, shared_input, logit, row_index, shared_weight, shared_offset,
+                  transpose_x, transpose_w, list_type},
+                 offset, {}, {}, y);
+}
+
 }  // namespace millpond::kernels
