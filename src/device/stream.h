@@ -118,6 +118,8 @@ class Stream {
 
   // Drops every task not yet started, waits for the one that runs, leaves `reason` for the next synchronisation.
   Status Abort(Status reason);
+  // An Abort waits for the task that runs: one that may run for ever asks.
+  bool dropping() const { return completed() < abort_until_.load(std::memory_order_relaxed); }
   // The task that makes completed() reach `target` was dropped by the latest Abort.
   bool WasAborted(uint64_t target) const;
 

@@ -169,9 +169,8 @@ class DynamicRun : public Feedback {
     if (step.kind == Step::Kind::kKernel) {
       OpCallPtr call;
       MP_RETURN_IF_ERROR(MakeCall(step, &call));
-      const auto accesses = trace::Active() != nullptr || stream_->capture() != nullptr
-                                ? AccessesOf(*call)
-                                : std::vector<trace::Access>();
+      const auto accesses = trace::Active() != nullptr || stream_->capture() != nullptr ? AccessesOf(*call)
+                                                                                        : std::vector<trace::Access>();
       return stream_->Launch<TaskKind::kCompute>(step.name, accesses, NodeBody(step, std::move(call), compiled_));
     }
     MP_RETURN_IF_ERROR(Obtain(step.to));
@@ -190,9 +189,8 @@ class DynamicRun : public Feedback {
     MP_CHECK(step.kind == Step::Kind::kUpload || step.kind == Step::Kind::kUploadInput, kInternal,
              "a dynamic run has a jump");
     // The client may free its tensor, and the plan may go, before the task runs.
-    const ir::Bytes bytes = step.kind == Step::Kind::kUpload
-                                ? step.upload
-                                : ir::Bytes::Copy(run_.inputs[step.place].data, step.bytes);
+    const ir::Bytes bytes =
+        step.kind == Step::Kind::kUpload ? step.upload : ir::Bytes::Copy(run_.inputs[step.place].data, step.bytes);
     return stream_->Launch<TaskKind::kCopy>(step.name, {write}, [to, bytes, count = step.bytes]() -> Status {
       CopyBytes(to, bytes.data, count);
       return Ok();

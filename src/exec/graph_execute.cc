@@ -141,13 +141,14 @@ Status Executable::Execute(Run& run, Stream& stream) const {
     if (input.to != nullptr) CopyBytes(input.to, input.bytes.data(), input.bytes.size());
   }
   for (size_t at = 0; at < plan_.steps.size();) {
-    Status status = __builtin_expect(run.trace_base != 0, false) ? DoTraced(run, &at, stream) : DoStep(run, &at);
+    Status status =
+        __builtin_expect(run.trace_base != 0, false) ? DoTraced(run, &at, stream) : DoStep(run, &at, stream);
     if (__builtin_expect(!status.ok(), false)) return status;
   }
   return Ok();
 }
 
-Status Executable::DoStep(Run& run, size_t* at) const {
+Status Executable::DoStep(Run& run, size_t* at, const Stream& stream) const {
   const Step& step = plan_.steps[*at];
   const size_t now = (*at)++;
   switch (step.kind) {
@@ -172,6 +173,9 @@ Status Executable::DoStep(Run& run, size_t* at) const {
       return Ok();
     }
     case Step::Kind::kGoTo:
+      if (step.targets[0] <= now && stream.dropping()) {
+        return Named(step, Status(Code::kStreamAborted, "the stream was aborted while it went round"));
+      }
       *at = step.targets[0];
       return Ok();
     case Step::Kind::kForTest: {
@@ -243,7 +247,7 @@ void Executable::Announce(Run* run, const Stream& stream) const {
 Status Executable::DoTraced(Run& run, size_t* at, Stream& stream) const {
   const size_t now = *at;
   const uint64_t start = trace::NowNs();
-  Status status = DoStep(run, at);
+  Status status = DoStep(run, at, stream);
   trace::Sink* sink = trace::Active();
   if (sink != nullptr && Computes(plan_.steps[now])) {
     sink->OnRan({.task = run.trace_base + now,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the steps of a static program: one task on the stream for the whole of it, so that a run costs one launch, jumps
-// are taken where the condition is at hand, and nobody waits. Calls are made once for each run in flight and used again;
-// where the memory is the same as last time nothing is written to them.
+// are taken where the condition is at hand, and nobody waits. Calls are made once for each run in flight and used
+// again; where the memory is the same as last time nothing is written to them.
 #ifndef MILLPOND_SRC_EXEC_GRAPH_EXECUTE_H_
 #define MILLPOND_SRC_EXEC_GRAPH_EXECUTE_H_
 
@@ -49,11 +49,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
   struct Run {
     Roots roots;
     bool patched = false;
-    std::vector<void*> addresses;   // by buffer
-    std::vector<OpCallPtr> calls;   // by step
-    std::vector<const void*> fed;   // by input: where kUploadInput reads
+    std::vector<void*> addresses;  // by buffer
+    std::vector<OpCallPtr> calls;  // by step
+    std::vector<const void*> fed;  // by input: where kUploadInput reads
     std::vector<HostInput> host;
-    uint64_t trace_base = 0;        // step n's number for the sink is trace_base + n; 0: nobody listens
+    uint64_t trace_base = 0;  // step n's number for the sink is trace_base + n; 0: nobody listens
   };
 
   std::unique_ptr<Run> Borrow() const;
@@ -63,7 +63,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<trace::Access> StepAccesses(const Run& run, size_t at) const;
   std::vector<trace::Access> AllAccesses(const Run& run) const;
   Status Execute(Run& run, Stream& stream) const;
-  Status DoStep(Run& run, size_t* at) const;
+  Status DoStep(Run& run, size_t* at, const Stream& stream) const;
   Status DoTraced(Run& run, size_t* at, Stream& stream) const;
   static Status Named(const Step& step, Status status);
 

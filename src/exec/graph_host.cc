@@ -42,7 +42,8 @@ Status Infer(const ir::Node& node, const passes::NodeDoor& door, std::span<const
   return Ok();
 }
 
-Status NewTensor(const ir::TensorDesc& like, const passes::InferResult::Output& shape, std::shared_ptr<ir::Tensor>* out) {
+Status NewTensor(const ir::TensorDesc& like, const passes::InferResult::Output& shape,
+                 std::shared_ptr<ir::Tensor>* out) {
   const int64_t bytes = ir::IsStatic(shape.dims) ? ir::BytesOf(shape.dtype, shape.dims) : -1;
   MP_REQUIRE(bytes >= 0, "an output of type %s and shape %s has no known size", DTypeName(shape.dtype),
              ir::TextOf(shape.dims).c_str());

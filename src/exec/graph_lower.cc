@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/exec/graph_lower.h"
-#include "src/graph/passes/kinds.h"
 
 #include <cstring>
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/graph/passes/kinds.h"
 
 namespace millpond::program {
 namespace {
@@ -138,7 +138,8 @@ Status Lowering::Materialise(const NodeInfo& info, Value* value) {
     BufferId& buffer = constant_buffers_[static_cast<size_t>(value->constant)];
     if (buffer == kNoBuffer) {
       // The area of a dynamic program holds every constant, in order; a static one's those that are read.
-      const uint32_t place = feedback_ != nullptr ? static_cast<uint32_t>(value->constant) : AddConstant(value->host, plan_);
+      const uint32_t place =
+          feedback_ != nullptr ? static_cast<uint32_t>(value->constant) : AddConstant(value->host, plan_);
       buffer = NewBuffer(Home::kConstant, place, value->bytes());
       plan_->buffers[buffer].offset = plan_->constant_offsets[place];
     }
@@ -162,8 +163,8 @@ Status Lowering::Learn(const NodeInfo& info, Value* value, const char* what) {
     return Unsupported(Format("%s: %s is known only when the graph runs", passes::Named(*info.node).c_str(), what));
   }
   const size_t bytes = value->bytes();
-  MP_REQUIRE(bytes <= kMostLearned, "%s: %s has %zu bytes; at most %zu can decide a shape", passes::Named(*info.node).c_str(), what,
-             bytes, kMostLearned);
+  MP_REQUIRE(bytes <= kMostLearned, "%s: %s has %zu bytes; at most %zu can decide a shape",
+             passes::Named(*info.node).c_str(), what, bytes, kMostLearned);
   repeatable_ = false;
   MP_RETURN_IF_ERROR(Advance());
   std::vector<std::byte> copy(bytes);
@@ -236,8 +237,8 @@ Status Lowering::RunNode(Frame& frame, uint32_t at) {
       MP_RETURN_IF_ERROR(RunSource(info, &made));
       break;
   }
-  MP_CHECK(made.size() >= info.uses.size(), kInternal, "%s: %zu outputs were made; it has %zu", passes::Named(*info.node).c_str(),
-           made.size(), info.uses.size());
+  MP_CHECK(made.size() >= info.uses.size(), kInternal, "%s: %zu outputs were made; it has %zu",
+           passes::Named(*info.node).c_str(), made.size(), info.uses.size());
   // What control flow hands over is held already, once for each.
   const bool handed_over = info.kind >= NodeKind::kBranch && info.kind <= NodeKind::kCall;
   for (size_t i = 0; i < made.size(); ++i) {
@@ -304,9 +305,9 @@ Status Lowering::RunAssign(const NodeInfo& info, Operands& operands, std::vector
   Value* target = operands.values[0];
   Value* value = operands.values[1];
   MP_REQUIRE(value->dtype == target->dtype && value->bytes() == target->bytes(),
-             "%s: 'value' is %s of shape %s, 'ref' is %s of shape %s; they must agree", passes::Named(*info.node).c_str(),
-             DTypeName(value->dtype), ir::TextOf(value->dims).c_str(), DTypeName(target->dtype),
-             ir::TextOf(target->dims).c_str());
+             "%s: 'value' is %s of shape %s, 'ref' is %s of shape %s; they must agree",
+             passes::Named(*info.node).c_str(), DTypeName(value->dtype), ir::TextOf(value->dims).c_str(),
+             DTypeName(target->dtype), ir::TextOf(target->dims).c_str());
   MP_RETURN_IF_ERROR(Materialise(info, value));
   MP_RETURN_IF_ERROR(EmitCopy(info, value->buffer, target->buffer, target->bytes()));
   out->push_back(*target);
@@ -320,8 +321,9 @@ Status Lowering::RunShape(const NodeInfo& info, Operands& operands, std::vector<
     if (const auto* number = attribute->As<int64_t>()) dtype = static_cast<DType>(*number);
     if (const auto* given = attribute->As<DType>()) dtype = *given;
   }
-  MP_REQUIRE(dtype == DType::kInt32 || dtype == DType::kInt64, "%s: attribute 'dtype' is %s; INT32 or INT64 is possible",
-             passes::Named(*info.node).c_str(), DTypeName(dtype));
+  MP_REQUIRE(dtype == DType::kInt32 || dtype == DType::kInt64,
+             "%s: attribute 'dtype' is %s; INT32 or INT64 is possible", passes::Named(*info.node).c_str(),
+             DTypeName(dtype));
   for (size_t i = 0; i < info.uses.size(); ++i) {
     const Value* given = i < operands.values.size() ? operands.values[i] : nullptr;
     MP_REQUIRE(given != nullptr, "%s: input %zu is not connected", passes::Named(*info.node).c_str(), i);
@@ -342,7 +344,9 @@ Status Lowering::RunShape(const NodeInfo& info, Operands& operands, std::vector<
 
 Status Lowering::FinishOutputs(std::vector<Value>* outputs) {
   const NodeInfo nowhere{};
-  const auto home = [&](const Value& value) { return value.buffer == kNoBuffer ? nullptr : &plan_->buffers[value.buffer]; };
+  const auto home = [&](const Value& value) {
+    return value.buffer == kNoBuffer ? nullptr : &plan_->buffers[value.buffer];
+  };
   // First what lies in another output's memory, which may be written to in turn.
   for (const bool in_output : {true, false}) {
     for (uint32_t i = 0; i < outputs->size(); ++i) {

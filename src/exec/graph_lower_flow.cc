@@ -52,8 +52,8 @@ size_t Choose(DType dtype, const void* value, size_t bytes, bool is_index, size_
   const auto one = static_cast<size_t>(BitsOf(dtype)) / 8;
   if (bytes != one) return bytes > one ? 0 : 1;
   const auto* at = static_cast<const std::byte*>(value);
-  const bool real = dtype == DType::kFloat || dtype == DType::kDouble || dtype == DType::kHalf ||
-                    dtype == DType::kBfloat16;
+  const bool real =
+      dtype == DType::kFloat || dtype == DType::kDouble || dtype == DType::kHalf || dtype == DType::kBfloat16;
   for (size_t i = 0; i < bytes; ++i) {
     // The sign of a zero does not make it true.
     const std::byte bits = real && i + 1 == bytes ? at[i] & std::byte{0x7f} : at[i];
@@ -102,8 +102,8 @@ Status Lowering::BranchByJumps(const NodeInfo& info, Value* condition, const std
         Hold(&out->back(), 1);
       }
     }
-    const bool alike = results.size() == out->size() &&
-                       std::equal(results.begin(), results.end(), out->begin(), SameShape);
+    const bool alike =
+        results.size() == out->size() && std::equal(results.begin(), results.end(), out->begin(), SameShape);
     if (!alike) {
       needs_run_ = true;
       return Unsupported(Format("%s: its branches give different shapes", passes::Named(*info.node).c_str()));
@@ -130,8 +130,8 @@ Status Lowering::RunWhile(const NodeInfo& info, std::vector<Value> arguments, st
   for (;;) {
     std::vector<Value> condition;
     MP_RETURN_IF_ERROR(RunGraph(*info.bodies[0], false, arguments, &condition));
-    MP_REQUIRE(condition.size() == 1, "%s: its condition has %zu results; one is needed", passes::Named(*info.node).c_str(),
-               condition.size());
+    MP_REQUIRE(condition.size() == 1, "%s: its condition has %zu results; one is needed",
+               passes::Named(*info.node).c_str(), condition.size());
     MP_RETURN_IF_ERROR(Learn(info, &condition[0], "its condition"));
     const Value& value = condition[0];
     const bool goes_on = Choose(value.dtype, value.host.data, value.bytes(), false, 2) == 0;
@@ -197,8 +197,8 @@ Status Lowering::WhileByJumps(const NodeInfo& info, std::vector<Value> carried, 
   const auto begin = static_cast<uint32_t>(plan_->steps.size());
   std::vector<Value> condition;
   MP_RETURN_IF_ERROR(RunGraph(*info.bodies[0], false, carried, &condition));
-  MP_REQUIRE(condition.size() == 1, "%s: its condition has %zu results; one is needed", passes::Named(*info.node).c_str(),
-             condition.size());
+  MP_REQUIRE(condition.size() == 1, "%s: its condition has %zu results; one is needed",
+             passes::Named(*info.node).c_str(), condition.size());
   MP_RETURN_IF_ERROR(Materialise(info, &condition[0]));
   const size_t test = plan_->steps.size();
   Step& step = Emit(Step::Kind::kSwitch, info);

@@ -51,8 +51,9 @@ Status Lowering::Infer(const NodeInfo& info, Operands& operands, passes::InferRe
   }
   for (size_t i = 0; i < out->outputs.size(); ++i) {
     MP_REQUIRE(ir::IsStatic(out->outputs[i].dims) && ir::BytesOf(out->outputs[i].dtype, out->outputs[i].dims) >= 0,
-               "%s: output %zu of type %s and shape %s has no size that could be told", passes::Named(*info.node).c_str(), i,
-               DTypeName(out->outputs[i].dtype), ir::TextOf(out->outputs[i].dims).c_str());
+               "%s: output %zu of type %s and shape %s has no size that could be told",
+               passes::Named(*info.node).c_str(), i, DTypeName(out->outputs[i].dtype),
+               ir::TextOf(out->outputs[i].dims).c_str());
   }
   return Ok();
 }
@@ -82,7 +83,8 @@ Status Lowering::RunKernel(Frame& frame, uint32_t at, Operands& operands, std::v
   MP_RETURN_IF_ERROR(Infer(info, operands, &inferred));
   if (inferred.waits && feedback_ == nullptr) {
     needs_run_ = true;
-    return Unsupported(Format("%s: its output's shape is known only when it has run", passes::Named(*info.node).c_str()));
+    return Unsupported(
+        Format("%s: its output's shape is known only when it has run", passes::Named(*info.node).c_str()));
   }
   if (CanRunOnHost(info, operands, inferred)) {
     out->resize(info.uses.size());
@@ -159,7 +161,8 @@ Status Lowering::Build(const NodeInfo& info, Operands& operands, const std::vect
       given.outputs[i].view.data = Number(operands.values.size() + i);
     }
     std::vector<UnknownArgument> unknown;
-    MP_RETURN_IF_ERROR(CallFromDoor(*info.row, *info.binding, given, call, &unknown).Prefixed(passes::Named(*info.node)));
+    MP_RETURN_IF_ERROR(
+        CallFromDoor(*info.row, *info.binding, given, call, &unknown).Prefixed(passes::Named(*info.node)));
     if (unknown.empty()) return call->CheckShapes().Prefixed(passes::Named(*info.node));
     for (const UnknownArgument& argument : unknown) {
       MP_RETURN_IF_ERROR(Learn(info, operands.values[argument.input], "an input that it takes as plain numbers"));
@@ -178,7 +181,8 @@ Status Lowering::MakeCall(const NodeInfo& info, Operands& operands, std::vector<
   for (uint32_t i = 0; i < views.size(); ++i) {
     if (views[i].data == nullptr) continue;
     const size_t operand = NumberOf(views[i].data);
-    Value* value = operand < operands.values.size() ? operands.values[operand] : &(*outputs)[operand - operands.values.size()];
+    Value* value =
+        operand < operands.values.size() ? operands.values[operand] : &(*outputs)[operand - operands.values.size()];
     MP_RETURN_IF_ERROR(Materialise(info, value));
     views[i].data = nullptr;
     step->patches.push_back({i, value->buffer});
@@ -210,8 +214,8 @@ Status Lowering::RunOnHost(const NodeInfo& info, Operands& operands, std::vector
     if (view.data == nullptr) continue;
     const size_t operand = NumberOf(view.data);
     const size_t inputs = operands.values.size();
-    view.data = operand < inputs ? const_cast<std::byte*>(operands.values[operand]->host.data)
-                                 : made[operand - inputs].data();
+    view.data =
+        operand < inputs ? const_cast<std::byte*>(operands.values[operand]->host.data) : made[operand - inputs].data();
   }
   const Status status = info.kernel->run(*call);
   AfterRun();

@@ -16,10 +16,11 @@ Status JudgeRange(const std::string& what, const void* address, size_t given, si
   MP_REQUIRE(given >= needed, "%s has %zu bytes; %zu are needed", what.c_str(), given, needed);
   MP_RETURN_IF_ERROR(CheckRange("its memory", address, needed).Prefixed(what));
   const PointerInfo info = LookUp(address);
-  MP_REQUIRE(info.kind != PointerKind::kPageable,
-             "%s is at %p, which is ordinary host memory; graphs read and write device memory (aclrtMalloc), or pinned, "
-             "registered or managed host memory; a tensor that lies on the host must say so by its placement",
-             what.c_str(), address);
+  MP_REQUIRE(
+      info.kind != PointerKind::kPageable,
+      "%s is at %p, which is ordinary host memory; graphs read and write device memory (aclrtMalloc), or pinned, "
+      "registered or managed host memory; a tensor that lies on the host must say so by its placement",
+      what.c_str(), address);
   MP_REQUIRE(reinterpret_cast<uintptr_t>(address) % alignment == 0,
              "%s is at %p, which is not a multiple of %zu; device blocks are 32-byte aligned at least", what.c_str(),
              address, alignment);
@@ -49,7 +50,8 @@ Status TakeBlock(MemorySource* source, const std::string& what, size_t bytes, Gr
              bytes);
   const size_t asked = PaddedBytes(bytes);
   MP_RETURN_IF_ERROR(source->Take(asked, nullptr, out).Prefixed(what));
-  MP_CHECK(out->address != nullptr, kOutOfMemory, "%s: the allocator gave no memory for %zu bytes", what.c_str(), asked);
+  MP_CHECK(out->address != nullptr, kOutOfMemory, "%s: the allocator gave no memory for %zu bytes", what.c_str(),
+           asked);
   return Ok();
 }
 
@@ -59,8 +61,8 @@ Status FindVariables(const Recipes& recipes, const RunArguments& run, Stream* st
              recipes.variables.size(), recipes.variables[0].name.c_str());
   for (const VariableInfo& variable : recipes.variables) {
     out->push_back(nullptr);
-    MP_RETURN_IF_ERROR(run.variables->Obtain(stream->device(), variable.name, variable.desc, variable.initial,
-                                             &out->back()));
+    MP_RETURN_IF_ERROR(
+        run.variables->Obtain(stream->device(), variable.name, variable.desc, variable.initial, &out->back()));
   }
   return Ok();
 }

@@ -3,10 +3,11 @@
 
 #include <utility>
 
-#include "src/base/format.h"
+#include "src/base/log.h"
 #include "src/device/memory.h"
 #include "src/exec/graph_compiled.h"
 #include "src/exec/graph_host.h"
+#include "src/graph/io/dump.h"
 #include "src/graph/ir/client_hooks.h"
 #include "src/graph/passes/optimize.h"
 
@@ -23,17 +24,27 @@ Value InputValue(const ir::TensorDesc& desc, const ir::Dims& dims) {
 
 Status CopyConstants(const Plan& plan, void* base, std::shared_ptr<const void> keep, Stream* stream) {
   if (plan.const_bytes == 0) return Ok();
-  return stream->Launch<TaskKind::kCopy>(
-      "GraphConstants", {{base, plan.const_bytes, trace::Mode::kWrite}}, [&plan, base, keep = std::move(keep)]() -> Status {
-        for (size_t i = 0; i < plan.constants.size(); ++i) {
-          const ir::Bytes& bytes = plan.constants[i];
-          if (bytes.size != 0) CopyBytes(static_cast<std::byte*>(base) + plan.constant_offsets[i], bytes.data, bytes.size);
-        }
-        return Ok();
-      });
+  return stream->Launch<TaskKind::kCopy>("GraphConstants", {{base, plan.const_bytes, trace::Mode::kWrite}},
+                                         [&plan, base, keep = std::move(keep)]() -> Status {
+                                           for (size_t i = 0; i < plan.constants.size(); ++i) {
+                                             const ir::Bytes& bytes = plan.constants[i];
+                                             if (bytes.size != 0)
+                                               CopyBytes(static_cast<std::byte*>(base) + plan.constant_offsets[i],
+                                                         bytes.data, bytes.size);
+                                           }
+                                           return Ok();
+                                         });
 }
 
 namespace {
+
+// A dump that cannot be written is no reason not to run.
+void DumpStage(const io::DumpSettings& settings, const ir::Graph& graph, uint32_t id, std::string_view stage,
+               bool is_first, bool is_last) {
+  if (!settings.enabled() || !settings.Wants(stage, is_first, is_last)) return;
+  const Status status = settings.Dump(graph, id, stage);
+  if (!status.ok()) log::Write(log::Level::kWarning, log::kGe, status.message());
+}
 
 Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
   passes::PassOptions wanted;
@@ -45,6 +56,13 @@ Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
   if (hooks.knows != nullptr) environment.clients.knows = hooks.knows;
   if (hooks.infer != nullptr) environment.clients.infer = hooks.infer;
   environment.run = &RunNodeOnHost;
+  if (options.dump_folder.empty()) return passes::Optimize(graph, wanted, environment);
+  io::DumpSettings settings = io::DumpSettings::FromEnvironment(0);
+  settings.folder = options.dump_folder;
+  environment.dump = [&](const ir::Graph& now, std::string_view pass) {
+    DumpStage(settings, now, options.graph_id, pass, false, pass == "final");
+  };
+  DumpStage(settings, *graph, options.graph_id, "begin", true, false);
   return passes::Optimize(graph, wanted, environment);
 }
 

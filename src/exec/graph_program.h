@@ -54,6 +54,7 @@ struct ProgramOptions {
   std::vector<int64_t> host_inputs;
   // Where DUMP_GE_GRAPH's files go, decided by the caller; empty: no dumps.
   std::string dump_folder;
+  uint32_t graph_id = 0;  // for the dumps' names
   VariableStore* variables = nullptr;
 };
 
@@ -87,8 +88,8 @@ class GraphProgram {
 
   // Copies the constants to const_base, in the stream's order.
   virtual Status LoadConstants(void* const_base, Stream* stream) const = 0;
-  // Queues one run. What a kernel reports surfaces at the next synchronisation of the stream. A dynamic program may wait
-  // for values that decide a shape.
+  // Queues one run. What a kernel reports surfaces at the next synchronisation of the stream. A dynamic program may
+  // wait for values that decide a shape.
   virtual Status Launch(const RunArguments& run, Stream* stream) const = 0;
 };
 

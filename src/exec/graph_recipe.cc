@@ -171,9 +171,9 @@ class Maker {
     const int64_t needed = ir::IsStatic(desc.dims) ? ir::BytesOf(desc.dtype, desc.dims) : -1;
     MP_REQUIRE(needed >= 0, "its value of type %s and shape %s has no known size", DTypeName(desc.dtype),
                ir::TextOf(desc.dims).c_str());
-    MP_REQUIRE((*tensor)->data.size >= static_cast<size_t>(needed), "its value has %zu bytes; shape %s of %s needs %lld",
-               (*tensor)->data.size, ir::TextOf(desc.dims).c_str(), DTypeName(desc.dtype),
-               static_cast<long long>(needed));
+    MP_REQUIRE((*tensor)->data.size >= static_cast<size_t>(needed),
+               "its value has %zu bytes; shape %s of %s needs %lld", (*tensor)->data.size,
+               ir::TextOf(desc.dims).c_str(), DTypeName(desc.dtype), static_cast<long long>(needed));
     info->constant = *tensor;
     info->position = static_cast<uint32_t>(out_->constants.size());
     out_->constants.push_back(*tensor);
@@ -185,7 +185,8 @@ class Maker {
     const int64_t bytes = IntegerOf(node, "size");
     MP_REQUIRE(!node.outputs.empty() && node.outputs[0].is_static(), "its shape must be known");
     const int64_t needed = ir::BytesOf(node.outputs[0].dtype, node.outputs[0].dims);
-    MP_REQUIRE(address != 0 || needed == 0, "attribute 'addr' is 0: it must be the address of the value in device memory");
+    MP_REQUIRE(address != 0 || needed == 0,
+               "attribute 'addr' is 0: it must be the address of the value in device memory");
     MP_REQUIRE(needed >= 0 && bytes >= needed, "attribute 'size' is %lld; shape %s of %s needs %lld bytes",
                static_cast<long long>(bytes), ir::TextOf(node.outputs[0].dims).c_str(),
                DTypeName(node.outputs[0].dtype), static_cast<long long>(needed));

