@@ -239,7 +239,8 @@ TEST(DataTypes, AreNumberedOtherwiseInFiles) {
   EXPECT_EQ(DTypeFromProto(999), DType::kUndefined);
   for (int64_t number = 0; number < 42; ++number) EXPECT_EQ(ProtoFromDType(DTypeFromProto(number)), number);
   for (int64_t number = 0; number <= 42; ++number) {
-    if (number != 5) EXPECT_EQ(NumberFromDType(DTypeFromNumber(number)), number);
+    if (number == 5) continue;  // a number that no type has
+    EXPECT_EQ(NumberFromDType(DTypeFromNumber(number)), number);
   }
 }
 

@@ -88,9 +88,12 @@ Status WriteGraph(const ir::Graph& graph, Writer* writer) {
   return WriteAttributes(kGraphAttr, graph.attributes, writer);
 }
 
-Status WriteModel(const ir::Graph& graph, std::string* out) {
+Status WriteModel(const ir::Graph& graph, std::string* out) { return WriteModel(graph, true, out); }
+
+Status WriteModel(const ir::Graph& graph, bool with_data, std::string* out) {
   return Writer::Write(
       [&](Writer* writer) {
+        writer->with_data = with_data;
         writer->Text(kModelName, graph.name);
         MP_RETURN_IF_ERROR(writer->Message(kModelGraph, [&] { return WriteGraph(graph, writer); }));
         for (const ir::GraphPtr& subgraph : graph.subgraphs()) {

@@ -3,10 +3,15 @@
 #ifndef MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
 #define MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
 
+#include <string>
+
 #include "src/graph/io/wire.h"
 #include "src/graph/ir/graph.h"
 
 namespace millpond::io {
+
+// WriteModel with a choice: dumps may leave out the bytes of constants.
+Status WriteModel(const ir::Graph& graph, bool with_data, std::string* out);
 
 // Each writes the fields of one message, whose frame the caller has begun.
 Status WriteGraph(const ir::Graph& graph, wire::Writer* writer);

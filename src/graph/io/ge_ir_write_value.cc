@@ -15,7 +15,7 @@ namespace {
 
 Status WriteTensor(const ir::Tensor& tensor, Writer* writer) {
   MP_RETURN_IF_ERROR(writer->Message(kTensorDesc, [&] { return WriteDesc(tensor.desc, writer); }));
-  writer->Text(kTensorData, {reinterpret_cast<const char*>(tensor.data.data), tensor.data.size});
+  if (writer->with_data) writer->Text(kTensorData, {reinterpret_cast<const char*>(tensor.data.data), tensor.data.size});
   return Ok();
 }
 

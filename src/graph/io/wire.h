@@ -73,6 +73,8 @@ class Reader {
 class Writer {
  public:
   using Body = std::function<Status(Writer*)>;
+  // Bytes of constants are written. A dump may leave them out.
+  bool with_data = true;
   // Appends to `out` what `body` writes.
   static Status Write(const Body& body, std::string* out);
 

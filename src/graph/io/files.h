@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that hold graphs, and those that show them.
+#ifndef MILLPOND_SRC_GRAPH_IO_FILES_H_
+#define MILLPOND_SRC_GRAPH_IO_FILES_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+
+namespace millpond::io {
+
+// Replaces the file as a whole, or leaves it as it was: graphs that were loaded from it may still read the old one.
+// Makes the folders above it.
+Status WriteFile(const std::string& path, std::string_view bytes);
+
+struct FileBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keep;
+};
+// Large files are mapped, not read.
+Status ReadFile(const std::string& path, FileBytes* out);
+
+}  // namespace millpond::io
+
+#endif  // MILLPOND_SRC_GRAPH_IO_FILES_H_
