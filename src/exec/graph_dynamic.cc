@@ -219,7 +219,11 @@ struct Kept {
 class DynamicProgram : public CompiledProgram {
  public:
   explicit DynamicProgram(std::shared_ptr<const Compiled> compiled) : CompiledProgram(std::move(compiled)) {
-    for (const ir::TensorPtr& tensor : compiled_->recipes.constants) AddConstant(tensor->data, &constants_);
+    for (const ir::TensorPtr& tensor : compiled_->recipes.constants) {
+      ir::Bytes bytes = tensor->data;  // which may be longer than the tensor
+      bytes.size = static_cast<size_t>(ir::BytesOf(tensor->desc.dtype, tensor->desc.dims));
+      AddConstant(bytes, &constants_);
+    }
   }
 
   bool is_static() const override { return false; }

@@ -27,6 +27,13 @@ Status Describe(const NodeInfo& info, const Value& value, TensorView* view) {
   return Ok();
 }
 
+// Never null for what is known, even if it is empty.
+const void* ValuesOf(const Value& value) {
+  static constexpr int64_t kNone = 0;
+  if (!value.known) return nullptr;
+  return value.host.data != nullptr ? static_cast<const void*>(value.host.data) : &kNone;
+}
+
 void* Number(size_t operand) { return reinterpret_cast<void*>(operand + 1); }
 size_t NumberOf(const void* data) { return reinterpret_cast<size_t>(data) - 1; }
 
@@ -40,7 +47,7 @@ Status Lowering::Infer(const NodeInfo& info, Operands& operands, passes::InferRe
       if (value == nullptr) continue;
       inputs[i].dtype = value->dtype;
       inputs[i].dims = value->dims;
-      inputs[i].values = value->known ? value->host.data : nullptr;
+      inputs[i].values = ValuesOf(*value);
     }
     MP_RETURN_IF_ERROR(passes::InferNode(*info.node, info.door, inputs, nullptr, out));
     if (out->needed_input < 0) break;
@@ -154,7 +161,7 @@ Status Lowering::Build(const NodeInfo& info, Operands& operands, const std::vect
       if (value == nullptr) continue;
       MP_RETURN_IF_ERROR(Describe(info, *value, &given.inputs[i].view));
       given.inputs[i].view.data = Number(i);
-      given.inputs[i].values = value->known ? value->host.data : nullptr;
+      given.inputs[i].values = ValuesOf(*value);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       MP_RETURN_IF_ERROR(Describe(info, outputs[i], &given.outputs[i].view));

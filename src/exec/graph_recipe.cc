@@ -8,6 +8,7 @@
 
 #include "src/base/format.h"
 #include "src/exec/kernel_table.h"
+#include "src/graph/io/files.h"
 #include "src/graph/passes/kinds.h"
 #include "src/ops/door.h"
 
@@ -19,6 +20,7 @@ constexpr std::pair<std::string_view, NodeKind> kKinds[] = {
     {"RefData", NodeKind::kInput},
     {"Const", NodeKind::kConstant},
     {"Constant", NodeKind::kConstant},
+    {"FileConstant", NodeKind::kConstant},
     {"ConstPlaceHolder", NodeKind::kFixed},
     {"Variable", NodeKind::kVariable},
     {"VariableV2", NodeKind::kVariable},
@@ -71,6 +73,26 @@ int64_t IntegerOf(const ir::Node& node, std::string_view name) {
   const ir::Attr* attribute = node.FindAttr(name);
   const auto* value = attribute != nullptr ? attribute->As<int64_t>() : nullptr;
   return value != nullptr ? *value : 0;
+}
+
+// A constant whose bytes lie in a file, from an offset on.
+Status ReadConstant(const ir::Node& node, ir::TensorPtr* out) {
+  const ir::Attr* attribute = node.FindAttr("file_path");
+  const auto* path = attribute != nullptr ? attribute->As<std::string>() : nullptr;
+  MP_CHECK(path != nullptr && !path->empty(), kUnsupported,
+           "its bytes are named by 'file_id' alone; give 'file_path', the file they lie in");
+  io::FileBytes file;
+  MP_RETURN_IF_ERROR(io::ReadFile(*path, &file));
+  const int64_t offset = IntegerOf(node, "offset");
+  MP_REQUIRE(offset >= 0 && static_cast<size_t>(offset) <= file.bytes.size(),
+             "attribute 'offset' is %lld; %s has %zu bytes", static_cast<long long>(offset), path->c_str(),
+             file.bytes.size());
+  auto tensor = std::make_shared<ir::Tensor>();
+  tensor->desc = node.outputs[0];
+  const auto bytes = file.bytes.subspan(static_cast<size_t>(offset));
+  tensor->data = {bytes.data(), bytes.size(), file.keep};
+  *out = std::move(tensor);
+  return Ok();
 }
 
 Source ViewedBy(const NodeInfo& info, uint32_t output) {
@@ -164,19 +186,18 @@ class Maker {
   }
 
   Status MakeConstant(const ir::Node& node, NodeInfo* info) {
-    const ir::Attr* value = node.FindAttr("value");
-    const auto* tensor = value != nullptr ? value->As<ir::TensorPtr>() : nullptr;
-    MP_REQUIRE(tensor != nullptr && *tensor != nullptr, "it has no attribute 'value' that is a tensor");
-    const ir::TensorDesc& desc = (*tensor)->desc;
+    ir::TensorPtr tensor = passes::ConstantOf(node);
+    if (node.type == "FileConstant") MP_RETURN_IF_ERROR(ReadConstant(node, &tensor));
+    MP_REQUIRE(tensor != nullptr, "it has no attribute 'value' that is a tensor");
+    const ir::TensorDesc& desc = tensor->desc;
     const int64_t needed = ir::IsStatic(desc.dims) ? ir::BytesOf(desc.dtype, desc.dims) : -1;
     MP_REQUIRE(needed >= 0, "its value of type %s and shape %s has no known size", DTypeName(desc.dtype),
                ir::TextOf(desc.dims).c_str());
-    MP_REQUIRE((*tensor)->data.size >= static_cast<size_t>(needed),
-               "its value has %zu bytes; shape %s of %s needs %lld", (*tensor)->data.size,
-               ir::TextOf(desc.dims).c_str(), DTypeName(desc.dtype), static_cast<long long>(needed));
-    info->constant = *tensor;
+    MP_REQUIRE(tensor->data.size >= static_cast<size_t>(needed), "its value has %zu bytes; shape %s of %s needs %lld",
+               tensor->data.size, ir::TextOf(desc.dims).c_str(), DTypeName(desc.dtype), static_cast<long long>(needed));
+    info->constant = tensor;
     info->position = static_cast<uint32_t>(out_->constants.size());
-    out_->constants.push_back(*tensor);
+    out_->constants.push_back(std::move(tensor));
     return Ok();
   }
 
