@@ -67,6 +67,19 @@ MP_KERNEL(GeCollectiveMatmul, const Tensor& x1, const Tensor& x2, const OptTenso
   if (gathered) StartFrom(x1, gather_out);
 }
 
+// Of matrices that are not quantised: then there is no largest value to tell.
+MP_KERNEL(GeMatmulScattered, const Tensor& x1, const Tensor& x2, const OptTensor& bias, bool turn1, bool turn2,
+          int64_t ranks, int64_t, Tensor& y, Tensor&) {
+  CheckRanks(ranks);
+  Write(y, Product(x1, x2, bias, turn1, turn2));
+}
+MP_KERNEL(GeGatheredMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, bool turn1, bool turn2,
+          int64_t ranks, bool gathered, int64_t, Tensor& y, Tensor& gather_out, Tensor&) {
+  CheckRanks(ranks);
+  Write(y, Product(x1, x2, bias, turn1, turn2));
+  if (gathered) StartFrom(x1, gather_out);
+}
+
 MP_KERNEL(GeBarrier, Tensor&, int64_t ranks) { CheckRanks(ranks); }
 // Memory that is read later; all of it is as near as it gets.
 MP_KERNEL(GePrefetch, const Tensor&, int64_t) {}

@@ -159,6 +159,19 @@ Status rnn_steps(const InferArgs& args, Shape* out) {
   return Assign(args, dims, out);
 }
 
+Status text_room(const InferArgs& args, Shape* out) {
+  constexpr int64_t kPerNumber = 48;  // with what stands between two
+  const int64_t most = Int(args, 2);
+  auto bytes = static_cast<int64_t>(TextOf(args, 1).size()) + 1;
+  for (const TensorView& tensor : args.call.views(args.from[0])) {
+    int64_t numbers = 1;
+    for (const int64_t dim : tensor.shape())
+      numbers *= most < 0 ? std::max<int64_t>(dim, 1) : std::min(dim, 2 * most) + 1;
+    bytes += numbers * (kPerNumber + 2 * tensor.rank) + kPerNumber;
+  }
+  return Vector(args, bytes, out);
+}
+
 namespace {
 
 constexpr size_t kLetters = 128;

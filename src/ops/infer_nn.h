@@ -73,6 +73,8 @@ Status samples_of(const InferArgs& args, Shape* out);
 Status own_part(const InferArgs& args, Shape* out);
 // rnn_steps(x, w): [steps, batch, hidden size], where w has four gates side by side.
 Status rnn_steps(const InferArgs& args, Shape* out);
+// text_room(x, template, summarize): bytes that hold the template with all its tensors.
+Status text_room(const InferArgs& args, Shape* out);
 // einsum(x, equation).
 Status einsum(const InferArgs& args, Shape* out);
 
