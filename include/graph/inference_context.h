@@ -15,6 +15,13 @@
 #include "graph/tensor.h"
 #include "graph/types.h"
 
+// The library's own way in.
+namespace millpond {
+namespace api {
+struct BuildAccess;
+}
+}  // namespace millpond
+
 namespace ge {
 
 class ShapeAndTypeImpl;
@@ -38,7 +45,7 @@ class GE_FUNC_DEV_VISIBILITY GE_FUNC_HOST_VISIBILITY ShapeAndType {
 
 class GE_FUNC_DEV_VISIBILITY GE_FUNC_HOST_VISIBILITY InferenceContext {
  public:
-  // Contexts of one manager share their resources. Without a manager they are the context's own.
+  // The manager is CANN's own business: pass null, or get none.
   static std::unique_ptr<InferenceContext> Create(void* resource_context_mgr = nullptr);
   ~InferenceContext() = default;
   InferenceContext(const InferenceContext& context) = delete;
@@ -71,6 +78,7 @@ class GE_FUNC_DEV_VISIBILITY GE_FUNC_HOST_VISIBILITY InferenceContext {
   void ClearChangedResourceKeys();
 
  private:
+  friend struct ::millpond::api::BuildAccess;
   explicit InferenceContext(std::unique_ptr<InnerInferenceContext>& inner_context);
   std::shared_ptr<InnerInferenceContext> inner_inference_context_;
 };

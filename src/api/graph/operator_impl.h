@@ -70,7 +70,9 @@ struct BuildAccess {
   static const ge::GraphImplPtr& Impl(const ge::Graph& graph) { return graph.impl_; }
   static ge::GraphImplPtr& Impl(ge::Graph& graph) { return graph.impl_; }
   static const std::shared_ptr<ge::NodeImpl>& Impl(const ge::GNode& node) { return node.impl_; }
+  static const auto& Impl(const ge::InferenceContext& context) { return context.inner_inference_context_; }
   static ge::BufferPtr& Impl(ge::GraphBuffer& buffer) { return buffer.buffer_; }
+  static const ge::BufferPtr& Impl(const ge::GraphBuffer& buffer) { return buffer.buffer_; }
 };
 
 // An operator of this name and type, with nothing declared.
