@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "src/base/format.h"
+#include "src/device/memory.h"
 #include "src/exec/kernel_table.h"
 #include "src/graph/io/files.h"
 #include "src/graph/passes/kinds.h"
@@ -212,6 +213,11 @@ class Maker {
                static_cast<long long>(bytes), ir::TextOf(node.outputs[0].dims).c_str(),
                DTypeName(node.outputs[0].dtype), static_cast<long long>(needed));
     info->fixed = reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+    MP_RETURN_IF_ERROR(CheckRange("the memory at 'addr'", info->fixed, static_cast<size_t>(needed)));
+    MP_REQUIRE(needed == 0 || LookUp(info->fixed).kind != PointerKind::kPageable,
+               "attribute 'addr' is %p, which is ordinary host memory; it must be the address of the value in device "
+               "memory",
+               info->fixed);
     return Ok();
   }
 
