@@ -26,33 +26,61 @@ Tensor Sliced(const Tensor& x, int64_t dim, std::optional<int64_t> begin, std::o
   return x.slice(dim, from + (count - 1) * step, from + 1, -step).flip(dim);
 }
 
+struct Slicing {
+  IntArrayRef begin, end, strides;
+  int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
+};
+
+Tensor Sliced(const Tensor& self, const Slicing& by) {
+  const size_t count = by.begin.size();
+  TORCH_CHECK(by.end.size() == count && by.strides.size() == count, "begin, end and strides have ", count, ", ",
+              by.end.size(), " and ", by.strides.size(), " entries; they must have as many");
+  int64_t named = 0;  // dimensions of self that entries behind or before the ellipsis speak of
+  for (size_t i = 0; i < count; ++i) named += !Bit(by.ellipsis_mask, i) && !Bit(by.new_axis_mask, i) ? 1 : 0;
+  TORCH_CHECK(named <= self.dim(), "there are ", named, " slices for ", self.dim(), " dimensions");
+  Tensor view = self;
+  int64_t dim = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (Bit(by.ellipsis_mask, i)) {
+      dim += self.dim() - named;
+    } else if (Bit(by.new_axis_mask, i)) {
+      view = view.unsqueeze(dim++);
+    } else if (Bit(by.shrink_mask, i)) {
+      view = view.select(dim, by.begin[i]);
+    } else {
+      TORCH_CHECK(by.strides[i] != 0, "stride ", i, " is 0");
+      view = Sliced(view, dim++, Bit(by.begin_mask, i) ? std::nullopt : std::optional<int64_t>(by.begin[i]),
+                    Bit(by.end_mask, i) ? std::nullopt : std::optional<int64_t>(by.end[i]), by.strides[i]);
+    }
+  }
+  return view;
+}
+
+// Writes to the elements that a slice would read. A slice may run backwards, so it is not always a view.
+void WriteSlice(Tensor& target, const Slicing& by, const Tensor& value) {
+  const Tensor places = at::arange(target.numel(), at::TensorOptions(at::kLong)).view(target.sizes());
+  const Tensor chosen = Sliced(places, by);
+  target.view(-1).index_copy_(0, chosen.reshape(-1), value.expand(chosen.sizes()).to(target.scalar_type()).reshape(-1));
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnStridedSlice, const Tensor& self, IntArrayRef begin, IntArrayRef end, IntArrayRef strides,
           int64_t begin_mask, int64_t end_mask, int64_t ellipsis_mask, int64_t new_axis_mask, int64_t shrink_mask,
           Tensor& out) {
-  const size_t count = begin.size();
-  TORCH_CHECK(end.size() == count && strides.size() == count, "begin, end and strides have ", count, ", ", end.size(),
-              " and ", strides.size(), " entries; they must have as many");
-  int64_t named = 0;  // dimensions of self that entries behind or before the ellipsis speak of
-  for (size_t i = 0; i < count; ++i) named += !Bit(ellipsis_mask, i) && !Bit(new_axis_mask, i) ? 1 : 0;
-  TORCH_CHECK(named <= self.dim(), "there are ", named, " slices for ", self.dim(), " dimensions");
-  Tensor view = self;
-  int64_t dim = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (Bit(ellipsis_mask, i)) {
-      dim += self.dim() - named;
-    } else if (Bit(new_axis_mask, i)) {
-      view = view.unsqueeze(dim++);
-    } else if (Bit(shrink_mask, i)) {
-      view = view.select(dim, begin[i]);
-    } else {
-      TORCH_CHECK(strides[i] != 0, "stride ", i, " is 0");
-      view = Sliced(view, dim++, Bit(begin_mask, i) ? std::nullopt : std::optional<int64_t>(begin[i]),
-                    Bit(end_mask, i) ? std::nullopt : std::optional<int64_t>(end[i]), strides[i]);
-    }
-  }
-  Write(out, view);
+  Write(out, Sliced(self, {begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask}));
+}
+
+MP_KERNEL(SliceGradient, IntArrayRef, IntArrayRef begin, IntArrayRef end, IntArrayRef strides, const Tensor& gradient,
+          int64_t begin_mask, int64_t end_mask, int64_t ellipsis_mask, int64_t new_axis_mask, int64_t shrink_mask,
+          Tensor& out) {
+  out.zero_();
+  WriteSlice(out, {begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask}, gradient);
+}
+
+MP_KERNEL(SliceAssigned, Tensor& var, IntArrayRef begin, IntArrayRef end, IntArrayRef strides, const Tensor& value,
+          int64_t begin_mask, int64_t end_mask, int64_t ellipsis_mask, int64_t new_axis_mask, int64_t shrink_mask) {
+  WriteSlice(var, {begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask}, value);
 }
 
 // Without axes entry i speaks of dimension i.

@@ -112,6 +112,24 @@ Status coordinates(const InferArgs& args, Shape* out);
 // flat(x, y...): one dimension with all elements of the broadcast of all.
 Status flat(const InferArgs& args, Shape* out);
 
+// infer_arrange.cc
+// depth_to_space(x, block, format), space_to_depth(x, block, format): of pictures in NHWC or NCHW.
+Status depth_to_space(const InferArgs& args, Shape* out);
+Status space_to_depth(const InferArgs& args, Shape* out);
+// space_to_batch(x, block, paddings), batch_to_space(x, block, crops): the dimensions behind the first.
+Status space_to_batch(const InferArgs& args, Shape* out);
+Status batch_to_space(const InferArgs& args, Shape* out);
+// repeated_each(x, repeats, axis): axis 1000: of the flat x.
+Status repeated_each(const InferArgs& args, Shape* out);
+// matrix_diag(x), matrix_diag_part(x): of the last dimension or the last two. diag(x), diag_part(x): all dimensions
+// twice.
+Status matrix_diag(const InferArgs& args, Shape* out);
+Status matrix_diag_part(const InferArgs& args, Shape* out);
+Status diag(const InferArgs& args, Shape* out);
+Status diag_part(const InferArgs& args, Shape* out);
+// outer(x, y): of two vectors.
+Status outer(const InferArgs& args, Shape* out);
+
 // Types.
 // type_of(x): that of a tensor, or the value of a type argument; a negative one keeps the first input's.
 Status type_of(const InferArgs& args, DType* out);
