@@ -260,6 +260,39 @@ TEST(Graph, SubgraphOutlivesItsRoot) {
   EXPECT_EQ(subgraph->parent(), nullptr);
 }
 
+NodePtr Runner(Graph* graph, const std::string& name, const std::string& subgraph) {
+  NodePtr node = AddTo(graph, name, 0, 0);
+  node->subgraphs = {{"f", subgraph}};
+  return node;
+}
+
+TEST(Graph, CheckSubgraphsAcceptsATree) {
+  const auto root = std::make_shared<Graph>("root");
+  const auto outer = std::make_shared<Graph>("outer");
+  ASSERT_TRUE(root->AddSubgraph(outer).ok());
+  ASSERT_TRUE(root->AddSubgraph(std::make_shared<Graph>("inner")).ok());
+  Runner(root.get(), "a", "outer");
+  Runner(outer.get(), "b", "inner");
+  EXPECT_TRUE(root->CheckSubgraphs().ok());
+}
+
+TEST(Graph, CheckSubgraphsNamesWhatIsMissingSharedOrRound) {
+  const auto root = std::make_shared<Graph>("root");
+  const NodePtr first = Runner(root.get(), "a", "sub");
+  ExpectRefused(root->CheckSubgraphs(), "runs subgraph \"sub\", which is not there");
+  const auto sub = std::make_shared<Graph>("sub");
+  ASSERT_TRUE(root->AddSubgraph(sub).ok());
+  EXPECT_TRUE(root->CheckSubgraphs().ok());
+  const NodePtr second = Runner(root.get(), "b", "sub");
+  ExpectRefused(root->CheckSubgraphs(), "by node \"a\" (Add) and by node \"b\" (Add)");
+  root->RemoveNode(second);
+  Runner(sub.get(), "c", "sub");
+  ExpectRefused(root->CheckSubgraphs(), "copy of its own");
+  root->RemoveNode(first);
+  // Nothing else runs it now, but it runs itself.
+  ExpectRefused(root->CheckSubgraphs(), "copy of its own");
+}
+
 TEST(Graph, CloneIsDeep) {
   const auto graph = std::make_shared<Graph>("g");
   graph->attributes["mode"] = Attr{int64_t{3}};
