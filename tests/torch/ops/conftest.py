@@ -7,7 +7,7 @@ import pytest
 import torch
 
 TYPES = {torch.float32: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4, torch.int16: 6, torch.int64: 9, torch.float64: 11,
-         torch.bool: 12, torch.complex64: 16, torch.complex128: 17, torch.bfloat16: 27}
+         torch.bool: 12, torch.uint16: 7, torch.uint64: 10, torch.complex64: 16, torch.complex128: 17, torch.bfloat16: 27}
 TORCH_TYPES = {number: kind for kind, number in TYPES.items()}
 FORMAT_ND, UNDEFINED = 2, -1
 POINTER, INT = ctypes.c_void_p, ctypes.c_int
@@ -41,10 +41,10 @@ class Ge:
         self.execute = self.compiler.aclopCompileAndExecuteV2
         self.execute.argtypes = [ctypes.c_char_p] + [INT, POINTER, POINTER] * 2 + [POINTER, INT, INT, ctypes.c_char_p, POINTER]
 
-    def desc(self, tensor):
+    def desc(self, tensor, format=FORMAT_ND):
         if tensor is None:
             return self.acl.aclCreateTensorDesc(UNDEFINED, 0, None, FORMAT_ND)
-        return self.acl.aclCreateTensorDesc(TYPES[tensor.dtype], tensor.dim(), array(ctypes.c_int64, tensor.shape), FORMAT_ND)
+        return self.acl.aclCreateTensorDesc(TYPES[tensor.dtype], tensor.dim(), array(ctypes.c_int64, tensor.shape), format)
 
     def buffer(self, tensor):
         if tensor is None:
@@ -90,12 +90,13 @@ class Ge:
             dims.append(dim.value)
         return dims
 
-    def run(self, kind, inputs, attributes=None, outputs=1, refs=None):
-        """Asks for the outputs' types and shapes, makes them so and runs. refs: {output: input} that share memory."""
+    def run(self, kind, inputs, attributes=None, outputs=1, refs=None, formats=None):
+        """Asks for the outputs' types and shapes, makes them so and runs. refs: {output: input} that share memory. formats: {input: format}."""
         given = [tensor if tensor is None else tensor.npu() for tensor in inputs]
         torch.npu.synchronize()
         attr = self.attributes(attributes or {})
-        descs, buffers = array(POINTER, list(map(self.desc, given))), array(POINTER, list(map(self.buffer, given)))
+        descs = array(POINTER, [self.desc(tensor, (formats or {}).get(which, FORMAT_ND)) for which, tensor in enumerate(given)])
+        buffers = array(POINTER, list(map(self.buffer, given)))
         out_descs = array(POINTER, [self.desc(None) for _ in range(outputs)])
         status = self.infer_shape(kind.encode(), len(given), descs, buffers, outputs, out_descs, attr)
         assert status == 0, self.acl.aclGetRecentErrMsg().decode()
@@ -128,9 +129,9 @@ class Ge:
             self.acl.aclDestroyDataBuffer(out_buffers[which])
         return results
 
-    def check(self, kind, inputs, attributes, want, refs=None):
+    def check(self, kind, inputs, attributes, want, refs=None, formats=None):
         want = list(want) if isinstance(want, (list, tuple)) else [want]
-        got = self.run(kind, inputs, attributes, outputs=len(want), refs=refs)
+        got = self.run(kind, inputs, attributes, outputs=len(want), refs=refs, formats=formats)
         for have, wanted in zip(got, want):
             assert have.shape == wanted.shape
             assert have.dtype == wanted.dtype
