@@ -107,6 +107,7 @@ Status DumpGraphToFile(const ir::Graph& graph, DumpFormat format, DumpContent co
 
 DumpSettings DumpSettings::FromEnvironment(int32_t device) {
   DumpSettings settings;
+  settings.folder = FolderFor(device);  // also for dumps that a client asks for by name
   const std::optional<int64_t> content = ParseInt(Variable("DUMP_GE_GRAPH"));
   if (!content || *content < 1 || *content > 3) return settings;
   settings.content = static_cast<DumpContent>(*content);
@@ -122,7 +123,6 @@ DumpSettings DumpSettings::FromEnvironment(int32_t device) {
   }
   settings.level = Variable("DUMP_GRAPH_LEVEL");
   if (settings.level.empty()) settings.level = kDefaultLevel;
-  settings.folder = FolderFor(device);
   return settings;
 }
 
