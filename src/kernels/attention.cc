@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/kernels/attention_heads.h"
 #include "src/kernels/attention_rows.h"
 
 namespace millpond::kernels {
@@ -81,19 +82,11 @@ class Plan {
   }
   Tensor Ungrouped(const Tensor& x, int64_t rows) const { return x.view({batch(), heads(), rows, x.size(3)}); }
 
-  // Nothing but a scale and a mask between the products and the softmax.
-  bool plain() const { return !attention_.bias.defined() && !attention_.sink.defined(); }
-
-  // [B, N, rows, keys], contiguous.
-  Tensor Products(const Block& block) const {
-    const Tensor rows = Grouped(query_.narrow(2, block.row, block.rows));
-    const Tensor scores = at::matmul(rows, key_.narrow(2, block.key, block.keys).transpose(2, 3));
-    return Ungrouped(scores, block.rows).contiguous();
-  }
-
   // [B, N, rows, keys]; -inf where hidden.
   Tensor Scores(const Block& block) const {
-    Tensor scores = Products(block);
+    const Tensor rows = Grouped(query_.narrow(2, block.row, block.rows));
+    Tensor scores = at::matmul(rows, key_.narrow(2, block.key, block.keys).transpose(2, 3));
+    scores = Ungrouped(scores, block.rows);
     if (attention_.bias.defined() && attention_.bias_scaled) scores.add_(Part(attention_.bias, block));
     if (attention_.scale != 1) scores.mul_(attention_.scale);
     if (attention_.bias.defined() && !attention_.bias_scaled) scores.add_(Part(attention_.bias, block));
@@ -111,44 +104,31 @@ class Plan {
 
 }  // namespace
 
-namespace {
-
-// The weights of a block, before dropout.
-Tensor Softmax(const Plan& plan, const Attention& attention, const Block& block, Tensor& max, Tensor& sum) {
-  if (plan.plain()) {
-    Tensor weights = plan.Products(block);
-    SoftmaxRows(weights, block, attention.visible, attention.scale, max, sum);
-    return weights;
-  }
-  Tensor weights = plan.Scores(block);
-  max = weights.amax(-1, /*keepdim=*/true);
-  const Tensor blind = max.eq(-std::numeric_limits<double>::infinity());
-  if (attention.sink.defined()) max = at::maximum(max, plan.Sink());
-  max.masked_fill_(blind, kBlindMax);
-  weights.sub_(max).exp_();
-  sum = weights.sum(-1, /*keepdim=*/true);
-  if (attention.sink.defined()) sum.add_((plan.Sink() - max).exp_());
-  sum.masked_fill_(blind, kBlindSum);
-  return weights.div_(sum);
-}
-
-}  // namespace
-
 AttentionResult Attend(const Attention& attention) {
   const Plan plan(attention);
   const auto options = plan.query().options();
-  const auto statistics = [&](int64_t rows) { return at::empty({plan.batch(), plan.heads(), rows, 1}, options); };
   AttentionResult result{at::zeros({plan.batch(), plan.heads(), plan.queries(), plan.value().size(3)}, options),
-                         statistics(plan.queries()).fill_(kBlindMax), statistics(plan.queries()).fill_(kBlindSum)};
+                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kBlindMax, options),
+                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kBlindSum, options)};
   if (result.max.numel() == 0) return result;
+  if (IsPlainByHeads(attention)) {
+    AttendByHeads(attention, result);
+    return result;
+  }
   for (const Block& block : plan.Blocks()) {
     if (block.keys == 0) continue;
-    Tensor max = statistics(block.rows);
-    Tensor sum = statistics(block.rows);
-    Tensor weights = Softmax(plan, attention, block, max, sum);
+    Tensor weights = plan.Scores(block);
+    Tensor max = weights.amax(-1, /*keepdim=*/true);
+    const Tensor blind = max.eq(-std::numeric_limits<double>::infinity());
+    if (attention.sink.defined()) max = at::maximum(max, plan.Sink());
+    max.masked_fill_(blind, kBlindMax);
+    weights.sub_(max).exp_();
+    Tensor sum = weights.sum(-1, /*keepdim=*/true);
+    if (attention.sink.defined()) sum.add_((plan.Sink() - max).exp_());
+    sum.masked_fill_(blind, kBlindSum);
+    weights.div_(sum);
     if (attention.keep.defined()) weights.mul_(Part(attention.keep, block));
     const Tensor out = at::matmul(plan.Grouped(weights), plan.value().narrow(2, block.key, block.keys));
-    if (block.rows == plan.queries()) return {plan.Ungrouped(out, block.rows), max, sum};
     result.out.narrow(2, block.row, block.rows).copy_(plan.Ungrouped(out, block.rows));
     result.max.narrow(2, block.row, block.rows).copy_(max);
     result.sum.narrow(2, block.row, block.rows).copy_(sum);
@@ -161,6 +141,11 @@ AttentionGrads AttendBackward(const Attention& attention, const Tensor& grad, co
   AttentionGrads grads{at::zeros_like(plan.query(), at::MemoryFormat::Contiguous), at::zeros_like(plan.key()),
                        at::zeros_like(plan.value()), Tensor(), Tensor()};
   if (attention.bias.defined()) grads.bias = at::zeros(attention.bias.sizes(), plan.query().options());
+  if (IsPlainByHeads(attention) && grads.query.numel() != 0) {
+    const auto plain = [](const Tensor& x) { return x.to(at::kFloat).contiguous(); };
+    AttendBackwardByHeads(attention, plain(grad), {plain(forward.out), plain(forward.max), plain(forward.sum)}, grads);
+    return grads;
+  }
   const Tensor dy = grad.to(at::kFloat);
   const Tensor max = forward.max.to(at::kFloat);
   const Tensor sum = forward.sum.to(at::kFloat);
@@ -174,17 +159,10 @@ AttentionGrads AttendBackward(const Attention& attention, const Tensor& grad, co
   for (const Block& block : plan.Blocks()) {
     if (block.keys == 0) continue;
     const auto rows = [&](const Tensor& x) { return x.narrow(2, block.row, block.rows); };
-    Tensor weights;
-    if (plan.plain()) {
-      weights = plan.Products(block);
-      WeightRows(weights, block, attention.visible, attention.scale, rows(max).contiguous(), rows(sum).contiguous());
-    } else {
-      weights = plan.Scores(block).sub_(rows(max)).exp_().div_(rows(sum));
-    }
+    const Tensor weights = plan.Scores(block).sub_(rows(max)).exp_().div_(rows(sum));
     const Tensor dy_rows = plan.Grouped(rows(dy));
     Tensor change =
-        plan.Ungrouped(at::matmul(dy_rows, plan.value().narrow(2, block.key, block.keys).transpose(2, 3)), block.rows)
-            .contiguous();
+        plan.Ungrouped(at::matmul(dy_rows, plan.value().narrow(2, block.key, block.keys).transpose(2, 3)), block.rows);
     Tensor used = weights;
     if (attention.keep.defined()) {
       const Tensor keep = Part(attention.keep, block);
@@ -192,13 +170,12 @@ AttentionGrads AttendBackward(const Attention& attention, const Tensor& grad, co
       change.mul_(keep);
     }
     grads.value.narrow(2, block.key, block.keys).add_(at::matmul(plan.Grouped(used).transpose(2, 3), dy_rows));
-    const bool bias_after = grads.bias.defined() && !attention.bias_scaled;
-    ChangeRows(change, weights, rows(shared).contiguous(), bias_after ? 1 : attention.scale);
-    if (bias_after) {
+    change.sub_(rows(shared)).mul_(weights);
+    if (!attention.bias_scaled && grads.bias.defined()) {
       Tensor part = Part(grads.bias, block);
       part.add_(at::sum_to(change, part.sizes()));
-      if (attention.scale != 1) change.mul_(attention.scale);
     }
+    if (attention.scale != 1) change.mul_(attention.scale);
     if (attention.bias_scaled && grads.bias.defined()) {
       Tensor part = Part(grads.bias, block);
       part.add_(at::sum_to(change, part.sizes()));

@@ -1,169 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/kernels/attention_rows.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
-// The compiler's own vectors, for whatever the processor has.
-#define MP_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+// Vectors of the compiler's own, for whatever the processor has. Sums have sixteen lanes everywhere, so that their
+// order does not depend on the processor.
+#define MP_VECTORISED __attribute__((target_clones("avx512f", "avx2,fma", "default")))
 
 namespace millpond::kernels {
 namespace {
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 constexpr int64_t kLanes = 16;
-constexpr int64_t kElementsPerThread = 16384;
+typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+typedef int32_t IntLanes __attribute__((vector_size(kLanes * sizeof(int32_t)), aligned(4), may_alias));
 
-// Independent lanes: the order of additions does not depend on the processor.
+// Macros, since a function with vectors in its signature has another ABI on each processor.
+#define MP_LANES(pointer) (*reinterpret_cast<Lanes*>(pointer))
+#define MP_CONST_LANES(pointer) (*reinterpret_cast<const Lanes*>(pointer))
+
 MP_VECTORISED float ScaledMax(float* row, int64_t count, float scale) {
-  float lanes[kLanes];
-  std::fill_n(lanes, kLanes, kHidden);
+  Lanes highest = Lanes{} + kHidden;
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      row[i + lane] *= scale;
-      lanes[lane] = row[i + lane] > lanes[lane] ? row[i + lane] : lanes[lane];
-    }
+    const Lanes value = MP_LANES(row + i) * scale;
+    MP_LANES(row + i) = value;
+    highest = value > highest ? value : highest;
   }
+  float max = kHidden;
   for (; i < count; ++i) {
     row[i] *= scale;
-    lanes[0] = row[i] > lanes[0] ? row[i] : lanes[0];
+    max = row[i] > max ? row[i] : max;
   }
-  return *std::max_element(lanes, lanes + kLanes);
+  for (int64_t lane = 0; lane < kLanes; ++lane) max = highest[lane] > max ? highest[lane] : max;
+  return max;
 }
 
-MP_VECTORISED void Subtract(float* row, int64_t count, float value) {
-  for (int64_t i = 0; i < count; ++i) row[i] -= value;
-}
+// exp(x) for x <= 0, to about one unit in the last place; 0 below -87. By x = n ln2 + r and a polynomial in r.
+#define MP_EXP_OF_NEGATIVE(x, result)                                                            \
+  do {                                                                                           \
+    const Lanes clamped = (x) < -87.0F ? Lanes{} - 87.0F : (x);                                  \
+    /* Towards zero after -0.5: the nearest, as x <= 0. */                                       \
+    const IntLanes n = __builtin_convertvector(clamped * 1.44269504088896341F - 0.5F, IntLanes); \
+    const Lanes whole = __builtin_convertvector(n, Lanes);                                       \
+    const Lanes r = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;                   \
+    Lanes p = r * 1.9875691500e-4F + 1.3981999507e-3F;                                           \
+    p = p * r + 8.3334519073e-3F;                                                                \
+    p = p * r + 4.1665795894e-2F;                                                                \
+    p = p * r + 1.6666665459e-1F;                                                                \
+    p = p * r + 5.0000001201e-1F;                                                                \
+    p = p * r * r + r + 1.0F;                                                                    \
+    const IntLanes bits = (n + 127) << 23;                                                       \
+    (result) = (x) < -87.0F ? Lanes{} : p * reinterpret_cast<const Lanes&>(bits);                \
+  } while (false)
 
-MP_VECTORISED void ScaleAndSubtract(float* row, int64_t count, float scale, float value) {
-  for (int64_t i = 0; i < count; ++i) row[i] = row[i] * scale - value;
-}
-
-MP_VECTORISED void Multiply(float* row, int64_t count, float factor) {
-  for (int64_t i = 0; i < count; ++i) row[i] *= factor;
-}
-
-MP_VECTORISED float Sum(const float* row, int64_t count) {
-  float lanes[kLanes] = {};
+// row = exp(row * scale - max), and their sum.
+MP_VECTORISED float ExpSum(float* row, int64_t count, float scale, float max) {
+  Lanes sums = {};
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += row[i + lane];
+    const Lanes x = MP_LANES(row + i) * scale - max;
+    Lanes weight;
+    MP_EXP_OF_NEGATIVE(x, weight);
+    MP_LANES(row + i) = weight;
+    sums += weight;
   }
-  for (; i < count; ++i) lanes[0] += row[i];
+  if (i < count) {
+    Lanes rest = Lanes{} + kBlindMax;
+    for (int64_t lane = 0; i + lane < count; ++lane) rest[lane] = row[i + lane] * scale - max;
+    Lanes weight;
+    MP_EXP_OF_NEGATIVE(rest, weight);
+    for (int64_t lane = 0; i + lane < count; ++lane) row[i + lane] = weight[lane];
+    sums += weight;
+  }
   float sum = 0;
-  for (const float lane : lanes) sum += lane;
+  for (int64_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
   return sum;
 }
 
-MP_VECTORISED void Change(float* row, const float* weights, int64_t count, float shared, float scale) {
-  for (int64_t i = 0; i < count; ++i) row[i] = (row[i] - shared) * weights[i] * scale;
-}
-
-// What of each row is visible.
-class Rows {
- public:
-  Rows(const Tensor& scores, const ScoreBlock& block, const Visibility& visible)
-      : block_(block), visible_(visible), heads_(scores.size(1)) {
-    if (!visible.masked.defined()) return;
-    masked_ = visible.masked;
-    if (masked_.dim() >= 2 && masked_.size(-2) != 1) masked_ = masked_.narrow(-2, block.row, block.rows);
-    if (masked_.dim() >= 1 && masked_.size(-1) != 1) masked_ = masked_.narrow(-1, block.key, block.keys);
-    masked_ = masked_.expand(scores.sizes());
-  }
-
-  // Puts `value` where row `number` of the block may not look, and returns what the band leaves of it.
-  Span Hide(float* row, int64_t number, float value) const {
-    const int64_t query = block_.row + number % block_.rows;
-    int64_t from = std::clamp<int64_t>(query + visible_.first - block_.key, 0, block_.keys);
-    int64_t to = std::clamp<int64_t>(query + visible_.last + 1 - block_.key, from, block_.keys);
-    if (visible_.prefix > 0) {
-      from = 0;
-      to = std::clamp<int64_t>(visible_.prefix - block_.key, to, block_.keys);
-    }
-    std::fill(row, row + from, value);
-    std::fill(row + to, row + block_.keys, value);
-    if (masked_.defined()) HideMasked(row, number, {from, to - from}, value);
-    return {from, to - from};
-  }
-
- private:
-  void HideMasked(float* row, int64_t number, const Span& band, float value) const {
-    const int64_t head = number / block_.rows;
-    const bool* masked = masked_.const_data_ptr<bool>() + head / heads_ * masked_.stride(0) +
-                         head % heads_ * masked_.stride(1) + number % block_.rows * masked_.stride(2);
-    const int64_t stride = masked_.stride(3);
-    for (int64_t i = band.start; i < band.start + band.length; ++i) {
-      if (masked[i * stride]) row[i] = value;
-    }
-  }
-
-  const ScoreBlock& block_;
-  const Visibility& visible_;
-  const int64_t heads_;
-  Tensor masked_;
-};
-
-// body(row, number) for each row of [B, N, rows, keys].
-template <class Body>
-void ForRows(const Tensor& scores, const Body& body) {
-  const int64_t keys = scores.size(3);
-  const int64_t count = scores.size(0) * scores.size(1) * scores.size(2);
-  float* data = scores.mutable_data_ptr<float>();
-  at::parallel_for(0, count, std::max<int64_t>(1, kElementsPerThread / keys), [&](int64_t begin, int64_t end) {
-    for (int64_t number = begin; number < end; ++number) body(data + number * keys, number);
-  });
+MP_VECTORISED void Multiply(float* row, int64_t count, float factor) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) MP_LANES(row + i) *= factor;
+  for (; i < count; ++i) row[i] *= factor;
 }
 
 }  // namespace
 
-// exp of what is hidden is made 0 afterwards: vector libraries take exp(-inf) one by one, many times as slowly.
-void SoftmaxRows(Tensor& scores, const ScoreBlock& block, const Visibility& visible, double scale, Tensor& max,
-                 Tensor& sum) {
-  float* maxima = max.mutable_data_ptr<float>();
-  float* sums = sum.mutable_data_ptr<float>();
-  const Rows rows(scores, block, visible);
-  ForRows(scores, [&](float* row, int64_t number) {
-    const Span seen = rows.Hide(row, number, kHidden);
-    const float highest = ScaledMax(row + seen.start, seen.length, static_cast<float>(scale));
-    maxima[number] = highest == kHidden ? kBlindMax : highest;
-    Subtract(row + seen.start, seen.length, maxima[number]);
-    rows.Hide(row, number, 0);
-  });
-  scores.exp_();
-  ForRows(scores, [&](float* row, int64_t number) {
-    const Span seen = rows.Hide(row, number, 0);
-    const bool blind = maxima[number] == kBlindMax;
-    sums[number] = blind ? kBlindSum : Sum(row + seen.start, seen.length);
-    Multiply(row + seen.start, seen.length, 1 / sums[number]);
-  });
+MP_VECTORISED void ChangeRow(float* row, const float* weights, int64_t count, float shared, float scale) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    MP_LANES(row + i) = (MP_LANES(row + i) - shared) * MP_CONST_LANES(weights + i) * scale;
+  }
+  for (; i < count; ++i) row[i] = (row[i] - shared) * weights[i] * scale;
 }
 
-void WeightRows(Tensor& scores, const ScoreBlock& block, const Visibility& visible, double scale, const Tensor& max,
-                const Tensor& sum) {
-  const float* maxima = max.const_data_ptr<float>();
-  const float* sums = sum.const_data_ptr<float>();
-  const Rows rows(scores, block, visible);
-  ForRows(scores, [&](float* row, int64_t number) {
-    const Span seen = rows.Hide(row, number, 0);
-    ScaleAndSubtract(row + seen.start, seen.length, static_cast<float>(scale), maxima[number]);
-    rows.Hide(row, number, 0);
-  });
-  scores.exp_();
-  ForRows(scores, [&](float* row, int64_t number) {
-    const Span seen = rows.Hide(row, number, 0);
-    Multiply(row + seen.start, seen.length, 1 / sums[number]);
-  });
+MP_VECTORISED float RowProduct(const float* a, const float* b, int64_t count) {
+  Lanes sums = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) sums += MP_CONST_LANES(a + i) * MP_CONST_LANES(b + i);
+  float sum = 0;
+  for (; i < count; ++i) sum += a[i] * b[i];
+  for (int64_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
+  return sum;
 }
 
-void ChangeRows(Tensor& change, const Tensor& weights, const Tensor& shared, double scale) {
-  const float* weight = weights.const_data_ptr<float>();
-  const float* shares = shared.const_data_ptr<float>();
-  const int64_t keys = change.size(3);
-  ForRows(change, [&](float* row, int64_t number) {
-    Change(row, weight + number * keys, keys, shares[number], static_cast<float>(scale));
-  });
+ScoreRows::ScoreRows(const Visibility& visible, const ScoreBlock& block, int64_t batch, int64_t head)
+    : visible_(visible), block_(block) {
+  if (!visible.masked.defined()) return;
+  const Tensor& masked = visible.masked;
+  const auto stride = [&](int64_t from_last) {
+    return masked.dim() >= from_last && masked.size(-from_last) != 1 ? masked.stride(-from_last) : 0;
+  };
+  row_stride_ = stride(2);
+  key_stride_ = stride(1);
+  masked_ = masked.const_data_ptr<bool>() + batch * stride(4) + head * stride(3) + block.row * row_stride_ +
+            block.key * key_stride_;
+}
+
+// Puts `value` where the row may not look, and returns what the band leaves of it.
+Span ScoreRows::Hide(float* row, int64_t i, float value) const {
+  const int64_t query = block_.row + i;
+  int64_t from = std::clamp<int64_t>(query + visible_.first - block_.key, 0, block_.keys);
+  int64_t to = std::clamp<int64_t>(query + visible_.last + 1 - block_.key, from, block_.keys);
+  if (visible_.prefix > 0) {
+    from = 0;
+    to = std::clamp<int64_t>(visible_.prefix - block_.key, to, block_.keys);
+  }
+  std::fill(row, row + from, value);
+  std::fill(row + to, row + block_.keys, value);
+  if (masked_ == nullptr) return {from, to - from};
+  const bool* masked = masked_ + i * row_stride_;
+  for (int64_t key = from; key < to; ++key) {
+    if (masked[key * key_stride_]) row[key] = value;
+  }
+  return {from, to - from};
+}
+
+void ScoreRows::Softmax(float* row, int64_t i, double scale, float* max, float* sum) const {
+  const Span seen = Hide(row, i, kHidden);
+  const float highest = ScaledMax(row + seen.start, seen.length, static_cast<float>(scale));
+  if (highest == kHidden) {
+    *max = kBlindMax;
+    *sum = kBlindSum;
+    std::fill(row, row + block_.keys, 0.0F);
+    return;
+  }
+  *max = highest;
+  *sum = ExpSum(row + seen.start, seen.length, 1, highest);
+  Multiply(row + seen.start, seen.length, 1 / *sum);
+  std::fill(row, row + seen.start, 0.0F);
+  std::fill(row + seen.start + seen.length, row + block_.keys, 0.0F);
+}
+
+void ScoreRows::Weights(float* row, int64_t i, double scale, float max, float sum) const {
+  const Span seen = Hide(row, i, 0);
+  ExpSum(row + seen.start, seen.length, static_cast<float>(scale), max);
+  Multiply(row + seen.start, seen.length, 1 / sum);
+  if (masked_ != nullptr) Hide(row, i, 0);
 }
 
 }  // namespace millpond::kernels

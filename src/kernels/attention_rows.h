@@ -16,17 +16,27 @@ struct ScoreBlock {
 inline constexpr float kBlindMax = std::numeric_limits<float>::lowest();
 inline constexpr float kBlindSum = std::numeric_limits<float>::max();
 
-// `scores` [B, N, rows, keys], contiguous floats, become weights: scaled, hidden where not visible, exp(score - max),
-// divided by their sum. `max` and `sum` [B, N, rows, 1], contiguous, are written.
-void SoftmaxRows(Tensor& scores, const ScoreBlock& block, const Visibility& visible, double scale, Tensor& max,
-                 Tensor& sum);
+// The rows of one head in a block of scores.
+class ScoreRows {
+ public:
+  ScoreRows(const Visibility& visible, const ScoreBlock& block, int64_t batch, int64_t head);
 
-// The same with the maxima and sums of an earlier softmax.
-void WeightRows(Tensor& scores, const ScoreBlock& block, const Visibility& visible, double scale, const Tensor& max,
-                const Tensor& sum);
+  // `row`, number `i` of the block, becomes weights: scaled, exp(score - max), 0 where hidden, divided by their sum.
+  void Softmax(float* row, int64_t i, double scale, float* max, float* sum) const;
+  // The same with the maximum and the sum of an earlier softmax.
+  void Weights(float* row, int64_t i, double scale, float max, float sum) const;
 
-// change = (change - shared) * weights * scale; `shared` [B, N, rows, 1], all contiguous floats.
-void ChangeRows(Tensor& change, const Tensor& weights, const Tensor& shared, double scale);
+ private:
+  Span Hide(float* row, int64_t i, float value) const;
+  const Visibility& visible_;
+  const ScoreBlock& block_;
+  const bool* masked_ = nullptr;  // of the block's first row and key
+  int64_t row_stride_ = 0, key_stride_ = 0;
+};
+
+// row = (row - shared) * weights * scale.
+void ChangeRow(float* row, const float* weights, int64_t count, float shared, float scale);
+float RowProduct(const float* a, const float* b, int64_t count);
 
 }  // namespace millpond::kernels
 
