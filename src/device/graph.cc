@@ -97,6 +97,7 @@ void Graph::FixSteps(const std::vector<uint32_t>& order) {
   steps_.reserve(order.size());
   for (const uint32_t node : order) {
     if (!nodes_[node].mark && !nodes_[node].disabled) steps_.push_back(&slots_[node]);
+    needs_team_ |= slots_[node].ops != nullptr && slots_[node].ops->needs_team;
   }
 }
 

@@ -161,6 +161,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   std::unique_ptr<TaskSlot[]> slots_;  // by node; marks leave theirs empty
   std::vector<TaskSlot*> steps_;       // the fixed order, bodies only
+  bool needs_team_ = false;            // one of them does
   std::atomic<uint32_t> attention_{0};
   std::unique_ptr<std::atomic<OwnedTask*>[]> pending_;  // by node; null without groups
   std::vector<uint8_t> state_;                          // NodeState by node, for StepLanes

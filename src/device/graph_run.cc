@@ -37,6 +37,11 @@ class Replay {
   std::unique_ptr<GraphRun> run_;
 };
 
+struct TeamReplay : Replay {
+  static constexpr bool kNeedsTeam = true;
+  explicit TeamReplay(Replay&& replay) : Replay(std::move(replay)) {}
+};
+
 namespace {
 
 uint64_t Mix(uint64_t value) {  // splitmix64
@@ -68,6 +73,7 @@ Status Graph::Launch(Stream* stream) {
   if (__builtin_expect(Scheduler::Get().observes_enqueue(), false)) DrawOrder(data);
   if (__builtin_expect(trace::Active() != nullptr, false)) Announce(data, *stream);
   PreparePoints(data, *stream);
+  if (needs_team_) return stream->Launch<TaskKind::kGraph>("GraphExecute", {}, TeamReplay(std::move(replay)));
   return stream->Launch<TaskKind::kGraph>("GraphExecute", {}, std::move(replay));
 }
 

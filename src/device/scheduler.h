@@ -33,6 +33,10 @@ class Scheduler {
   virtual void Polled(Stream*) {}
 
   virtual bool observes_enqueue() const { return false; }
+
+  // May the calling thread run tasks that compute with a team? OpenMP makes a team for each thread that starts one, and
+  // teams that wait beside each other's work cost more than they give: one thread runs all such tasks.
+  virtual bool OnTeamThread() const { return true; }
 };
 
 }  // namespace millpond

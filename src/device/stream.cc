@@ -234,7 +234,7 @@ void Stream::SetDiversion(std::atomic<CaptureTarget*>* where, Slow reason, Captu
 
 bool Stream::TryTakeToken() {
   uint32_t expected = kQueued;
-  return state_.load(std::memory_order_relaxed) == kQueued &&
+  return state_.load(std::memory_order_relaxed) == kQueued && (!needs_team() || Scheduler::Get().OnTeamThread()) &&
          state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
 }
 
@@ -254,6 +254,7 @@ Stream::RunEnd Stream::Run(uint64_t until, uint32_t budget) {
 }
 
 Stream::RunEnd Stream::RunTasks(uint64_t until, uint32_t budget) {
+  bool used_team = false;
   for (uint32_t ran = 0;;) {
     while (MoreWork()) {
       if (head_count_ >= until || (ran >= budget && Scheduler::Get().OthersWaiting())) {
@@ -264,6 +265,14 @@ Stream::RunEnd Stream::RunTasks(uint64_t until, uint32_t budget) {
       if (head_index_ == kChunkTasks) AdvanceHead();
       TaskSlot& slot = head_chunk_->slots[head_index_];
       __builtin_prefetch(&slot + kPrefetchTasks);
+      if (slot.ops->needs_team) {
+        if (!Scheduler::Get().OnTeamThread()) {
+          PassToTeam();
+          return RunEnd::kTeam;
+        }
+        used_team = true;
+        needs_team_.store(false, std::memory_order_relaxed);
+      }
       if (Execute(slot) == TaskEnd::kBlocked) {
         if (Park()) return RunEnd::kParked;
         continue;
@@ -276,6 +285,7 @@ Stream::RunEnd Stream::RunTasks(uint64_t until, uint32_t budget) {
     }
     if (head_count_ < until && Linger(ran)) continue;
     const uint64_t reached = head_count_;
+    if (prefers_team() != used_team) prefers_team_.store(used_team, std::memory_order_relaxed);
     if (GoIdle()) return reached >= until ? RunEnd::kReached : RunEnd::kEmpty;
   }
 }
@@ -326,6 +336,12 @@ bool Stream::GoIdle() {
   if (enqueued_.load(std::memory_order_seq_cst) == mine) return true;
   uint32_t expected = kIdle;
   return !state_.compare_exchange_strong(expected, kRunning, std::memory_order_seq_cst);
+}
+
+void Stream::PassToTeam() {
+  prefers_team_.store(true, std::memory_order_relaxed);
+  needs_team_.store(true, std::memory_order_seq_cst);
+  Requeue();
 }
 
 void Stream::Requeue() {

@@ -146,11 +146,14 @@ class Stream {
   bool resource_limit_set[8] = {};
 
   // --- For schedulers only ---
-  enum class RunEnd : uint8_t { kEmpty, kParked, kReached, kBudget };
+  enum class RunEnd : uint8_t { kEmpty, kParked, kReached, kBudget, kTeam };
   // pre: the caller holds the token (state running). Runs tasks until `until` is reached or `budget` tasks have run.
   // Gives the token up before it returns (requeued on kBudget and kReached when work is left).
   RunEnd Run(uint64_t until, uint32_t budget);
-  bool TryTakeToken();  // queued -> running
+  bool TryTakeToken();  // queued -> running; only the team's thread gets a stream whose head needs the team
+  bool needs_team() const { return needs_team_.load(std::memory_order_seq_cst); }
+  // The last run of tasks had some that needed the team, so the next one probably has too.
+  bool prefers_team() const { return prefers_team_.load(std::memory_order_relaxed); }
   std::atomic<bool> in_run_queue{false};
 
  private:
@@ -192,6 +195,7 @@ class Stream {
   bool Park();
   bool GoIdle();
   void Requeue();
+  void PassToTeam();
   bool MoreWork();
   bool Linger(uint32_t ran);
 
@@ -232,6 +236,8 @@ class Stream {
   std::atomic<uint32_t> spare_count_{0};
 
   alignas(64) std::atomic<uint32_t> state_{kIdle};
+  std::atomic<bool> needs_team_{false};
+  std::atomic<bool> prefers_team_{false};
   std::atomic<uint64_t> next_wake_{kNever};  // the smallest target any waiter has
   SpinLock waiters_lock_;
   std::vector<Waiter> waiters_;

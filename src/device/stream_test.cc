@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <thread>
 #include <vector>
 
@@ -222,6 +223,67 @@ TEST_F(StreamUnitTest, TheFirstFailureIsKeptWithItsTask) {
   EXPECT_EQ(status.code(), Code::kDeviceMemory);
   EXPECT_NE(status.message().find("First"), std::string::npos);
   EXPECT_TRUE(Sync(stream_).ok());
+}
+
+// Tasks that compute with a team leave the number of their thread.
+struct TeamBody {
+  static constexpr bool kNeedsTeam = true;
+  std::atomic<uint64_t>* threads;  // a bit for each thread that ran one
+  std::vector<int>* order;
+  int number;
+  Status operator()() {
+    threads->fetch_or(uint64_t{1} << (trace::ThreadNumber() % 64));
+    order->push_back(number);
+    return Ok();
+  }
+};
+
+TEST_F(StreamUnitTest, WhatNeedsTheTeamRunsOnOneThreadAndInOrderWhoeverSynchronises) {
+  constexpr int kTasks = 400;
+  std::atomic<uint64_t> threads{0};
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 3; ++client) {
+    clients.emplace_back([&, client] {
+      Stream* stream = New();
+      for (int round = 0; round < 10; ++round) {
+        std::vector<int> order;
+        order.reserve(kTasks);
+        for (int i = 0; i < kTasks; ++i) {
+          // Runs of small tasks of several lengths between the large ones, which the synchronising thread may take.
+          if (i % (client + 2) == 0) {
+            ASSERT_TRUE(stream->Launch<TaskKind::kCompute>("Large", {}, TeamBody{&threads, &order, i}).ok());
+          } else {
+            ASSERT_TRUE(stream
+                            ->Launch<TaskKind::kCompute>("Small", {},
+                                                         [&order, i]() -> Status {
+                                                           order.push_back(i);
+                                                           return Ok();
+                                                         })
+                            .ok());
+          }
+          if (i % 50 == 49) {
+            ASSERT_TRUE(Sync(stream).ok());
+          }
+        }
+        ASSERT_TRUE(Sync(stream).ok());
+        ASSERT_EQ(order.size(), size_t{kTasks});
+        for (int i = 0; i < kTasks; ++i) ASSERT_EQ(order[static_cast<size_t>(i)], i);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(std::popcount(threads.load()), 1);
+}
+
+TEST_F(StreamUnitTest, ADeepQueueOfLargeTasksDoesNotStopItsProducer) {
+  std::atomic<uint64_t> threads{0};
+  std::vector<int> order;
+  constexpr int kTasks = 3 * static_cast<int>(Stream::kMaxDepth);
+  for (int i = 0; i < kTasks; ++i) {
+    ASSERT_TRUE(stream_->Launch<TaskKind::kCompute>("Large", {}, TeamBody{&threads, &order, i}).ok());
+  }
+  ASSERT_TRUE(Sync(stream_).ok());
+  EXPECT_EQ(order.size(), static_cast<size_t>(kTasks));
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ enum class TaskEnd : uint8_t {
 // keeps its progress in slot.phase (0 at the first call).
 struct TaskOps {
   TaskKind kind;
+  // The body computes with a team of threads: see Scheduler::OnTeamThread. A body says so with kNeedsTeam.
+  bool needs_team;
   TaskEnd (*run)(TaskSlot& slot, Stream& stream, Status* out_status);
   void (*destroy)(TaskSlot& slot);
   // Copies the body into an empty slot, for capture; null when the body cannot be copied.
@@ -136,10 +138,11 @@ void RelocateBody(TaskSlot& from, TaskSlot* to) {
 
 template <TaskKind kKind, class Body>
 constexpr TaskOps MakeOps() {
+  constexpr bool kTeam = requires { Body::kNeedsTeam; };
   if constexpr (std::is_copy_constructible_v<Body>) {
-    return {kKind, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>, &RelocateBody<Body>};
+    return {kKind, kTeam, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>, &RelocateBody<Body>};
   } else {
-    return {kKind, &RunBody<Body>, &DestroyBody<Body>, nullptr, &RelocateBody<Body>};
+    return {kKind, kTeam, &RunBody<Body>, &DestroyBody<Body>, nullptr, &RelocateBody<Body>};
   }
 }
 

@@ -16,6 +16,7 @@ namespace {
 // The stream this thread made ready while it ran another: it takes that one next, without the queue's locks, unless
 // it has something long to do first (WakeOwed then passes it on). Counts as being in the run queue.
 thread_local Stream* t_in_hand MP_FAST_TLS = nullptr;
+thread_local bool t_team_thread MP_FAST_TLS = false;
 }  // namespace
 
 void RunQueue::Push(Stream* stream, uint32_t priority) {
@@ -54,8 +55,9 @@ void Workers::Start() {
   static std::once_flag once;
   std::call_once(once, [this] {
     for (uint32_t i = 0; i < threads_; ++i) {
-      std::thread([this] {
+      std::thread([this, i] {
         pthread_setname_np(pthread_self(), "mp-worker");
+        t_team_thread = i == 0;
         Loop();
       }).detach();
     }
@@ -65,12 +67,12 @@ void Workers::Start() {
 
 void Workers::Ready(Stream* stream) {
   if (stream->in_run_queue.exchange(true, std::memory_order_seq_cst)) return;  // its entry has not been popped yet
-  if (InRun() && t_in_hand == nullptr) {
+  if (InRun() && t_in_hand == nullptr && (t_team_thread || !stream->prefers_team())) {
     t_in_hand = stream;
     OweWake();
     return;
   }
-  queue_.Push(stream, stream->priority());
+  Push(stream);
   if (__builtin_expect(!started_.load(std::memory_order_acquire), false)) Start();
   if (InRun()) {
     OweWake();
@@ -79,18 +81,30 @@ void Workers::Ready(Stream* stream) {
   WakeOwed();
 }
 
+bool Workers::OnTeamThread() const { return t_team_thread; }
+
+void Workers::Push(Stream* stream) { (stream->prefers_team() ? team_queue_ : queue_).Push(stream, stream->priority()); }
+
 void Workers::EmptyHand() {
-  if (Stream* stream = std::exchange(t_in_hand, nullptr)) queue_.Push(stream, stream->priority());
+  if (Stream* stream = std::exchange(t_in_hand, nullptr)) Push(stream);
 }
 
 void Workers::WakeOwed() {
   EmptyHand();
   // Sequentially consistent against Sleep: either a spinner or a sleeper about to re-check sees the entry, or we see
   // that nobody looks.
-  if (queue_.size() != 0 && spinning_.load(std::memory_order_seq_cst) == 0 &&
-      sleeping_.load(std::memory_order_seq_cst) != 0) {
+  if (team_queue_.size() != 0 && team_asleep_.load(std::memory_order_seq_cst) != 0) WakeTeam();
+  if (queue_.size() == 0 || spinning_.load(std::memory_order_seq_cst) != 0) return;
+  if (sleeping_.load(std::memory_order_seq_cst) != 0) {
     WakeOne();
+  } else if (team_asleep_.load(std::memory_order_seq_cst) != 0) {
+    WakeTeam();
   }
+}
+
+void Workers::WakeTeam() {
+  team_signal_.fetch_add(1, std::memory_order_seq_cst);
+  FutexWake(&team_signal_, 1);
 }
 
 void Workers::WakeOne() {
@@ -102,6 +116,9 @@ Stream* Workers::Next(int* in_a_row) {
   if (t_in_hand != nullptr && ++*in_a_row < kHandLimit) return std::exchange(t_in_hand, nullptr);
   *in_a_row = 0;
   EmptyHand();
+  if (t_team_thread) {
+    if (Stream* stream = team_queue_.Pop()) return stream;
+  }
   return queue_.Pop();
 }
 
@@ -110,10 +127,14 @@ void Workers::Loop() {
   for (int in_a_row = 0;;) {
     Stream* stream = Next(&in_a_row);
     if (stream == nullptr) {
-      if (!SpinForWork(grace)) Sleep();
+      if (!SpinForWork(grace)) t_team_thread ? SleepAsTeam() : Sleep();
       continue;
     }
     stream->in_run_queue.exchange(false, std::memory_order_seq_cst);
+    if (stream->needs_team() && !t_team_thread) {  // its head was found to need the team while it lay here
+      Ready(stream);
+      continue;
+    }
     if (!stream->TryTakeToken()) {  // a synchronising thread was faster
       grace = std::min(grace * 2, kMaxGracePauses);
       continue;
@@ -121,19 +142,21 @@ void Workers::Loop() {
     grace = std::max(grace / 2, kGracePauses);
     if (queue_.size() != 0) WakeOwed();  // more is waiting than this thread can do at once
     stream->Run(Stream::kNever, kBudget);
+    if (!t_team_thread && team_queue_.size() != 0) WakeOwed();  // not ours to run
   }
 }
 
 bool Workers::SpinForWork(int grace_pauses) {
   // Spinning must not take a core from the client's threads and the workers that run.
-  if (threads_ - sleeping_.load(std::memory_order_relaxed) >= cores_ && cores_ > 1) return false;
+  const uint32_t asleep = sleeping_.load(std::memory_order_relaxed) + team_asleep_.load(std::memory_order_relaxed);
+  if (threads_ - asleep >= cores_ && cores_ > 1) return false;
   uint32_t nobody = 0;
   if (!spinning_.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) return false;
   const auto until = Clock::now() + spin_;
   bool found = false;
   do {
     for (int i = 0; i < 64 && !found; ++i) {
-      found = queue_.size() != 0;
+      found = HasWork();
       if (!found) CpuRelax();
     }
   } while (!found && Clock::now() < until);
@@ -141,7 +164,7 @@ bool Workers::SpinForWork(int grace_pauses) {
   // alone for a moment its next launch finds it still there and touches no line of ours.
   for (int i = 0; found && i < grace_pauses; ++i) CpuRelax();
   spinning_.store(0, std::memory_order_seq_cst);
-  return found || queue_.size() != 0;
+  return found || HasWork();
 }
 
 void Workers::Sleep() {
@@ -150,6 +173,14 @@ void Workers::Sleep() {
   // The spinner, if there is one, will take what is there or pass it on; with none, look once more before sleeping.
   if (queue_.size() == 0 || spinning_.load(std::memory_order_seq_cst) != 0) FutexWait(&signal_, seen);
   sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Workers::SleepAsTeam() {
+  const uint32_t seen = team_signal_.load(std::memory_order_seq_cst);
+  team_asleep_.store(1, std::memory_order_seq_cst);
+  const bool others_look = queue_.size() == 0 || spinning_.load(std::memory_order_seq_cst) != 0;
+  if (team_queue_.size() == 0 && others_look) FutexWait(&team_signal_, seen);
+  team_asleep_.store(0, std::memory_order_seq_cst);
 }
 
 bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {

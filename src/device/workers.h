@@ -39,7 +39,8 @@ class Workers : public Scheduler {
   Workers(int threads, int spin_us);
   void Ready(Stream* stream) override;
   void WakeOwed() override;
-  bool OthersWaiting() override { return queue_.size() != 0; }
+  bool OthersWaiting() override { return queue_.size() != 0 || (OnTeamThread() && team_queue_.size() != 0); }
+  bool OnTeamThread() const override;
   bool Wait(Stream* stream, uint64_t target, Deadline deadline) override;
 
  private:
@@ -56,20 +57,27 @@ class Workers : public Scheduler {
 
   void Start();
   void Loop();
+  void Push(Stream* stream);
   Stream* Next(int* in_a_row);
   void EmptyHand();
   bool SpinForWork(int grace_pauses);
+  bool HasWork() const { return queue_.size() != 0 || (OnTeamThread() && team_queue_.size() != 0); }
   void Sleep();
+  void SleepAsTeam();
   void WakeOne();
+  void WakeTeam();
 
   const uint32_t threads_;
   const uint32_t cores_;
   const Clock::duration spin_;
   RunQueue queue_;
+  RunQueue team_queue_;  // streams for the team's thread, the first worker
   std::atomic<bool> started_{false};
   alignas(64) std::atomic<uint32_t> spinning_{0};
   std::atomic<uint32_t> sleeping_{0};
   std::atomic<uint32_t> signal_{0};
+  std::atomic<uint32_t> team_asleep_{0};
+  std::atomic<uint32_t> team_signal_{0};
 };
 
 }  // namespace millpond

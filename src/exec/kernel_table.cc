@@ -10,6 +10,7 @@
 #include "src/base/log.h"
 #include "src/device/memory.h"
 #include "src/device/stream.h"
+#include "src/exec/torch_threads.h"
 
 namespace millpond {
 namespace {
@@ -48,6 +49,7 @@ Status Load(Table* table) {
            kernels::kLibrarySymbol);
   const kernels::Library* found = entry();
   found->start([](void* address) { return Reachable(address); });
+  CalmTorchReleaseThread();
   if (found->leave != nullptr) SetAfterRun(found->leave);
   table->by_row.assign(OpRows().size(), nullptr);
   for (const kernels::Kernel* kernel : found->kernels) {

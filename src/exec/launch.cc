@@ -10,6 +10,7 @@
 
 #include "src/base/format.h"
 #include "src/device/memory.h"
+#include "src/kernels/team.h"
 
 namespace millpond {
 namespace {
@@ -28,6 +29,11 @@ class KernelBody {
  private:
   const kernels::Kernel* kernel_;
   OpCallPtr call_;
+};
+
+struct TeamKernelBody : KernelBody {
+  static constexpr bool kNeedsTeam = true;
+  using KernelBody::KernelBody;
 };
 
 std::string ArgumentName(const OpCall& call, size_t view) {
@@ -140,6 +146,9 @@ std::vector<trace::Access> AccessesOf(const OpCall& call) {
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
   const Accesses accesses(*call);
   const char* name = call->row().name;
+  if (kernels::NeedsTeam(*call)) {
+    return stream->Launch<TaskKind::kCompute>(name, accesses.span(), TeamKernelBody(kernel, std::move(call)));
+  }
   return stream->Launch<TaskKind::kCompute>(name, accesses.span(), KernelBody(kernel, std::move(call)));
 }
 

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 
+#include "src/kernels/attention_heads.h"
+#include "src/kernels/attention_rows.h"
+
 namespace millpond::kernels {
 namespace {
 
 // Few enough to stay in the cache, and to leave out most of what a causal mask hides.
 constexpr int64_t kScoresPerBlock = int64_t{1} << 20;
-constexpr float kLowest = std::numeric_limits<float>::lowest();
-constexpr float kLargest = std::numeric_limits<float>::max();
-
-struct Block {
-  int64_t row, rows, key, keys;
-};
+using Block = ScoreBlock;
 
 // The part of a tensor that broadcasts to the scores which belongs to a block.
 Tensor Part(const Tensor& tensor, const Block& block) {
@@ -110,20 +108,24 @@ AttentionResult Attend(const Attention& attention) {
   const Plan plan(attention);
   const auto options = plan.query().options();
   AttentionResult result{at::zeros({plan.batch(), plan.heads(), plan.queries(), plan.value().size(3)}, options),
-                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kLowest, options),
-                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kLargest, options)};
+                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kBlindMax, options),
+                         at::full({plan.batch(), plan.heads(), plan.queries(), 1}, kBlindSum, options)};
   if (result.max.numel() == 0) return result;
+  if (IsPlainByHeads(attention)) {
+    AttendByHeads(attention, result);
+    return result;
+  }
   for (const Block& block : plan.Blocks()) {
     if (block.keys == 0) continue;
     Tensor weights = plan.Scores(block);
     Tensor max = weights.amax(-1, /*keepdim=*/true);
     const Tensor blind = max.eq(-std::numeric_limits<double>::infinity());
     if (attention.sink.defined()) max = at::maximum(max, plan.Sink());
-    max.masked_fill_(blind, kLowest);
+    max.masked_fill_(blind, kBlindMax);
     weights.sub_(max).exp_();
     Tensor sum = weights.sum(-1, /*keepdim=*/true);
     if (attention.sink.defined()) sum.add_((plan.Sink() - max).exp_());
-    sum.masked_fill_(blind, kLargest);
+    sum.masked_fill_(blind, kBlindSum);
     weights.div_(sum);
     if (attention.keep.defined()) weights.mul_(Part(attention.keep, block));
     const Tensor out = at::matmul(plan.Grouped(weights), plan.value().narrow(2, block.key, block.keys));
@@ -139,6 +141,11 @@ AttentionGrads AttendBackward(const Attention& attention, const Tensor& grad, co
   AttentionGrads grads{at::zeros_like(plan.query(), at::MemoryFormat::Contiguous), at::zeros_like(plan.key()),
                        at::zeros_like(plan.value()), Tensor(), Tensor()};
   if (attention.bias.defined()) grads.bias = at::zeros(attention.bias.sizes(), plan.query().options());
+  if (IsPlainByHeads(attention) && grads.query.numel() != 0) {
+    const auto plain = [](const Tensor& x) { return x.to(at::kFloat).contiguous(); };
+    AttendBackwardByHeads(attention, plain(grad), {plain(forward.out), plain(forward.max), plain(forward.sum)}, grads);
+    return grads;
+  }
   const Tensor dy = grad.to(at::kFloat);
   const Tensor max = forward.max.to(at::kFloat);
   const Tensor sum = forward.sum.to(at::kFloat);
@@ -184,7 +191,7 @@ AttentionGrads AttendBackward(const Attention& attention, const Tensor& grad, co
 
 Tensor LogSumExp(const AttentionResult& result) {
   const Tensor lse = result.sum.log().add_(result.max);
-  return lse.masked_fill_(result.max.eq(kLowest), std::numeric_limits<double>::infinity());
+  return lse.masked_fill_(result.max.eq(kBlindMax), std::numeric_limits<double>::infinity());
 }
 
 std::string UpperCase(string_view text) {

@@ -215,13 +215,14 @@ void FlashAttention::Backward(const Tensor& dy, const OptTensor& max, const OptT
   const auto wanted = [](const Tensor* tensor) { return tensor != nullptr && tensor->numel() != 0; };
   const Tensor dys = AsBnsd(dy, layout_, heads_);
   const auto floats = [](const Tensor& like) { return at::zeros(like.sizes(), at::kFloat); };
-  const Tensor dquery = floats(query_);
-  const Tensor dkey = floats(key_);
-  const Tensor dvalue = floats(value_);
+  const std::vector<Piece> pieces = Pieces();
+  const bool whole = pieces.size() == 1 && !packed();  // one piece is everything: nothing to add up
+  Tensor dquery = whole ? Tensor() : floats(query_);
+  Tensor dkey = whole ? Tensor() : floats(key_);
+  Tensor dvalue = whole ? Tensor() : floats(value_);
   const Tensor dpse = given_.pse ? floats(*given_.pse) : Tensor();
   const Tensor dsink = given_.sink ? floats(*given_.sink) : Tensor();
   const bool known = max && sum && out && max->numel() != 0 && sum->numel() != 0;
-  const std::vector<Piece> pieces = Pieces();
   for (const Piece& piece : pieces) {
     const Attention attention = Build(piece, pieces);
     AttentionResult forward;
@@ -232,9 +233,15 @@ void FlashAttention::Backward(const Tensor& dy, const OptTensor& max, const OptT
       forward = Attend(attention);
     }
     const AttentionGrads part = AttendBackward(attention, Rows(dys, piece), forward);
-    Rows(dquery, piece).add_(part.query);
-    Keys(dkey, piece).add_(part.key);
-    Keys(dvalue, piece).add_(part.value);
+    if (whole) {
+      dquery = part.query;
+      dkey = part.key;
+      dvalue = part.value;
+    } else {
+      Rows(dquery, piece).add_(part.query);
+      Keys(dkey, piece).add_(part.key);
+      Keys(dvalue, piece).add_(part.value);
+    }
     if (part.bias.defined()) {
       const Tensor bias = generated_bias() ? part.bias * Distance(piece) : part.bias;
       Tensor target = BiasOf(dpse, piece);

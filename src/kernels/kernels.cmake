@@ -20,6 +20,11 @@ target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
 target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
 target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernel.h")
+# at::parallel_for is in a header: it has threads only where OpenMP is on, which a shared precompiled header is not. The
+# runtime is the one that libtorch_cpu brings.
+file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/parallel_sources.txt" parallel_sources REGEX "^[^#]")
+list(TRANSFORM parallel_sources PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
+set_source_files_properties(${parallel_sources} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
 target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)
 if(CCACHE_PROGRAM)

@@ -4,6 +4,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include "src/kernels/outputs.h"
+#include "src/kernels/scratch.h"
 
 namespace millpond::kernels {
 namespace {
@@ -25,19 +26,24 @@ class LendingAllocator final : public c10::Allocator {
   explicit LendingAllocator(c10::Allocator* base) : base_(base) {}
 
   c10::DataPtr allocate(size_t bytes) override {
-    if (t_loan != nullptr && !t_paused) [[unlikely]] {
-      const void* caller = __builtin_return_address(0);
-      if (t_learn != nullptr) *t_learn = caller;
-      if (std::find(g_empty_sites, g_empty_sites + kEmptySites, caller) != g_empty_sites + kEmptySites) {
-        if (void* lent = t_loan->Take(bytes)) return {lent, nullptr, [](void*) {}, c10::Device(c10::kCPU)};
-      }
+    const void* caller = __builtin_return_address(0);
+    if (t_learn != nullptr) [[unlikely]]
+      *t_learn = caller;
+    if (bytes < kLeast || Frame::Current() == nullptr || !IsEmptySite(caller)) return base_->allocate(bytes);
+    if (t_loan != nullptr && !t_paused) {
+      if (void* lent = t_loan->Take(bytes)) return {lent, nullptr, [](void*) {}, c10::Device(c10::kCPU)};
     }
-    return base_->allocate(bytes);
+    if (bytes < kLeastScratch || bytes > kMostScratch) return base_->allocate(bytes);
+    return TakeScratch(bytes, base_);
   }
   c10::DeleterFnPtr raw_deleter() const override { return base_->raw_deleter(); }
   void copy_data(void* to, const void* from, size_t bytes) const override { base_->copy_data(to, from, bytes); }
 
  private:
+  static bool IsEmptySite(const void* caller) {
+    return std::find(g_empty_sites, g_empty_sites + kEmptySites, caller) != g_empty_sites + kEmptySites;
+  }
+
   c10::Allocator* const base_;
 };
 
@@ -122,7 +128,6 @@ void StartLending() {
   static const bool started = [] {
     // Lives as long as any tensor it may have made: for ever.
     c10::SetCPUAllocator(new LendingAllocator(c10::GetCPUAllocator()), /*priority=*/1);
-    const Loan nothing({});
     t_learn = &g_empty_sites[0];
     at::empty({1}, at::kFloat);
     t_learn = &g_empty_sites[1];

@@ -51,7 +51,8 @@ void Produce(Tensor& out, Compute&& compute) {
   Deliver(out, compute());
 }
 
-// Puts the lending in front of ATen's CPU allocator. Once, before the first kernel.
+// Puts the lending, and the scratch memory of kernels (scratch.h), in front of ATen's CPU allocator. Once, before the
+// first kernel.
 void StartLending();
 
 }  // namespace millpond::kernels

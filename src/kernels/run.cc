@@ -19,23 +19,13 @@
 #include "src/kernels/isa_probe.h"
 #include "src/kernels/kernel.h"
 #include "src/kernels/lend.h"
+#include "src/kernels/team.h"
 
 namespace millpond::kernels {
 namespace {
 
 void* (*g_reach)(void*) = nullptr;
 int g_team = 1;  // threads of a kernel that is not small; the same on every thread that may run one
-
-// OpenMP gives each calling thread a team of its own, so kernels take turns with theirs. A kernel that found the team
-// taken could also go on with one thread, but sums are split by the number of threads: its result would depend on what
-// else runs. So a call is one of two kinds by its size alone: small ones never use a team, the others wait for it.
-constexpr int64_t kSmallElements = 8192;
-
-bool IsSmall(const OpCall& call) {
-  int64_t elements = 0;
-  for (const TensorView& view : call.all_views()) elements += view.elements();
-  return elements <= kSmallElements;
-}
 
 // Entered by the first kernel of a run of tasks, left when the thread turns to something else: kernels alone run
 // between.
@@ -101,9 +91,10 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
   static std::mutex team_turn;
   PlainAten& plain = PlainAten::OfThread();
   plain.Enter();
-  const bool small = IsSmall(call);
-  const auto turn = small ? std::unique_lock<std::mutex>() : std::unique_lock(team_turn);
-  plain.SetThreads(small ? 1 : g_team);
+  // One thread runs what needs the team (Scheduler::OnTeamThread), but for replayed graphs and other schedulers.
+  const bool team = NeedsTeam(call);
+  const auto turn = team ? std::unique_lock(team_turn) : std::unique_lock<std::mutex>();
+  plain.SetThreads(team ? g_team : 1);
   const auto failed = [&](const char* what) {
     return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
   };

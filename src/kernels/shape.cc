@@ -1,8 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining, splitting, repeating, turning.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstring>
+
 #include "src/kernels/outputs.h"
 
 namespace millpond::kernels {
+namespace {
+
+// Rows are copied and cleared as bytes, many times as fast as element by element: torch_npu makes a mask of 2048 by
+// 2048 for each attention call. False when the tensors do not allow it.
+bool KeepTriangle(const Tensor& self, int64_t diagonal, bool upper, Tensor& out) {
+  const bool same = self.sizes() == out.sizes() && self.scalar_type() == out.scalar_type();
+  if (!same || self.dim() < 2 || !self.is_contiguous() || !out.is_contiguous()) return false;
+  const bool in_place = self.const_data_ptr() == out.const_data_ptr();
+  if (!in_place && Overlap(self, out)) return false;
+  const int64_t rows = self.size(-2);
+  const int64_t columns = self.size(-1);
+  if (self.numel() == 0) return true;
+  const size_t width = self.element_size();
+  const auto* from = static_cast<const char*>(self.const_data_ptr());
+  auto* to = static_cast<char*>(out.mutable_data_ptr());
+  constexpr int64_t kElementsPerThread = 1 << 16;
+  at::parallel_for(0, self.numel() / columns, std::max<int64_t>(1, kElementsPerThread / columns),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row) {
+                       // Kept: [cut, columns) of the upper triangle, [0, cut) of the lower one.
+                       const int64_t edge = std::clamp<int64_t>(diagonal, -rows, columns) + row % rows;
+                       const int64_t cut = std::clamp<int64_t>(upper ? edge : edge + 1, 0, columns);
+                       const size_t first = static_cast<size_t>(upper ? cut : 0) * width;
+                       const size_t kept = static_cast<size_t>(upper ? columns - cut : cut) * width;
+                       const size_t all = static_cast<size_t>(columns) * width;
+                       const size_t start = static_cast<size_t>(row) * all;
+                       std::memset(to + start + (upper ? 0 : kept), 0, all - kept);
+                       if (!in_place) std::memcpy(to + start + first, from + start + first, kept);
+                     }
+                   });
+  return true;
+}
+
+}  // namespace
 
 MP_KERNEL(aclnnCat, TensorList tensors, int64_t dim, Tensor& out) { at::cat_out(out, tensors, dim); }
 MP_KERNEL(aclnnStack, TensorList tensors, int64_t dim, Tensor& out) { at::stack_out(out, tensors, dim); }
@@ -48,18 +87,12 @@ MP_KERNEL(aclnnConfusionTranspose, const Tensor& x, IntArrayRef perm, IntArrayRe
 }
 
 MP_KERNEL(aclnnTril, const Tensor& self, int64_t diagonal, Tensor& out) {
-  if (Overlap(self, out)) {
-    Write(out, at::tril(self, diagonal));
-  } else {
-    at::tril_out(out, self, diagonal);
-  }
+  if (KeepTriangle(self, diagonal, /*upper=*/false, out)) return;
+  Write(out, at::tril(self, diagonal));
 }
 MP_KERNEL(aclnnTriu, const Tensor& self, int64_t diagonal, Tensor& out) {
-  if (Overlap(self, out)) {
-    Write(out, at::triu(self, diagonal));
-  } else {
-    at::triu_out(out, self, diagonal);
-  }
+  if (KeepTriangle(self, diagonal, /*upper=*/true, out)) return;
+  Write(out, at::triu(self, diagonal));
 }
 MP_KERNEL(aclnnInplaceTril, Tensor& self, int64_t diagonal) { self.tril_(diagonal); }
 MP_KERNEL(aclnnInplaceTriu, Tensor& self, int64_t diagonal) { self.triu_(diagonal); }

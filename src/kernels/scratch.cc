@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/kernels/scratch.h"
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace millpond::kernels {
+namespace {
+
+// Four classes to each power of two: a block is at most a quarter larger than asked for.
+constexpr size_t kClassesPerDoubling = 4;
+constexpr size_t kFirstBit = std::bit_width(kLeastScratch) - 1;
+constexpr size_t kClasses = (std::bit_width(kMostScratch) - std::bit_width(kLeastScratch)) * kClassesPerDoubling + 1;
+constexpr size_t kKeepBytes = size_t{256} << 20;
+
+// The smallest class that holds `bytes`, and the size of a class.
+size_t ClassOf(size_t bytes) {
+  const size_t bit = std::bit_width(bytes) - 1;
+  const size_t step = (size_t{1} << bit) / kClassesPerDoubling;
+  const size_t above = (bytes - (size_t{1} << bit) + step - 1) / step;
+  return (bit - kFirstBit) * kClassesPerDoubling + above;
+}
+size_t BytesOf(size_t number) {
+  const size_t base = kLeastScratch << (number / kClassesPerDoubling);
+  return base + base / kClassesPerDoubling * (number % kClassesPerDoubling);
+}
+
+class Scratch {
+ public:
+  static Scratch& Get() {
+    static auto* scratch = new Scratch;  // tensors of exiting threads may still come back
+    return *scratch;
+  }
+
+  struct Block {
+    size_t number;
+    c10::DataPtr memory;
+  };
+
+  std::unique_ptr<Block> Take(size_t number, c10::Allocator* base) {
+    {
+      std::lock_guard lock(mutex_);
+      auto& shelf = shelves_[number];
+      if (!shelf.empty()) {
+        std::unique_ptr<Block> block = std::move(shelf.back());
+        shelf.pop_back();
+        kept_ -= BytesOf(number);
+        return block;
+      }
+    }
+    return std::make_unique<Block>(Block{number, base->allocate(BytesOf(number))});
+  }
+
+  void Give(std::unique_ptr<Block> block) {
+    std::lock_guard lock(mutex_);
+    if (kept_ + BytesOf(block->number) > kKeepBytes) return;
+    kept_ += BytesOf(block->number);
+    shelves_[block->number].push_back(std::move(block));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::vector<std::unique_ptr<Block>>, kClasses> shelves_;
+  size_t kept_ = 0;
+};
+
+}  // namespace
+
+c10::DataPtr TakeScratch(size_t bytes, c10::Allocator* base) {
+  std::unique_ptr<Scratch::Block> block = Scratch::Get().Take(ClassOf(bytes), base);
+  void* data = block->memory.get();
+  return {data, block.release(),
+          [](void* context) {
+            Scratch::Get().Give(std::unique_ptr<Scratch::Block>(static_cast<Scratch::Block*>(context)));
+          },
+          c10::Device(c10::kCPU)};
+}
+
+}  // namespace millpond::kernels
