@@ -107,5 +107,91 @@ TEST_F(SingleOpTest, AttributesAreKeptAndChecked) {
   aclopDestroyAttr(nullptr);
 }
 
+// doc aclopInferShape: from the inputs' shapes and values to the outputs' shapes.
+class InferShapeTest : public AclnnTest {
+ protected:
+  aclError Infer(const char* type, const std::vector<const Operand*>& inputs, aclTensorDesc* output,
+                 aclopAttr* attr = nullptr) {
+    std::vector<aclTensorDesc*> descs;
+    std::vector<aclDataBuffer*> buffers;
+    for (const Operand* input : inputs) {
+      descs.push_back(input->desc());
+      buffers.push_back(input->buffer());
+    }
+    return aclopInferShape(type, static_cast<int>(inputs.size()), descs.data(), buffers.data(), 1, &output, attr);
+  }
+  static std::vector<int64_t> ShapeOf(const aclTensorDesc* desc) {
+    std::vector<int64_t> dims(aclGetTensorDescNumDims(desc));
+    for (size_t i = 0; i < dims.size(); ++i) ACL_OK(aclGetTensorDescDimV2(desc, i, &dims[i]));
+    return dims;
+  }
+  aclTensorDesc* output_ = aclCreateTensorDesc(ACL_DT_UNDEFINED, 0, nullptr, ACL_FORMAT_ND);
+  void TearDown() override {
+    aclDestroyTensorDesc(output_);
+    AclnnTest::TearDown();
+  }
+};
+
+TEST_F(InferShapeTest, AShapeThatFollowsFromShapesIsExact) {
+  const Operand x(nullptr, 0, {2, 1}), y(nullptr, 0, {3});
+  ACL_REQUIRE_OK(Infer("Less", {&x, &y}, output_));
+  EXPECT_EQ(ShapeOf(output_), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(aclGetTensorDescType(output_), ACL_BOOL);
+}
+
+TEST_F(InferShapeTest, ValuesAreReadWhereTheyDecide) {
+  const Operand x(nullptr, 0, {6});
+  int64_t sizes[] = {2, -1};
+  Operand shape(sizes, sizeof sizes, {2}, ACL_INT64);
+  ACL_OK(aclSetTensorPlaceMent(shape.desc(), ACL_MEMTYPE_HOST));
+  ACL_REQUIRE_OK(Infer("Reshape", {&x, &shape}, output_));
+  EXPECT_EQ(ShapeOf(output_), (std::vector<int64_t>{2, 3}));
+  void* on_device = nullptr;
+  ACL_REQUIRE_OK(aclrtMalloc(&on_device, sizeof sizes, ACL_MEM_MALLOC_NORMAL_ONLY));
+  ACL_OK(aclrtMemcpy(on_device, sizeof sizes, sizes, sizeof sizes, ACL_MEMCPY_HOST_TO_DEVICE));
+  const Operand same(on_device, sizeof sizes, {2}, ACL_INT64);
+  ACL_OK(Infer("Reshape", {&x, &same}, output_));
+  EXPECT_EQ(ShapeOf(output_), (std::vector<int64_t>{2, 3}));
+  const Operand short_one(on_device, 8, {2}, ACL_INT64);
+  EXPECT_NE(Infer("Reshape", {&x, &short_one}, output_), ACL_SUCCESS);
+  ACL_OK(aclrtFree(on_device));
+}
+
+TEST_F(InferShapeTest, AShapeKnownOnlyAfterTheRunHasARange) {
+  const Operand x(nullptr, 0, {2, 3});
+  ACL_REQUIRE_OK(Infer("Where", {&x}, output_));
+  EXPECT_EQ(ShapeOf(output_), (std::vector<int64_t>{-1, -1}));
+  int64_t range[2] = {-7, -7};
+  ACL_OK(aclGetTensorDescDimRange(output_, 0, 2, range));
+  EXPECT_EQ(range[1], 6);
+}
+
+TEST_F(InferShapeTest, MistakesAreNamed) {
+  const Operand x(nullptr, 0, {2}), y(nullptr, 0, {3});
+  EXPECT_NE(Infer("Add", {&x, &y}, output_), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("broadcast"), std::string::npos) << RecentMessage();
+  EXPECT_NE(Infer("NoSuchOperator", {&x, &y}, output_), ACL_SUCCESS);
+  EXPECT_NE(Infer(nullptr, {&x, &y}, output_), ACL_SUCCESS);
+  EXPECT_NE(Infer("Add", {&x, &y}, nullptr), ACL_SUCCESS);
+  EXPECT_NE(aclopInferShape("Add", -1, nullptr, nullptr, 1, &output_, nullptr), ACL_SUCCESS);
+  EXPECT_NE(aclopInferShape("Add", 2, nullptr, nullptr, 1, &output_, nullptr), ACL_SUCCESS);
+}
+
+TEST_F(SingleOpTest, AShapeKnownOnlyAfterTheRunIsTold) {
+  DeviceFloats a({0, 5, 0, 7}), c({0, 0, 0, 0, 0, 0, 0, 0});
+  const Operand x(a.address(), 16, {4}), y(c.address(), 32, {4, 1}, ACL_INT64);
+  EXPECT_NE(Run("Where", {&x}, y), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("aclopCompileAndExecuteV2"), std::string::npos) << RecentMessage();
+  aclTensorDesc* in_desc = x.desc();
+  aclDataBuffer* in_buffer = x.buffer();
+  aclTensorDesc* out_desc = y.desc();
+  aclDataBuffer* out_buffer = y.buffer();
+  ACL_REQUIRE_OK(aclopCompileAndExecuteV2("Where", 1, &in_desc, &in_buffer, 1, &out_desc, &out_buffer, nullptr,
+                                          ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream_));
+  int64_t rows = 0;
+  ACL_OK(aclGetTensorDescDimV2(out_desc, 0, &rows));
+  EXPECT_EQ(rows, 2);
+}
+
 }  // namespace
 }  // namespace aclnn_test
