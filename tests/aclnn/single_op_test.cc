@@ -178,19 +178,26 @@ TEST_F(InferShapeTest, MistakesAreNamed) {
 }
 
 TEST_F(SingleOpTest, AShapeKnownOnlyAfterTheRunIsTold) {
-  DeviceFloats a({0, 5, 0, 7}), c({0, 0, 0, 0, 0, 0, 0, 0});
-  const Operand x(a.address(), 16, {4}), y(c.address(), 32, {4, 1}, ACL_INT64);
-  EXPECT_NE(Run("Where", {&x}, y), ACL_SUCCESS);
+  DeviceFloats a({1, 5, 3, 7}), c({0, 0, 0, 0});
+  void* mask = nullptr;
+  ACL_REQUIRE_OK(aclrtMalloc(&mask, 4, ACL_MEM_MALLOC_NORMAL_ONLY));
+  const uint8_t chosen[] = {0, 1, 0, 1};
+  ACL_OK(aclrtMemcpy(mask, 4, chosen, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+  const Operand x(a.address(), 16, {4}), m(mask, 4, {4}, ACL_BOOL), y(c.address(), 16, {4});
+  EXPECT_NE(Run("MaskedSelect", {&x, &m}, y), ACL_SUCCESS);
   EXPECT_NE(RecentMessage().find("aclopCompileAndExecuteV2"), std::string::npos) << RecentMessage();
-  aclTensorDesc* in_desc = x.desc();
-  aclDataBuffer* in_buffer = x.buffer();
+  aclTensorDesc* in_descs[] = {x.desc(), m.desc()};
+  aclDataBuffer* in_buffers[] = {x.buffer(), m.buffer()};
   aclTensorDesc* out_desc = y.desc();
   aclDataBuffer* out_buffer = y.buffer();
-  ACL_REQUIRE_OK(aclopCompileAndExecuteV2("Where", 1, &in_desc, &in_buffer, 1, &out_desc, &out_buffer, nullptr,
+  ACL_REQUIRE_OK(aclopCompileAndExecuteV2("MaskedSelect", 2, in_descs, in_buffers, 1, &out_desc, &out_buffer, nullptr,
                                           ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr, stream_));
-  int64_t rows = 0;
-  ACL_OK(aclGetTensorDescDimV2(out_desc, 0, &rows));
-  EXPECT_EQ(rows, 2);
+  int64_t count = 0;
+  ACL_OK(aclGetTensorDescDimV2(out_desc, 0, &count));
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(c.Values()[0], 5);
+  EXPECT_EQ(c.Values()[1], 7);
+  ACL_OK(aclrtFree(mask));
 }
 
 }  // namespace
