@@ -48,6 +48,8 @@ DTYPE = re.compile(r"^dtype (?P<out>\w+) = (?P<rule>\w+)(\((?P<from>[\w, ]*)\))?
 DTYPES = {"float32": "kFloat", "float16": "kHalf", "bfloat16": "kBfloat16", "float64": "kDouble", "int8": "kInt8", "int16": "kInt16",
           "int32": "kInt32", "int64": "kInt64", "uint8": "kUint8", "uint16": "kUint16", "uint32": "kUint32", "uint64": "kUint64",
           "bool": "kBool", "complex64": "kComplex64", "float8_e8m0": "kFloat8E8m0"}
+TYPE_NUMBERS = {"DT_FLOAT": "0", "DT_FLOAT16": "1", "DT_INT8": "2", "DT_INT32": "3", "DT_INT64": "9", "DT_BOOL": "12", "DT_COMPLEX64": "16", "DT_BF16": "27",
+                "DT_UNDEFINED": "28"}
 TYPE_RULE = re.compile(r"^types (?P<name>\w+) = (?P<classes>[\w ]+)$")
 DOOR = re.compile(r"^(?P<door>ge|onnx) +(?P<type>\w+)\((?P<args>.*)\)$")
 CONSTANT = re.compile(r"^(-?\d[\w.+-]*|true|false|none|\[.*\])$")
@@ -273,7 +275,7 @@ def rows_text(rows, ge_ops):
                             out.append(f"constexpr DoorOperand {sides[-1]}[] = {{{operands(names)}}};")
                     used = {re.split(r"[|{]", value)[0] for value in values} | set(hints)
                     unused = ge_ops[kind].defaults().items() if door == "ge" else []
-                    unused = [f"{{{quoted(name)}, {quoted(default)}}}" for name, default in unused if name not in used]
+                    unused = [f"{{{quoted(name)}, {quoted(TYPE_NUMBERS.get(default, default))}}}" for name, default in unused if name not in used]
                     sides.append("{}")
                     if unused:
                         sides[-1] = f"kDoor{number}_{door}{which}_unused"
@@ -383,6 +385,12 @@ def main(argv):
         write(output / "include" / "aclnnop" / f"{name}.h", header_text(name, members))
     for stale in (output / "include" / "aclnnop").glob("*.h"):
         if stale.stem not in headers:
+            stale.unlink()
+    op_proto = ge_table.op_headers(ge_ops, ge_table.read_homes(Path(arguments.table) / "ge_headers.tsv"))
+    for name, text in op_proto.items():
+        write(output / "op_proto" / "inc" / f"{name}.h", text)
+    for stale in (output / "op_proto" / "inc").glob("*.h"):
+        if stale.stem not in op_proto:
             stale.unlink()
     (output / "stamp").touch()
     return 0

@@ -111,7 +111,9 @@ class Builder {
     if (const auto* string = std::get_if<std::string>(&value)) {
       return text.size() >= 2 && text.substr(1, text.size() - 2) == *string;
     }
-    if (const auto real = Real(value)) {
+    const auto* type = std::get_if<DType>(&value);
+    const auto real = type != nullptr ? std::optional<double>(static_cast<int>(*type)) : Real(value);
+    if (real.has_value()) {
       double wanted = 0;
       const auto parsed = std::from_chars(text.data(), text.data() + text.size(), wanted);
       // GE keeps floats: 0.1 written as a double is another number than the one that comes.
