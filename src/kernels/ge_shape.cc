@@ -74,6 +74,7 @@ MP_KERNEL(SlicedBlock, const Tensor& self, IntArrayRef offsets, IntArrayRef size
 
 MP_KERNEL(Permute, const Tensor& self, IntArrayRef perm, Tensor& out) { Write(out, self.permute(perm)); }
 MP_KERNEL(Broadcasted, const Tensor& self, IntArrayRef shape, Tensor& out) { Write(out, self.expand(shape)); }
+MP_KERNEL(Expanded, const Tensor& self, IntArrayRef, Tensor& out) { Write(out, self.expand(out.sizes())); }
 // Each slice along the axis as often as asked, all of them in order each time.
 MP_KERNEL(TiledAlong, const Tensor& self, int64_t axis, int64_t tiles, Tensor& out) {
   std::vector<int64_t> repeats(static_cast<size_t>(self.dim()), 1);

@@ -60,6 +60,8 @@ Status flatten_range(const InferArgs& args, Shape* out);
 Status permute(const InferArgs& args, Shape* out);
 // broadcast_to(x, shape): -1 keeps a size.
 Status broadcast_to(const InferArgs& args, Shape* out);
+// expand_to(x, shape): the same, and 1 keeps a size too.
+Status expand_to(const InferArgs& args, Shape* out);
 // repeat(x, repeats): as torch's repeat.
 Status repeat(const InferArgs& args, Shape* out);
 // pad(x, paddings, contiguous): begin and end for each dimension; not contiguous: all begins, then all ends.

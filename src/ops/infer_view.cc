@@ -139,6 +139,22 @@ Status permute(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status expand_to(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  MP_RETURN_IF_ERROR(Assign(args, Ints(args, 1), out));
+  const size_t skip = shape.size() > out->rank ? 0 : out->rank - shape.size();
+  bool fits = shape.size() <= out->rank;
+  for (size_t i = 0; fits && i < out->rank; ++i) {
+    const int64_t own = i < skip ? 1 : shape[i - skip];
+    int64_t& dim = out->dims[i];
+    if (dim == -1 || dim == 1) dim = own;
+    fits = dim == own || (own == 1 && dim >= 0);
+  }
+  MP_REQUIRE(fits, "%s: %s %s cannot be broadcast to %s", RowName(args), NameOf(args, 0), ShapeText(shape).c_str(),
+             ShapeText(Ints(args, 1)).c_str());
+  return Ok();
+}
+
 Status broadcast_to(const InferArgs& args, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   MP_RETURN_IF_ERROR(Assign(args, Ints(args, 1), out));

@@ -97,6 +97,7 @@ CASES = [
     ("BroadcastTo", [ROW, ints(2, 3, 4)], {}, ROW.expand(2, 3, 4)),
     ("BroadcastToD", [ROW], {"shape": [2, 3, 4]}, ROW.expand(2, 3, 4)),
     ("Expand", [ROW, ints(5, 1, 3, 2, dtype=I32)], {}, ROW.expand(5, 1, 3, 2)),
+    ("Expand", [ROW, ints(-1, 2, 1, 4)], {}, ROW.expand(1, 2, 3, 4)),
     ("ExpandD", [ROW], {"shape": [2, -1, 4]}, ROW.expand(2, 3, 4)),
     ("Tile", [X, ints(2, 1, 3)], {}, X.repeat(2, 1, 3)),
     ("TileD", [X], {"multiples": [1, 2, 1]}, X.repeat(1, 2, 1)),
