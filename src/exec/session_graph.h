@@ -140,8 +140,7 @@ class SessionGraph {
 
   // A run's parts.
   Status CheckInputs(std::span<const GraphTensor> inputs) const;
-  Status StageInputs(std::span<const GraphTensor> inputs, bool on_host, MemorySource* memory, Stream* stream,
-                     std::vector<GraphTensor>* out_inputs, std::vector<GraphBlock>* out_staged);
+  Status PlaceInputs(std::span<const GraphTensor> inputs, bool on_host, std::vector<GraphTensor>* out_inputs) const;
   Status TakeFeature(const AllocatorLease& lease, Stream* stream, void** out_base, GraphBlock* out_block);
   Status TakeOutputs(const AllocatorLease& lease, Stream* stream, std::vector<GraphTensor>* outputs);
   Status CheckOutputs(bool on_host, std::vector<GraphTensor>* outputs) const;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of a session's graph.
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "src/device/memory.h"
@@ -14,9 +12,6 @@ namespace millpond {
 namespace {
 
 bool HasMemory(const GraphTensor& tensor) { return tensor.data != nullptr && tensor.bytes > 0; }
-
-// Host memory that nothing but the host knows.
-bool IsHostOnly(const void* address) { return LookUp(address).kind == PointerKind::kPageable; }
 
 std::shared_ptr<std::byte[]> HostBytes(size_t bytes) { return std::shared_ptr<std::byte[]>(new std::byte[bytes]); }
 
@@ -102,9 +97,8 @@ Status SessionGraph::CheckInputs(std::span<const GraphTensor> inputs) const {
   return Ok();
 }
 
-Status SessionGraph::StageInputs(std::span<const GraphTensor> inputs, bool on_host, MemorySource* memory,
-                                 Stream* stream, std::vector<GraphTensor>* out_inputs,
-                                 std::vector<GraphBlock>* out_staged) {
+Status SessionGraph::PlaceInputs(std::span<const GraphTensor> inputs, bool on_host,
+                                 std::vector<GraphTensor>* out_inputs) const {
   const std::span<const ir::TensorDesc> wanted = program_->inputs();
   out_inputs->assign(inputs.begin(), inputs.end());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -114,45 +108,17 @@ Status SessionGraph::StageInputs(std::span<const GraphTensor> inputs, bool on_ho
       input.format = wanted[i].format;
       input.dims = wanted[i].dims;
     }
-    const int64_t exact = ir::BytesOf(input.dtype, input.dims);
-    const size_t bytes = exact >= 0 ? static_cast<size_t>(exact) : input.bytes;
-    if (bytes == 0) continue;
-    if (!IsHostOnly(input.data)) {
-      MP_RETURN_IF_ERROR(CheckRange("input", input.data, bytes).Prefixed(Format("input %zu of graph %u", i, id_)));
-      input.placement = ir::Placement::kDevice;
-      continue;
-    }
+    const bool says_host = input.placement == ir::Placement::kHost;
+    // The address decides: clients leave the placement as it was made.
+    const bool host = input.data != nullptr && LookUp(input.data).kind == PointerKind::kPageable;
+    input.placement = host ? ir::Placement::kHost : ir::Placement::kDevice;
     const bool named =
         std::find(host_inputs_.begin(), host_inputs_.end(), static_cast<int64_t>(i)) != host_inputs_.end();
-    const bool by_placement = !program_->is_static() && input.placement == ir::Placement::kHost;
-    if (!on_host && !named && !by_placement) {
-      return TensorError(
-          Format("input %zu of graph %u at %p is host memory; give device memory, or name the input in "
-                 "ge.exec.hostInputIndexes",
-                 i, id_, input.data));
-    }
-    // The client may change its memory as soon as the call returns, unless the call waits.
-    std::shared_ptr<const void> source = input.owner;
-    const void* from = input.data;
-    if (!on_host) {
-      const std::shared_ptr<std::byte[]> copy = HostBytes(bytes);
-      std::memcpy(copy.get(), from, bytes);
-      from = copy.get();
-      source = copy;
-    }
-    GraphBlock block;
-    MP_RETURN_IF_ERROR(memory->Take(PaddedBytes(bytes), nullptr, &block));
-    void* const to = block.address;
-    MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kCopy>("graph input", {{to, bytes, trace::Mode::kWrite}},
-                                                       [to, from, bytes, source]() -> Status {
-                                                         CopyBytes(to, from, bytes);
-                                                         return Ok();
-                                                       }));
-    input.data = to;
-    input.bytes = bytes;
-    input.placement = ir::Placement::kDevice;
-    input.owner = block.owner;
-    out_staged->push_back(std::move(block));
+    if (!host || on_host || named || (says_host && !program_->is_static())) continue;
+    return TensorError(
+        Format("input %zu of graph %u at %p is host memory; give device memory, or name the input in "
+               "ge.exec.hostInputIndexes",
+               i, id_, input.data));
   }
   return Ok();
 }
@@ -282,9 +248,8 @@ Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* s
   MP_RETURN_IF_ERROR(CheckOutputs(on_host, outputs));
   // A static graph's host inputs travel with its launch and are not the allocator's business (facts 2.3, 2.4).
   StreamMemory memory(is_static ? nullptr : lease, BuiltinFor(stream));
-  std::vector<GraphTensor> staged;
-  std::vector<GraphBlock> staged_blocks;
-  MP_RETURN_IF_ERROR(StageInputs(inputs, on_host, &memory, stream, &staged, &staged_blocks));
+  std::vector<GraphTensor> placed;
+  MP_RETURN_IF_ERROR(PlaceInputs(inputs, on_host, &placed));
   MP_RETURN_IF_ERROR(FollowMarks(stream));
   RunArguments run;
   GraphBlock feature;
@@ -292,7 +257,7 @@ Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* s
     MP_RETURN_IF_ERROR(TakeFeature(lease, stream, &run.feature_base, &feature));
     MP_RETURN_IF_ERROR(TakeOutputs(lease, stream, outputs));
   }
-  run.inputs = staged;
+  run.inputs = placed;
   run.outputs = *outputs;
   run.const_base = const_base_.address != nullptr ? const_base_.address : const_block_.address;
   run.memory = &memory;
