@@ -43,9 +43,14 @@ Status promoted(const InferArgs& args, DType* out) {
   for (size_t i = 0; i < args.from.size(); ++i) {
     if (!Has(args, i)) continue;
     const DType type = ViewOf(args, i).dtype;
-    const bool halves = ClassOf(type) == kHalfTypes && best != DType::kUndefined && ClassOf(best) == kHalfTypes;
+    // Two kinds that cannot hold each other meet in the next larger one.
+    const bool halves = ClassOf(type) == kHalfTypes && ClassOf(best) == kHalfTypes;
+    const bool bytes =
+        (type == DType::kUint8 && best == DType::kInt8) || (type == DType::kInt8 && best == DType::kUint8);
     if (halves && type != best) {
       best = DType::kFloat;
+    } else if (bytes) {
+      best = DType::kInt16;
     } else if (best == DType::kUndefined || Weight(type) > Weight(best)) {
       best = type;
     }
