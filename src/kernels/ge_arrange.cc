@@ -190,6 +190,25 @@ MP_KERNEL(InvertedPermutation, const Tensor& self, Tensor& out) {
   out.index_copy_(0, Long(self), places);
 }
 
+MP_KERNEL(Reformatted, const Tensor& self, string_view from, string_view to, Tensor& out) {
+  if (out.sizes() == self.sizes() &&
+      (from == to || !std::is_permutation(from.begin(), from.end(), to.begin(), to.end()))) {
+    return Write(out, self);  // the device's own layouts: there is one layout here
+  }
+  TORCH_CHECK(static_cast<size_t>(self.dim()) == from.size() &&
+                  std::is_permutation(from.begin(), from.end(), to.begin(), to.end()),
+              "layout ", from, " cannot become ", to, "; only orders of the same dimensions can");
+  std::vector<int64_t> order;
+  for (const char letter : to) order.push_back(static_cast<int64_t>(from.find(letter)));
+  Write(out, self.permute(order));
+}
+MP_KERNEL(HistogramOf, const Tensor& self, int64_t bins, double low, double high, Tensor& out) {
+  Write(out, at::histc(at::isFloatingType(self.scalar_type()) ? Wide(self) : self.to(at::kFloat), bins, low, high));
+}
+MP_KERNEL(BoundIn, const Tensor& sequence, const Tensor& values, int64_t, bool right, Tensor& out) {
+  Write(out, at::searchsorted(sequence, values, /*out_int32=*/false, right));
+}
+
 MP_KERNEL(FilledWith, const Tensor&, double value, Tensor& out) { out.fill_(value); }
 MP_KERNEL(HalfSquareSum, const Tensor& self, Tensor& out) { Write(out, Wide(self).square().sum().div(2)); }
 MP_KERNEL(UnitLength, const Tensor& self, IntArrayRef axes, double eps, Tensor& out) {

@@ -129,6 +129,8 @@ Status matrix_diag(const InferArgs& args, Shape* out);
 Status matrix_diag_part(const InferArgs& args, Shape* out);
 Status diag(const InferArgs& args, Shape* out);
 Status diag_part(const InferArgs& args, Shape* out);
+// reformatted(x, from, to): names of layouts with the same letters.
+Status reformatted(const InferArgs& args, Shape* out);
 // outer(x, y): of two vectors.
 Status outer(const InferArgs& args, Shape* out);
 

@@ -20,6 +20,11 @@ Status PictureOf(const InferArgs& args, size_t format_at, Picture* out) {
   return Ok();
 }
 
+// ND is any order; the device's own layouts stay as they come, since there is one layout here.
+bool HasNoOrder(std::string_view layout) {
+  return layout == "ND" || layout.starts_with("FRACTAL") || layout.find("C1") != std::string_view::npos;
+}
+
 }  // namespace
 
 Status depth_to_space(const InferArgs& args, Shape* out) {
@@ -134,6 +139,19 @@ Status diag_part(const InferArgs& args, Shape* out) {
              "%s: %s %s has not each of its dimensions twice", RowName(args), NameOf(args, 0),
              ShapeText(shape).c_str());
   return Assign(args, shape.first(half), out);
+}
+
+Status reformatted(const InferArgs& args, Shape* out) {
+  const std::string from(args.call.text(args.from[1]));
+  const std::string to(args.call.text(args.from[2]));
+  const Dims shape = ShapeOf(args, 0);
+  MP_RETURN_IF_ERROR(Assign(args, shape, out));
+  if (from == to || HasNoOrder(from) || HasNoOrder(to)) return Ok();
+  MP_CHECK(std::is_permutation(from.begin(), from.end(), to.begin(), to.end()) && from.size() == shape.size(),
+           kUnsupported, "%s: %s %s in layout %s cannot become %s; only orders of the same dimensions can",
+           RowName(args), NameOf(args, 0), ShapeText(shape).c_str(), from.c_str(), to.c_str());
+  for (size_t i = 0; i < to.size(); ++i) out->dims[i] = shape[from.find(to[i])];
+  return Ok();
 }
 
 Status outer(const InferArgs& args, Shape* out) {
