@@ -76,6 +76,36 @@ TEST(GuardedAllocator, ADroppedBlockGoesBack) {
   EXPECT_EQ(client.freed.size(), 1u);
 }
 
+TEST(GuardedAllocator, ARequestForNothingTakesAnyAnswer) {
+  Client client;
+  const auto allocator = Wrap(&client);
+  ExternalBlock held;
+  ASSERT_TRUE(allocator->Allocate(64, &held).ok());
+  client.allocate = [&](size_t) { return held.address(); };
+  {
+    ExternalBlock nothing;
+    EXPECT_TRUE(allocator->Allocate(0, &nothing).ok()) << "0 bytes overlap nobody";
+  }
+  EXPECT_EQ(client.freed.size(), 1u);
+  ExternalBlock block;
+  ExpectRefused(allocator->Allocate(64, &block), Code::kInvalidArgument, "overlaps a block still in use");
+  client.allocate = [](size_t) -> void* { return nullptr; };
+  EXPECT_TRUE(allocator->Allocate(0, &block).ok());
+  EXPECT_FALSE(block);
+  client.allocate = [](size_t) -> void* { throw std::runtime_error("nothing"); };
+  EXPECT_TRUE(allocator->Allocate(0, &block).ok());
+}
+
+TEST(GuardedAllocator, ADoorMayAskForLessAlignment) {
+  Client client;
+  client.next += 32;
+  const auto allocator =
+      GuardedAllocator::Make(std::make_unique<ClientAllocator>(&client), &Anything, GuardedAllocator::kGeAlignment);
+  ExternalBlock block;
+  EXPECT_TRUE(allocator->Allocate(64, &block).ok());
+  ExpectRefused(Wrap(&client)->Allocate(64, &block), Code::kInvalidArgument, "not a multiple of 64");
+}
+
 TEST(GuardedAllocator, AdviseReachesItsOwnCallback) {
   Client client;
   void* seen = nullptr;
