@@ -31,4 +31,7 @@ MP_KERNEL(GeAddLora, const Tensor& y, const Tensor& x, const Tensor& weight_b, c
   part.copy_(part.to(at::kFloat).add(value));
 }
 
+MP_KERNEL(GeFloatStatus, const OptTensor&, Tensor& data) { data.zero_(); }
+MP_KERNEL(GeFloatStatusV2, Tensor& data) { data.zero_(); }
+
 }  // namespace millpond::kernels

@@ -221,4 +221,15 @@ Status scales_of(const InferArgs& args, Shape* out) {
   return Has(args, 0) ? Assign(args, ShapeOf(args, 0), out) : Assign(args, ShapeOf(args, 1).first(1), out);
 }
 
+Status merged_choices(const InferArgs& args, Shape* out) {
+  MP_REQUIRE(Int(args, 2) > 0, "%s: %s is %lld; it must be positive", RowName(args), NameOf(args, 2),
+             static_cast<long long>(Int(args, 2)));
+  const int64_t rows = Elements(ShapeOf(args, 1)) / Int(args, 2);
+  return WithRows(args, {&rows, 1}, out);
+}
+Status merged_tokens(const InferArgs& args, Shape* out) {
+  const int64_t rows = Has(args, 2) && !ShapeOf(args, 2).empty() ? ShapeOf(args, 2)[0] : Elements(ShapeOf(args, 1));
+  return WithRows(args, {&rows, 1}, out);
+}
+
 }  // namespace millpond::infer

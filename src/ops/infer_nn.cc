@@ -142,6 +142,10 @@ Status keep_mask(const InferArgs& args, Shape* out) {
   MP_REQUIRE(elements >= 0, "%s: the shape %s has too many elements", RowName(args), ShapeText(Ints(args, 0)).c_str());
   return Vector(args, (elements + 127) / 128 * 16, out);
 }
+Status keep_mask_of(const InferArgs& args, Shape* out) {
+  return Vector(args, (Elements(ShapeOf(args, 0)) + 127) / 128 * 16, out);
+}
+Status status_words(const InferArgs& args, Shape* out) { return Vector(args, 8, out); }
 Status samples_of(const InferArgs& args, Shape* out) { return last_is(args, out); }
 
 Status own_part(const InferArgs& args, Shape* out) {
@@ -150,6 +154,41 @@ Status own_part(const InferArgs& args, Shape* out) {
              RowName(args), NameOf(args, 0), counts.size());
   const bool placed = Has(args, 1) && !Ints(args, 1).empty();
   return Vector(args, counts[0] + (placed ? Ints(args, 1)[0] : 0), out);
+}
+
+Status distances(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 2));
+  MP_RETURN_IF_ERROR(NeedRank(args, 1, 2));
+  const Dims x = ShapeOf(args, 0);
+  const Dims y = ShapeOf(args, 1);
+  MP_RETURN_IF_ERROR(Assign(args, x.first(x.size() - 2), out));
+  MP_REQUIRE(Widen(y.first(y.size() - 2), out), "%s: the leading dimensions of %s and %s cannot be broadcast",
+             RowName(args), ShapeText(x).c_str(), ShapeText(y).c_str());
+  MP_RETURN_IF_ERROR(Append(args, x[x.size() - 2], out));
+  return Append(args, y[y.size() - 2], out);
+}
+Status pairs_within(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 2));
+  const int64_t rows = ShapeOf(args, 0)[0];
+  return Vector(args, rows * (rows - 1) / 2, out);
+}
+Status each_with_each(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
+  MP_RETURN_IF_ERROR(NeedRank(args, 1, 1));
+  const int64_t dims[] = {ShapeOf(args, 0)[0], ShapeOf(args, 1)[0]};
+  return Assign(args, dims, out);
+}
+Status one_row(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
+  MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, 0), out));
+  out->dims[0] = 1;
+  return Ok();
+}
+Status regions(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 2));
+  MP_RETURN_IF_ERROR(NeedRank(args, 1, 1));
+  const int64_t dims[] = {ShapeOf(args, 1)[0], ShapeOf(args, 0)[1], Int(args, 2), Int(args, 3)};
+  return Assign(args, dims, out);
 }
 
 Status rnn_steps(const InferArgs& args, Shape* out) {

@@ -67,10 +67,21 @@ Status bag_count(const InferArgs& args, Shape* out);
 Status bag_maxima(const InferArgs& args, Shape* out);
 // keep_mask(shape): bytes of a mask with one bit for each element, padded to 128 bits.
 Status keep_mask(const InferArgs& args, Shape* out);
+// keep_mask_of(x): the same for x's elements. status_words(): [8].
+Status keep_mask_of(const InferArgs& args, Shape* out);
+Status status_words(const InferArgs& args, Shape* out);
 // samples_of(x, n): x's rows, n from each.
 Status samples_of(const InferArgs& args, Shape* out);
 // own_part(counts, displacements): where the only rank's part ends.
 Status own_part(const InferArgs& args, Shape* out);
+// distances(x1, x2): [..., rows of x1, rows of x2]. pairs_within(x): each pair of rows once. each_with_each(x, y):
+// [rows of x, rows of y]. one_row(x): x with one row. regions(x, rois, height, width): [regions, channels, height,
+// width].
+Status distances(const InferArgs& args, Shape* out);
+Status pairs_within(const InferArgs& args, Shape* out);
+Status each_with_each(const InferArgs& args, Shape* out);
+Status one_row(const InferArgs& args, Shape* out);
+Status regions(const InferArgs& args, Shape* out);
 // rnn_steps(x, w): [steps, batch, hidden size], where w has four gates side by side.
 Status rnn_steps(const InferArgs& args, Shape* out);
 // text_room(x, template, summarize): bytes that hold the template with all its tensors.
@@ -102,12 +113,17 @@ Status expert_counts(const InferArgs& args, Shape* out);
 // finalized_rows(expanded, rowIndex, x1, scales). scales_of(scales, tokens).
 Status finalized_rows(const InferArgs& args, Shape* out);
 Status scales_of(const InferArgs& args, Shape* out);
+// merged_choices(x, indices, k): k choices become one row. merged_tokens(x, indices, probs): as many as probs has.
+Status merged_choices(const InferArgs& args, Shape* out);
+Status merged_tokens(const InferArgs& args, Shape* out);
 
 // infer_quant.cc
 // quantized(x, type): as x; packed by eight for int32. packed_int4(x), unpacked(x): one way and the other.
 Status quantized(const InferArgs& args, Shape* out);
 Status packed_int4(const InferArgs& args, Shape* out);
 Status unpacked(const InferArgs& args, Shape* out);
+// halved_last(x): the last dimension is half as large.
+Status halved_last(const InferArgs& args, Shape* out);
 // quant_rows(x, mode): one scale for each row, each channel or all. dynamic_rows(x, mode): rows when dynamic, else [1].
 Status quant_rows(const InferArgs& args, Shape* out);
 Status dynamic_rows(const InferArgs& args, Shape* out);

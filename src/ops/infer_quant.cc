@@ -47,6 +47,11 @@ Status unpacked(const InferArgs& args, Shape* out) {
   return Columns(args, ShapeOf(args, 0).back() * (packed ? kPackedInt4 : 1), out);
 }
 
+Status halved_last(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
+  return Columns(args, ShapeOf(args, 0).back() / 2, out);
+}
+
 Status quant_rows(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
   const std::string_view mode = TextOf(args, 1);
