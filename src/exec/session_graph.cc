@@ -14,12 +14,15 @@ namespace millpond {
 
 namespace {
 
-// DUMP_GE_GRAPH is 1, 2 or 3; DUMP_GRAPH_PATH says where, else the working directory.
+// DUMP_GE_GRAPH is 1, 2 or 3; DUMP_GRAPH_PATH says where, else ASCEND_WORK_PATH, else the working directory.
 std::string DumpFolder() {
   const char* level = std::getenv("DUMP_GE_GRAPH");
   if (level == nullptr || *level < '1' || *level > '3') return {};
-  const char* folder = std::getenv("DUMP_GRAPH_PATH");
-  return folder == nullptr || *folder == '\0' ? "." : folder;
+  for (const char* name : {"DUMP_GRAPH_PATH", "ASCEND_WORK_PATH"}) {
+    const char* folder = std::getenv(name);
+    if (folder != nullptr && *folder != '\0') return folder;
+  }
+  return ".";
 }
 
 ProgramOptions ProgramOptionsFrom(const GraphOptions& options, VariableStore* variables) {

@@ -155,6 +155,10 @@ class SessionGraph {
   Status CheckBaseState(bool may_be_loaded) const;  // pre: mutex_ held
   Status CheckBaseMemory(const char* what, const void* memory, size_t bytes, size_t needed) const;
   bool refreshable() const;
+  // The client brings memory of the graph's itself; then it brings the outputs' too (facts 2.3).
+  bool has_bases() const {
+    return const_base_.address != nullptr || feature_base_.address != nullptr || refreshable_base_.address != nullptr;
+  }
 
   const uint32_t id_;
   const ir::GraphPtr source_;

@@ -158,8 +158,6 @@ Status SessionGraph::CheckOutputs(bool on_host, std::vector<GraphTensor>* output
     return TensorError(
         Format("graph %u has %zu outputs, and %zu were given; give all or none", id_, made.size(), outputs->size()));
   }
-  const bool bases =
-      const_base_.address != nullptr || feature_base_.address != nullptr || refreshable_base_.address != nullptr;
   for (size_t i = 0; i < outputs->size(); ++i) {
     GraphTensor& output = (*outputs)[i];
     const int64_t exact = made[i].is_static() ? ir::BytesOf(made[i].dtype, made[i].dims) : -1;
@@ -172,7 +170,7 @@ Status SessionGraph::CheckOutputs(bool on_host, std::vector<GraphTensor>* output
     if (!HasMemory(output)) {
       output.data = nullptr;
       output.bytes = 0;
-      if (bases && !on_host) {
+      if (has_bases() && !on_host && exact != 0) {
         return TensorError(
             Format("output %zu of graph %u has no memory, and the client brings the graph's memory "
                    "itself: give the outputs memory too",
@@ -196,6 +194,7 @@ Status SessionGraph::TakeOutputs(const AllocatorLease& lease, Stream* stream, st
     GraphTensor& output = (*outputs)[i];
     if (output.data != nullptr) continue;
     const int64_t exact = ir::BytesOf(output.dtype, output.dims);
+    if (exact == 0 && has_bases()) continue;  // the program finds a place for nothing
     MP_CHECK(exact >= 0, kUnsupported, "output %zu of graph %u has a type of no fixed size", i, id_);
     const size_t bytes = PaddedBytes(static_cast<size_t>(exact));
     GraphBlock block;
