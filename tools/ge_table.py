@@ -15,6 +15,14 @@ SETS = {"Index": ["i32", "i64"], "RealNum": REAL, "Number": NUMBER, "Basic": [*N
         "Unary": ["f64", "f32", "f16", "bf16", "c32", "c64", "c128"], "Floating": ["f64", "f32", "f16"], "FLOAT()": ["f32", "f16", "bf16"]}
 ATTRIBUTE_TYPES = ["Int", "Float", "String", "Bool", "Type", "Tensor", "Bytes", "NamedAttrs", "ListInt", "ListFloat", "ListString", "ListBool",
                    "ListType", "ListTensor", "ListNamedAttrs", "ListListInt"]
+# As ge::DataType spells them.
+TYPE_NAMES = {"f32": "FLOAT", "f16": "FLOAT16", "f64": "DOUBLE", "bool": "BOOL", "str": "STRING", "c64": "COMPLEX64", "c128": "COMPLEX128", "qi8": "QINT8",
+              "qi16": "QINT16", "qi32": "QINT32", "qu8": "QUINT8", "qu16": "QUINT16", "res": "RESOURCE", "strref": "STRING_REF", "var": "VARIANT",
+              "bf16": "BF16", "i4": "INT4", "u1": "UINT1", "c32": "COMPLEX32", "hif8": "HIFLOAT8", "f8e5m2": "FLOAT8_E5M2", "f8e4m3": "FLOAT8_E4M3FN",
+              "f8e8m0": "FLOAT8_E8M0", "f6e3m2": "FLOAT6_E3M2", "f6e2m3": "FLOAT6_E2M3", "f4e2m1": "FLOAT4_E2M1", "f4e1m2": "FLOAT4_E1M2",
+              "i8": "INT8", "i32": "INT32", "u8": "UINT8", "i16": "INT16", "u16": "UINT16", "u32": "UINT32", "i64": "INT64", "u64": "UINT64"}
+# Newer CANN has all definitions of one repository in one header; here each gives them all.
+WHOLE_HEADERS = ["ops_proto_legacy", "ops_proto_math", "ops_proto_nn", "ops_proto_cv", "ops_proto_transformer"]
 PRESENCE = {"": "kRequired", "?": "kOptional", "*": "kDynamic"}
 
 
@@ -146,3 +154,62 @@ def packed(ops):
     for name, members in (("Operand", operands), ("Attribute", attributes), ("Subgraph", subgraphs), ("Op", rows)):
         out += [f"constexpr Packed{name} k{name}s[] = {{", *(f"    {member}," for member in members), "};"]
     return "\n".join([*out, "// clang-format on", ""])
+
+
+def tensor_type(words):
+    bits = type_bits(words)
+    if bits == 0:
+        return "TensorType::ALL()"
+    names = [f"DT_{TYPE_NAMES[word]}" for word, number in sorted(NUMBERS.items(), key=lambda item: item[1]) if bits >> number & 1]
+    return f"TensorType({{{', '.join(names)}}})"
+
+
+def definition(op):
+    """The operator as REG_OP has it."""
+    lines = [f"REG_OP({op.type})"]
+    for side, word, names in (("in", "INPUT", op.inputs), ("out", "OUTPUT", op.outputs)):
+        for name in names:
+            plain = name.rstrip("?*")
+            prefix = "DYNAMIC_" if name.endswith("*") else "OPTIONAL_" if name.endswith("?") and side == "in" else ""
+            lines.append(f"    .{prefix}{word}({plain}, {tensor_type(op.types.get((side, plain), 'all'))})")
+    for one in op.attributes:
+        if one.required:
+            lines.append(f"    .REQUIRED_ATTR({one.name}, {one.type})")
+        elif one.default:
+            default = re.sub(r"(?<![\w:])numeric_limits", "std::numeric_limits", one.default)
+            lines.append(f"    .ATTR({one.name}, {one.type}, {default})")
+        else:
+            lines.append(f"    .OPTIONAL_ATTR({one.name}, {one.type})")
+    for name in op.subgraphs:
+        lines.append(f"    .DYNAMIC_GRAPH({name[:-1]})" if name.endswith("*") else f"    .GRAPH({name})")
+    return "\n".join([*lines, f"    .MILLPOND_OP_END({op.type})"])
+
+
+def read_homes(path):
+    """The header of each operator that has one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return dict(line.split("\t") for line in lines if line and line[0] != "#")
+
+
+def op_headers(ops, homes):
+    """Name to text, of every header under op_proto/inc."""
+    members = {}
+    for kind in sorted(ops, key=lambda name: name.encode()):
+        if kind in homes:
+            members.setdefault(homes[kind], []).append(definition(ops[kind]))
+    unknown = sorted(set(homes) - set(ops))
+    if unknown:
+        raise ValueError(f"ge_headers.tsv names {unknown[0]}, which ge_ir.tsv has not")
+
+    def header(name, about, lines):
+        guard = f"MILLPOND_OPP_OP_PROTO_{name.upper()}_H_"
+        return "\n".join(["// SPDX-License-Identifier: Apache-2.0", f"// {about}", f"#ifndef {guard}", f"#define {guard}", "", *lines, "",
+                          f"#endif  // {guard}", ""])
+
+    texts = {name: header(name, "Operators of graphs; generated from the operator table.",
+                          ['#include "graph/operator_reg.h"', "", "namespace ge {", "", "\n\n".join(defined), "", "}  // namespace ge"])
+             for name, defined in members.items()}
+    texts["all_ops"] = header("all_ops", "Every operator of graphs.", [f'#include "{name}.h"' for name in sorted(members)])
+    for name in WHOLE_HEADERS:
+        texts[name] = header(name, "Every operator of graphs, under another name.", ['#include "all_ops.h"'])
+    return texts
