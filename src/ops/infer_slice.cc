@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of slices and of what is made by counting.
 #include <cmath>
-#include <optional>
 
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
@@ -15,8 +14,8 @@ int64_t Wrapped(int64_t place, int64_t size, int64_t low, int64_t high) {
   return std::clamp(place < 0 ? place + size : place, low, std::max(low, high));
 }
 
-// How many elements begin:end:step takes of `size`; no end: to the last in the direction of the step.
-int64_t Taken(int64_t size, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step) {
+// How many elements begin:end:step takes of `size`; a null end: to the last in the direction of the step.
+int64_t Taken(int64_t size, const int64_t* begin, const int64_t* end, int64_t step) {
   if (step > 0) {
     const int64_t from = begin ? Wrapped(*begin, size, 0, size) : 0;
     const int64_t to = end ? Wrapped(*end, size, 0, size) : size;
@@ -85,8 +84,8 @@ Status strided_slice(const InferArgs& args, Shape* out) {
     } else {
       const int64_t step = strides.empty() ? 1 : strides[i];
       MP_REQUIRE(step != 0, "%s: stride %zu is 0", RowName(args), i);
-      const auto from = Bit(Int(args, 4), i) ? std::nullopt : std::optional(begin[i]);
-      const auto to = Bit(Int(args, 5), i) ? std::nullopt : std::optional(end[i]);
+      const int64_t* from = Bit(Int(args, 4), i) ? nullptr : &begin[i];
+      const int64_t* to = Bit(Int(args, 5), i) ? nullptr : &end[i];
       MP_RETURN_IF_ERROR(Append(args, Taken(shape[dim++], from, to, step), out));
     }
   }
@@ -110,7 +109,7 @@ Status sliced_axes(const InferArgs& args, Shape* out) {
     if (!axes.empty()) MP_RETURN_IF_ERROR(Wrap(args, axes[i], shape.size(), &dim));
     const int64_t step = strides.empty() ? 1 : strides[i];
     MP_REQUIRE(step != 0, "%s: stride %zu is 0", RowName(args), i);
-    out->dims[dim] = Taken(shape[dim], begin[i], end[i], step);
+    out->dims[dim] = Taken(shape[dim], &begin[i], &end[i], step);
   }
   return Ok();
 }
