@@ -122,14 +122,14 @@ Status Reader::Float(const Field& field, float* out) const {
 
 Status Reader::Ints(const Field& field, std::vector<int64_t>* out) const {
   if (field.kind != Kind::kBytes) {
-    int64_t value;
+    int64_t value{};
     MP_RETURN_IF_ERROR(Int(field, &value));
     out->push_back(value);
     return Ok();
   }
   Reader packed(field.bytes);
   packed.origin_ = origin_;
-  uint64_t value;
+  uint64_t value{};
   while (!packed.rest_.empty() && packed.Varint(&value)) out->push_back(static_cast<int64_t>(value));
   return packed.status();
 }
@@ -143,7 +143,7 @@ Status Reader::Bools(const Field& field, std::vector<bool>* out) const {
 
 Status Reader::Floats(const Field& field, std::vector<float>* out) const {
   if (field.kind != Kind::kBytes) {
-    float value;
+    float value{};
     MP_RETURN_IF_ERROR(Float(field, &value));
     out->push_back(value);
     return Ok();
