@@ -28,8 +28,8 @@ enum class DumpContent : uint32_t {
   kEdges = 3,   // nodes and edges alone, where the format tells them apart
 };
 
-// Appends to `out`. Graphs that would not compile (cycles, wrong types) can be looked at too; what a file could not hold
-// is refused.
+// Appends to `out`. Graphs that would not compile (cycles, wrong types) can be looked at too; what a file could not
+// hold is refused.
 Status DumpGraph(const ir::Graph& graph, DumpFormat format, DumpContent content, std::string* out);
 
 // "ge_proto_00000007_graph_3_PreRunBegin.txt". What no file name should have becomes '_'.
