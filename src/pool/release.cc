@@ -50,9 +50,10 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
   Lane* lane = span->heap->lane();
   Front* front = fronts_allowed() && lane->stream() != 0 ? FrontOf(lane) : nullptr;
   StreamKey used_on = own_stream ? lane->stream() : stream;
+  Status zones;  // told at the end: the block is freed all the same, or its memory would be lost
   if (red_zone != 0) {
     const Block* block = span->At(start).load(std::memory_order_acquire);
-    if (block != nullptr && block->Is(Block::State::kLive)) MP_RETURN_IF_ERROR(CheckRedZones(*block, used_on));
+    if (block != nullptr && block->Is(Block::State::kLive)) zones = CheckRedZones(*block, used_on);
   }
   {
     std::lock_guard lock(lane->lock);
@@ -83,7 +84,7 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     }
   }
   MaybeTrim();
-  return Ok();
+  return zones;
 }
 
 Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {

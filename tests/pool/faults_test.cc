@@ -162,6 +162,8 @@ TEST_F(PoolFaults, RedZonesCatchATaskThatWritesOutOfBounds) {
     const char* side = where < 0 ? "before the block" : "after the block";
     POOL_FAILS(ACL_ERROR_RT_DEVICE_MEM_ERROR, side, millpondPoolFree(pool, block, stream));
     EXPECT_NE(Said().find("byte " + std::to_string(where) + " is 0x78"), std::string::npos) << Said();
+    POOL_FAILS(ACL_ERROR_RT_MEMORY_FREE, "double free", millpondPoolFree(pool, block, stream));  // it was freed
+    EXPECT_EQ(Malloc(pool, 1000, stream), static_cast<void*>(block));
   }
   millpondPool pool = NewPool({{"red_zone", "512"}});
   char* right = Bytes(Malloc(pool, 1000, stream));
