@@ -58,12 +58,16 @@ PROGRAMS = {
         Program("torch/training.py", flags=("--device", "npu"), script=True),
         Program("torch/training.py", flags=("--device", "cpu"), script=True),
     ],
+    "acl": [
+        Program("acl/python_calls.py", script=True),
+    ],
 }
 
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
 STREAM_COUNTS = [1, 8, 64, 512, 1984]
 PAIR_SIZES = ["512B", "4KiB", "64KiB", "1MiB", "16MiB", "64MiB"]
 TORCH = ["torch", "torch_expandable"]
+PYTHON_CALLS = ["python_one_int", "python_tuple", "python_query", "python_idle_sync", "python_five_ints"]
 HOST_ALLOCATORS = ["tcmalloc", "mimalloc", "jemalloc", "glibc"]
 
 COMPARISONS = {
@@ -125,6 +129,9 @@ COMPARISONS = {
         Comparison("replay100", "aten"),
         Comparison("gpt2_step", "torch_cpu", WITHIN_1_10),
         Comparison("resnet18_step", "torch_cpu", WITHIN_1_10),
+    ],
+    "acl": [
+        *[Comparison(metric, "ctypes", bound=400) for metric in PYTHON_CALLS],
     ],
 }
 

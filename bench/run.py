@@ -61,6 +61,8 @@ def run_program(path, flags, preload=None, python=None, libraries=None):
     environment = dict(os.environ)
     if python:  # torch_npu loads CANN's libraries by name
         environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [str(libraries), os.environ.get("LD_LIBRARY_PATH")]))
+        packages = libraries.parent / "python" / "site-packages"
+        environment["PYTHONPATH"] = ":".join(filter(None, [str(packages), os.environ.get("PYTHONPATH")]))
     environment.setdefault("POCL_CACHE_DIR", str(path.parent / "pocl_cache"))
     if preload:
         environment["LD_PRELOAD"] = preload
@@ -96,11 +98,11 @@ def read_google_benchmark(output):
         yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
 
 
-def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), torch_python=None):
+def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), python=None):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
     if program.script:
         flags = [*program.flags, *(["--smoke"] if smoke else [])]
-        found = read_lines(run_program(BENCH / program.name, flags, python=torch_python,
+        found = read_lines(run_program(BENCH / program.name, flags, python=python,
                                        libraries=bin_dir.absolute().parent / "lib64"))
     elif program.google_benchmark:
         flags = ["--benchmark_format=json", "--benchmark_enable_random_interleaving=true"]
@@ -147,6 +149,10 @@ class Run:
                           f"{live:,} of 512 B to {rows.MIXED_LARGEST >> 20} MiB")
         return ["--trace", str(trace.absolute()), "--mixed-largest", str(largest), "--wide-live", str(live)]
 
+    def python(self):
+        """Runs the scripts; those that need torch are not run without it."""
+        return sys.executable if self.arguments.torch_python == "off" else self.arguments.torch_python
+
     def run_bench(self, name):
         samples = rows.Samples()
         programs = list(rows.PROGRAMS[name])
@@ -163,8 +169,7 @@ class Run:
             for program in list(programs):
                 self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
-                                                                   samples, flags=flags,
-                                                                   torch_python=self.arguments.torch_python)):
+                                                                   samples, flags=flags, python=self.python())):
                     programs.remove(program)
         self.progress("")
         missing = []

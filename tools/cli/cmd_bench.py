@@ -18,7 +18,7 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, pool or torch (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, pool, torch or acl (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
