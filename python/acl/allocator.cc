@@ -2,8 +2,8 @@
 // acl.rt.allocator_*: allocators whose functions are Python callables.
 //
 // The runtime knows an allocator by its object pointer alone, and get_addr_from_block by the block alone. So what it
-// gets as the object is the number of a registration made here, and as a block a struct of ours that remembers the
-// registration and the user's int. The user's callables see the user's ints. A registration is a copy of the
+// gets as the object is the number of a registration made here, and as a block the number of a record that remembers
+// the registration and the user's int. The user's callables see the user's ints. A registration is a copy of the
 // descriptor's five fields, as in C; equal copies share one, so that the runtime serialises the calls into an allocator
 // that is registered for several streams.
 #include "python/acl/allocator.h"
@@ -37,11 +37,25 @@ struct Block {
   uint64_t value;  // what the user's alloc answered
 };
 
+}  // namespace
+
+// The blocks given on this thread since BeginHandover.
+class Handover {
+ public:
+  std::vector<uint64_t> blocks;
+  Handover* outer;  // a callback may itself run an operator
+};
+
+namespace {
+
+thread_local Handover* t_handover = nullptr;
+
 // Guarded by the GIL, all of it.
 struct Registry {
   std::map<uint64_t, PythonAllocator> descs;                           // by descriptor
   std::map<uint64_t, std::shared_ptr<PythonAllocator>> registrations;  // by the number the runtime has
   std::map<uint64_t, uint64_t> number_of_stream;
+  std::map<uint64_t, Block> blocks;  // by the number the runtime has
   uint64_t next_number = 0x100;
   int executions = 0;
 };
@@ -137,9 +151,11 @@ void* Allocate(void* object, const char* what, Ref PythonAllocator::*function, s
                              : CallWithInts(what, callable.get(), {owner->object, size}, &answer);
   uint64_t value = 0;
   if (!called || !TakeAnswer(what, callable.get(), answer, &value) || value == 0) return nullptr;
-  auto* block = new (std::nothrow) Block{owner, value};
-  if (block != nullptr) ++owner->live_blocks;
-  return block;
+  const uint64_t number = registry().next_number++;
+  registry().blocks.emplace(number, Block{owner, value});
+  ++owner->live_blocks;
+  if (t_handover != nullptr) t_handover->blocks.push_back(number);
+  return reinterpret_cast<void*>(number);
 }
 
 void* AllocTrampoline(aclrtAllocator object, size_t size) {
@@ -152,27 +168,28 @@ void* AdviseTrampoline(aclrtAllocator object, size_t size, aclrtAllocatorAddr ad
 }
 
 void FreeTrampoline(aclrtAllocator, aclrtAllocatorBlock block) {
-  if (block == nullptr) return;
   const WithGil gil;
   if (!gil) return;
-  const std::unique_ptr<Block> given(static_cast<Block*>(block));
-  const Ref callable = given->owner->free;
+  const auto given = registry().blocks.extract(reinterpret_cast<uintptr_t>(block));
+  if (given.empty()) return;  // null, or given back already
+  const std::shared_ptr<PythonAllocator> owner = given.mapped().owner;
+  const Ref callable = owner->free;
   PyObject* answer = nullptr;
-  CallWithInts("the free function of an allocator", callable.get(), {given->owner->object, given->value}, &answer);
+  CallWithInts("the free function of an allocator", callable.get(), {owner->object, given.mapped().value}, &answer);
   Py_XDECREF(answer);
-  if (--given->owner->live_blocks == 0) DropUnused();
+  if (--owner->live_blocks == 0) DropUnused();
 }
 
 void* AddressTrampoline(aclrtAllocatorBlock block) {
-  if (block == nullptr) return nullptr;
   const WithGil gil;
   if (!gil) return nullptr;
   constexpr char kWhat[] = "the get_addr_from_block function of an allocator";
-  const Block& given = *static_cast<Block*>(block);
-  const Ref callable = given.owner->address_of;
+  const auto given = registry().blocks.find(reinterpret_cast<uintptr_t>(block));
+  if (given == registry().blocks.end()) return nullptr;
+  const Ref callable = given->second.owner->address_of;
   PyObject* answer = nullptr;
   uint64_t value = 0;
-  if (!CallWithInts(kWhat, callable.get(), {given.value}, &answer)) return nullptr;
+  if (!CallWithInts(kWhat, callable.get(), {given->second.value}, &answer)) return nullptr;
   return TakeAnswer(kWhat, callable.get(), answer, &value) ? reinterpret_cast<void*>(value) : nullptr;
 }
 
@@ -231,6 +248,20 @@ void BeginExecution() { ++registry().executions; }
 
 void EndExecution() {
   if (--registry().executions == 0 && !registry().registrations.empty()) DropUnused();
+}
+
+Handover* BeginHandover() {
+  t_handover = new Handover{{}, t_handover};
+  return t_handover;
+}
+
+void EndHandover(Handover* handover) {
+  const std::unique_ptr<Handover> owned(handover);
+  t_handover = handover->outer;
+  for (const uint64_t number : handover->blocks) {
+    const auto block = registry().blocks.extract(number);
+    if (!block.empty() && --block.mapped().owner->live_blocks == 0) DropUnused();
+  }
 }
 
 PyObject* rt_allocator_create_desc(Args&) {

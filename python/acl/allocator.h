@@ -8,10 +8,14 @@
 
 namespace millpond::python {
 
-// With the GIL held: lets go of the allocators of streams that are gone, as far as nobody uses them any more.
+// All with the GIL held. Lets go of the allocators of streams that are gone, as far as nobody uses them any more.
 void ForgetAllocatorsOfGoneStreams();
 void BeginExecution();
 void EndExecution();
+// Between them, on one thread: a block that is given and not taken back belongs to the caller afterwards.
+class Handover;
+Handover* BeginHandover();
+void EndHandover(Handover* handover);
 
 // Released, for calls that destroy streams.
 template <class Call>
@@ -28,6 +32,16 @@ auto Allocating(Call call) {
   BeginExecution();
   const auto result = Released(call);
   EndExecution();
+  return result;
+}
+
+// Allocating, for single operators: the memory of an output that had none is the caller's when the call returns, and
+// the runtime never gives its block back.
+template <class Call>
+auto HandingOver(Call call) {
+  Handover* handover = BeginHandover();
+  const auto result = Allocating(call);
+  EndHandover(handover);
   return result;
 }
 
