@@ -385,3 +385,38 @@ def test_a_single_operator_takes_its_output_from_the_allocator(device, stream):
     assert freed == [], "the output is the caller's"
     assert not alive(watched), "the runtime does not give an output back: nothing waits for it"
     device.rt.free(blocks[0][0])
+
+
+def test_registrations_may_change_while_callbacks_run(device, stream, library, monkeypatch):
+    """Threads allocate through whatever was registered when they looked; the main thread registers and unregisters."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: pytest.fail(f"{report.exc_value}"))
+    ending = threading.Event()
+    outcomes = {True: 0, False: 0}
+
+    def work():
+        while not ending.is_set():
+            found = Registered(library, stream)
+            if found.ret != 0:
+                continue
+            block = found.alloc(found.object, 64)
+            outcomes[block is not None] += 1
+            if block is not None:
+                assert found.address(block) == 0x1000
+                found.free(found.object, block)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    canaries = []
+    for _ in range(300):
+        canaries.append(canary_on(device, stream))
+        assert device.rt.allocator_unregister(stream) == 0
+    canaries.append(canary_on(device, stream))
+    while outcomes[True] < 50:
+        assert any(thread.is_alive() for thread in threads)
+    ending.set()
+    for thread in threads:
+        thread.join()
+    assert device.rt.allocator_unregister(stream) == 0
+    gc.collect()
+    assert not any(canary() for canary in canaries)
