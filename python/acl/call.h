@@ -88,7 +88,11 @@ class Args {
   }
 
   float Float(Py_ssize_t index);
-  const char* String(Py_ssize_t index);    // valid while the caller holds the argument, which it does
+  const char* String(Py_ssize_t index);         // valid while the caller holds the argument, which it does
+  const char* StringOrNull(Py_ssize_t index) {  // None and "" are null
+    const char* text = ok_ && values_[index] != Py_None ? String(index) : nullptr;
+    return text != nullptr && *text != '\0' ? text : nullptr;
+  }
   PyObject* Callable(Py_ssize_t index);    // borrowed
   PyObject* Dict(Py_ssize_t index);        // borrowed
   PyObject* ListObject(Py_ssize_t index);  // borrowed

@@ -12,6 +12,7 @@ kind      ptr u64          an int, taken modulo 2**64 and never refused for its 
           i8 i16 i32 i64 u32!   an int in that range, else TypeError
           u8 u16 u32       an int, taken modulo its width
           f32 str          a number; a str without NUL
+          str?             None and "" are a null pointer
           list[kind]       a list (a tuple is a TypeError); list[pair] is a list of [int, int]
           callable dict list tuple bytes object     for custom functions, which check them
           "= None" after a kind: may be left out
@@ -38,12 +39,12 @@ import textwrap
 ROW = re.compile(r"(?P<name>\w+)\((?P<parameters>.*?)\) -> (?P<result>.+?) = (?P<how>custom|refused)? ?(?P<function>\w+)?"
                  r"(?:\((?P<arguments>.*)\))?(?: \[(?P<flags>[^\]]*)\])?$")
 STUB_KINDS = {"ptr": "int", "u64": "int", "i8": "int", "i16": "int", "i32": "int", "i64": "int", "u8": "int", "u16": "int",
-              "u32": "int", "u32!": "int", "f32": "float", "str": "str", "pair": "list[int]", "callable": "Callable[..., Any]",
-              "dict": "dict[str, Any]", "list": "list[Any]", "tuple": "tuple[int, ...]", "bytes": "bytes", "object": "Any",
+              "u32": "int", "u32!": "int", "f32": "float", "str": "str", "str?": "str | None", "pair": "list[int]",
+              "callable": "Callable[..., Any]", "dict": "dict[str, Any]", "list": "list[Any]", "tuple": "tuple[int, ...]", "bytes": "bytes", "object": "Any",
               "ret": "int", "int": "int", "float": "float", "None": "None"}
 READERS = {"ptr": "Word", "u64": "Word", "i8": "Checked<int8_t>", "i16": "Checked<int16_t>", "i32": "Checked<int32_t>",
            "i64": "Checked<int64_t>", "u32!": "Checked<uint32_t>", "u8": "Masked<uint8_t>", "u16": "Masked<uint16_t>",
-           "u32": "Masked<uint32_t>", "f32": "Float", "str": "String"}
+           "u32": "Masked<uint32_t>", "f32": "Float", "str": "String", "str?": "StringOrNull"}
 LIST_ITEMS = {"ptr": "uint64_t", "i64": "int64_t", "i32": "int32_t", "u32": "uint32_t", "u8": "uint8_t", "f32": "float",
               "str": "const char*", "pair": "Pair"}
 RUNNERS = {"quick": "Held", "destroys": "Destroying", "allocates": "Allocating", "hands": "HandingOver"}
@@ -212,8 +213,9 @@ def function_of(row):
 
 
 def write_source(rows, module, path):
+    headers = ["python/acl/allocator.h", "python/acl/call.h", *(f"include/acl/{name}" for name in INCLUDES)]
     lines = ["// SPDX-License-Identifier: Apache-2.0", "// Generated from python/acl/tables; do not edit.",
-             '#include "python/acl/allocator.h"', '#include "python/acl/call.h"', *(f'#include "include/acl/{name}"' for name in INCLUDES), "",
+             *(f'#include "{header}"' for header in headers), "",
              "namespace millpond::python {", ""]
     for row in rows:
         lines += function_of(row)

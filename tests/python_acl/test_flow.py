@@ -166,7 +166,7 @@ def test_a_single_operator_runs_by_its_type(device, stream):
     descs = [device.create_tensor_desc(FLOAT, [4], ND) for _ in range(3)]
     buffers = [device.create_data_buffer(pointer, 16) for pointer in memory]
     attr = device.op.create_attr()
-    ret = device.op.compile_and_execute("Add", descs[:2], buffers[:2], descs[2:], buffers[2:], attr, 0, 0, "", stream)
+    ret = device.op.compile_and_execute("Add", descs[:2], buffers[:2], descs[2:], buffers[2:], attr, 0, 0, None, stream)
     assert ret == 0, device.get_recent_err_msg()
     assert device.rt.synchronize_stream(stream) == 0
     sums = (ctypes.c_float * 4)()

@@ -86,7 +86,7 @@ def test_an_argument_of_another_type_is_a_type_error(acl, rows):
 def good_value(kind):
     if kind.startswith("list"):
         return []
-    return {"str": "", "f32": 0.0, "callable": len, "dict": {}, "tuple": (), "bytes": b"", "object": None}.get(kind, 0)
+    return {"str": "", "str?": None, "f32": 0.0, "callable": len, "dict": {}, "tuple": (), "bytes": b"", "object": None}.get(kind, 0)
 
 
 def test_functions_called_with_nothing_answer_in_their_documented_shape(program):
@@ -98,7 +98,7 @@ def test_functions_called_with_nothing_answer_in_their_documented_shape(program)
         import acl, gen_acl
         def value(kind):
             if kind.startswith("list"): return []
-            return {{"str": "", "f32": 0.0, "callable": lambda *_: None, "dict": {{}}, "tuple": (), "bytes": b"",
+            return {{"str": "", "str?": None, "f32": 0.0, "callable": lambda *_: None, "dict": {{}}, "tuple": (), "bytes": b"",
                     "object": None}}.get(kind, 0)
         may_raise = {{"acl.mdl.set_config_opt", "acl.util.ptr_to_bytes", "acl.util.ptr_to_numpy", "acl.util.numpy_to_ptr",
                      "acl.util.numpy_contiguous_to_ptr"}}
