@@ -165,7 +165,9 @@ Status Lowering::Build(const NodeInfo& info, Operands& operands, const std::vect
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       MP_RETURN_IF_ERROR(Describe(info, outputs[i], &given.outputs[i].view));
-      given.outputs[i].view.data = Number(operands.values.size() + i);
+      const auto same = static_cast<size_t>(info.changes[i]);  // an input changed in place is its output's memory
+      const bool is_input = info.changes[i] >= 0 && operands.values[same] != nullptr;
+      given.outputs[i].view.data = Number(is_input ? same : operands.values.size() + i);
     }
     std::vector<UnknownArgument> unknown;
     MP_RETURN_IF_ERROR(
