@@ -110,12 +110,12 @@ Status GuardedAllocator::AllocateWith(const char* callback, size_t bytes, Call c
     return std::move(status).Prefixed(
         Format("a block of %zu bytes from the registered allocator's %s callback is unusable", bytes, callback));
   }
-  if (bytes != 0) shared_->live.emplace(reinterpret_cast<uintptr_t>(address), bytes);
-  ExternalBlock taken;
+  ExternalBlock taken;  // from here on it goes back by itself, also when there is no host memory to note it
   taken.owner_ = shared_from_this();
   taken.block_ = block;
   taken.address_ = address;
   taken.bytes_ = bytes;
+  if (bytes != 0) shared_->live.emplace(reinterpret_cast<uintptr_t>(address), bytes);
   *out_block = std::move(taken);
   return Ok();
 }

@@ -122,15 +122,20 @@ Status GraphSession::AddGraph(uint32_t id, const ir::GraphPtr& graph, const Grap
                                 "AddGraphClone) instead",
                                 graph->name.c_str()));
   }
+  // Given back unless the session keeps the graph, also when the host is out of memory.
+  const auto give_back = [](const ir::Graph* claimed) { GraphEngine::Get().Release(claimed); };
+  std::unique_ptr<const ir::Graph, void (*)(const ir::Graph*)> claim(used.get(), give_back);
   auto added = std::make_shared<SessionGraph>(id, used, MergeOptions(options_, options), device_, variables_.get());
   bool taken = false;
   {
     std::lock_guard lock(mutex_);
     taken = !graphs_.emplace(id, std::move(added)).second;
   }
-  if (!taken) return Ok();
-  GraphEngine::Get().Release(used.get());  // another thread was first
-  if (!copy) return Ok();
+  if (!taken) {
+    claim.release();  // RemoveGraph or the session's end gives it back
+    return Ok();
+  }
+  if (!copy) return Ok();  // another thread was first
   return SequenceError(Code::kInvalidArgument,
                        Format("session %llu has a graph %u already", static_cast<unsigned long long>(id_), id));
 }

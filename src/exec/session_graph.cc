@@ -2,37 +2,30 @@
 #include "src/exec/session_graph.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "src/base/log.h"
 #include "src/device/memory.h"
 #include "src/exec/session_error.h"
+#include "src/graph/io/dump.h"
 
 namespace millpond {
 
 namespace {
 
-// DUMP_GE_GRAPH is 1, 2 or 3; DUMP_GRAPH_PATH says where, else ASCEND_WORK_PATH, else the working directory.
-std::string DumpFolder() {
-  const char* level = std::getenv("DUMP_GE_GRAPH");
-  if (level == nullptr || *level < '1' || *level > '3') return {};
-  for (const char* name : {"DUMP_GRAPH_PATH", "ASCEND_WORK_PATH"}) {
-    const char* folder = std::getenv(name);
-    if (folder != nullptr && *folder != '\0') return folder;
-  }
-  return ".";
-}
-
-ProgramOptions ProgramOptionsFrom(const GraphOptions& options, VariableStore* variables) {
+ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id, int32_t device,
+                                  VariableStore* variables) {
   ProgramOptions made;
   const std::string_view level = OptionOr(options, "ge.oo.level", "O3");
   made.fold = OptionOr(options, "ge.oo.constantFolding", level == "O0" ? "false" : "true") == "true";
   made.remove_dead = OptionOr(options, "ge.oo.deadCodeElimination", level == "O0" ? "false" : "true") == "true";
   made.deduplicate = level != "O0";
   made.reuse_memory = OptionOr(options, "ge.exec.disableReuseMemory", "0") != "1";
-  made.dump_folder = DumpFolder();
+  if (const io::DumpSettings dumps = io::DumpSettings::FromEnvironment(device); dumps.enabled()) {
+    made.dump_folder = dumps.folder.empty() ? "." : dumps.folder;
+  }
+  made.graph_id = graph_id;
   made.variables = variables;
   return made;
 }
@@ -135,7 +128,7 @@ Status SessionGraph::Compile(std::span<const InputDesc> inputs, CompiledBy by) {
 }
 
 Status SessionGraph::CompileNow(std::span<const InputDesc> inputs) {
-  ProgramOptions options = ProgramOptionsFrom(options_, variables_);
+  ProgramOptions options = ProgramOptionsFrom(options_, id_, device_->id(), variables_);
   if (!options.dump_folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.dump_folder, error);

@@ -186,7 +186,7 @@ class SessionGraph {
   std::vector<Mark> used_;                                   // the last run on each stream
   std::map<void*, std::shared_ptr<BuiltinMemory>> builtin_;  // by stream handle
 
-  std::mutex launch_mutex_;  // a static run's launches stay together: runs share the feature memory
+  std::mutex launch_mutex_;  // static runs queue one after the other: they share the feature memory
   std::mutex host_mutex_;    // one host run at a time; guards internal_
   Stream* internal_ = nullptr;
 };

@@ -249,7 +249,6 @@ Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* s
   StreamMemory memory(is_static ? nullptr : lease, BuiltinFor(stream));
   std::vector<GraphTensor> placed;
   MP_RETURN_IF_ERROR(PlaceInputs(inputs, on_host, &placed));
-  MP_RETURN_IF_ERROR(FollowMarks(stream));
   RunArguments run;
   GraphBlock feature;
   if (is_static) {
@@ -261,14 +260,14 @@ Status SessionGraph::Launch(const AllocatorLease& lease, bool on_host, Stream* s
   run.const_base = const_base_.address != nullptr ? const_base_.address : const_block_.address;
   run.memory = &memory;
   run.variables = variables_;
-  Status status;
-  if (is_static) {
-    std::lock_guard lock(launch_mutex_);
-    status = program_->Launch(run, stream);
-  } else {
-    status = program_->Launch(run, stream);
-  }
+  // From asking who came before to saying who comes now: two threads on two streams must not both find nobody. A
+  // dynamic run calls the client's allocator as it launches, and shares nothing that others write.
+  std::unique_lock<std::mutex> in_order(launch_mutex_, std::defer_lock);
+  if (is_static) in_order.lock();
+  MP_RETURN_IF_ERROR(FollowMarks(stream));
+  Status status = program_->Launch(run, stream);
   MarkUse(stream);  // also what a failed launch has queued
+  if (is_static) in_order.unlock();
   if (!status.ok() || is_static) return status;
   for (GraphTensor& output : *outputs) {  // whose size only the run could tell: exactly as many bytes as it has
     const int64_t exact = ir::BytesOf(output.dtype, output.dims);

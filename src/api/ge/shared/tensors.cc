@@ -47,16 +47,19 @@ Status CheckCount(size_t made, size_t wanted) {
   return Ok();
 }
 
-void PutTensor(const GraphTensor& made, ::ge::Tensor* output) {
+Status PutTensor(const GraphTensor& made, ::ge::Tensor* output) {
   ir::TensorDesc& desc = api::MutableDescOf(*output);
   desc.dtype = made.dtype;
   desc.dims = desc.origin_dims = made.dims;
   desc.has_shape = desc.has_origin_shape = true;
   desc.placement = made.placement;
-  if (made.owner == nullptr) return;
+  if (made.owner == nullptr) return Ok();
   desc.format = desc.origin_format = made.format;
-  output->SetData(static_cast<uint8_t*>(made.data), made.bytes,
-                  [keep = made.owner](uint8_t*) mutable { keep.reset(); });
+  // The only way for it to fail is a host without memory.
+  MP_CHECK(output->SetData(static_cast<uint8_t*>(made.data), made.bytes,
+                           [keep = made.owner](uint8_t*) mutable { keep.reset(); }) == ::ge::GRAPH_SUCCESS,
+           kHostOutOfMemory, "an output's memory of %zu bytes could not be handed over", made.bytes);
+  return Ok();
 }
 
 Status PutTensor(const GraphTensor& made, ::gert::Tensor* output) {
@@ -122,18 +125,27 @@ std::vector<InputDesc> DescsFrom(const std::vector<::ge::Tensor>& tensors) {
   return made;
 }
 
-Status PutTensors(std::span<const GraphTensor> made, std::vector<::ge::Tensor>* outputs) {
+namespace {
+
+// A list that was empty is filled at the end or not at all.
+template <class Tensor>
+Status PutAll(std::span<const GraphTensor> made, std::vector<Tensor>* outputs) {
   MP_RETURN_IF_ERROR(CheckCount(made.size(), outputs->size()));
-  if (outputs->empty()) outputs->resize(made.size());
-  for (size_t i = 0; i < made.size(); ++i) PutTensor(made[i], &(*outputs)[i]);
+  std::vector<Tensor> fresh(outputs->empty() ? made.size() : 0);
+  std::vector<Tensor>& filled = outputs->empty() ? fresh : *outputs;
+  for (size_t i = 0; i < made.size(); ++i) MP_RETURN_IF_ERROR(PutTensor(made[i], &filled[i]));
+  if (outputs->empty()) outputs->swap(fresh);
   return Ok();
 }
 
+}  // namespace
+
+Status PutTensors(std::span<const GraphTensor> made, std::vector<::ge::Tensor>* outputs) {
+  return PutAll(made, outputs);
+}
+
 Status PutTensors(std::span<const GraphTensor> made, std::vector<::gert::Tensor>* outputs) {
-  MP_RETURN_IF_ERROR(CheckCount(made.size(), outputs->size()));
-  if (outputs->empty()) outputs->resize(made.size());
-  for (size_t i = 0; i < made.size(); ++i) MP_RETURN_IF_ERROR(PutTensor(made[i], &(*outputs)[i]));
-  return Ok();
+  return PutAll(made, outputs);
 }
 
 }  // namespace millpond::geapi
