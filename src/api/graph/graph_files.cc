@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ge::Graph: files and buffers, and text for people.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <ostream>
 #include <span>
 
 #include "include/graph/graph.h"
 #include "include/graph/graph_buffer.h"
 #include "src/api/graph/graph_impl.h"
+#include "src/graph/io/air.h"
 #include "src/graph/io/dump.h"
 #include "src/graph/io/ge_ir.h"
 
@@ -33,19 +30,6 @@ Status Load(const void* bytes, size_t size, std::shared_ptr<const void> keep, Gr
   return Ok();
 }
 
-Status ReadFile(const char* file_name, std::shared_ptr<std::string>* out) {
-  MP_REQUIRE(file_name != nullptr, "the file's name is null");
-  std::ifstream file(file_name, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  MP_CHECK(size >= 0, kInvalidFile, "\"%s\" cannot be read: %s", file_name, std::strerror(errno));
-  auto bytes = std::make_shared<std::string>(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  MP_CHECK(file.read(bytes->data(), size), kInvalidFile, "\"%s\" ended before its %lld bytes were read", file_name,
-           static_cast<long long>(size));
-  *out = std::move(bytes);
-  return Ok();
-}
-
 Status KnownFormat(Graph::DumpFormat format, millpond::io::DumpFormat* out) {
   MP_REQUIRE(static_cast<uint32_t>(format) <= static_cast<uint32_t>(Graph::DumpFormat::kReadable),
              "dump format %u; there are kOnnx 0, kTxt 1 and kReadable 2", static_cast<uint32_t>(format));
@@ -59,21 +43,17 @@ graphStatus Graph::SaveToFile(const char_t* file_name) const {
   return Answer("ge::Graph::SaveToFile", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
     MP_REQUIRE(file_name != nullptr, "the file's name is null");
-    std::string bytes;
-    MP_RETURN_IF_ERROR(millpond::io::WriteModel(*GraphOf(*this), &bytes));
-    std::ofstream file(file_name, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    MP_CHECK(file, kInvalidFile, "\"%s\" cannot be written: %s", file_name, std::strerror(errno));
-    return Ok();
+    return millpond::io::SaveAir(*GraphOf(*this), file_name);
   });
 }
 
 graphStatus Graph::LoadFromFile(const char_t* file_name) {
   return Answer("ge::Graph::LoadFromFile", [&]() -> Status {
-    std::shared_ptr<std::string> bytes;
-    MP_RETURN_IF_ERROR(ReadFile(file_name, &bytes));
-    return Load(bytes->data(), bytes->size(), bytes, this).Prefixed(std::string("\"") + file_name + "\"");
+    MP_REQUIRE(file_name != nullptr, "the file's name is null");
+    millpond::ir::GraphPtr read;
+    MP_RETURN_IF_ERROR(millpond::io::LoadAir(file_name, &read));
+    *this = millpond::api::Wrap(read);
+    return Ok();
   });
 }
 
@@ -100,8 +80,11 @@ graphStatus Graph::LoadFromMem(const uint8_t* data, const size_t len) {
   return Answer("ge::Graph::LoadFromMem", [&] { return Load(data, len, nullptr, this); });
 }
 
+// Facts 6.1: whatever is wrong with the bytes has this number.
 graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, size_t size) {
-  return Answer("ge::Graph::LoadFromSerializedModelArray", [&] { return Load(serialized_model, size, nullptr, this); });
+  const graphStatus status =
+      Answer("ge::Graph::LoadFromSerializedModelArray", [&] { return Load(serialized_model, size, nullptr, this); });
+  return status == GRAPH_SUCCESS ? status : GRAPH_PARAM_INVALID;
 }
 
 graphStatus Graph::Dump(DumpFormat format, std::ostream& o_stream) const {
