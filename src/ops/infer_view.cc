@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of what only arranges elements anew.
+#include <algorithm>
+#include <cstdlib>
+
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
 
@@ -190,35 +193,35 @@ Status repeat(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
-Status pad(const InferArgs& args, Shape* out) {
+namespace {
+
+// Adds what stands before and after each dimension, or takes it away again. Nobody cuts off more than there is.
+Status Padded(const InferArgs& args, bool away, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   const Dims paddings = Ints(args, 1);
   const bool pairs = args.from.size() < 3 || Int(args, 2) != 0;
   MP_REQUIRE(paddings.size() == 2 * shape.size(), "%s: %s has %zu entries; %s %s needs %zu", RowName(args),
              NameOf(args, 1), paddings.size(), NameOf(args, 0), ShapeText(shape).c_str(), 2 * shape.size());
   MP_RETURN_IF_ERROR(Assign(args, shape, out));
+  constexpr int64_t kMost = int64_t{1} << 48;  // sums stay far from overflowing
   for (size_t i = 0; i < shape.size(); ++i) {
-    out->dims[i] += pairs ? paddings[2 * i] + paddings[2 * i + 1] : paddings[i] + paddings[shape.size() + i];
-    MP_REQUIRE(out->dims[i] >= 0, "%s: dimension %zu of %s %s would become %lld", RowName(args), i, NameOf(args, 0),
-               ShapeText(shape).c_str(), static_cast<long long>(out->dims[i]));
+    const int64_t before = pairs ? paddings[2 * i] : paddings[i];
+    const int64_t after = pairs ? paddings[2 * i + 1] : paddings[shape.size() + i];
+    const bool sane = std::abs(std::max(before, -kMost)) < kMost && std::abs(std::max(after, -kMost)) < kMost;
+    const int64_t size = sane ? shape[i] + (away ? -before - after : before + after) : -1;
+    const bool cuts = !away && sane && (-before > shape[i] || -after > shape[i]);
+    MP_REQUIRE(sane && size >= 0 && !cuts, "%s: paddings %lld and %lld do not fit dimension %zu of %s %s",
+               RowName(args), static_cast<long long>(before), static_cast<long long>(after), i, NameOf(args, 0),
+               ShapeText(shape).c_str());
+    out->dims[i] = size;
   }
   return Ok();
 }
 
-Status unpad(const InferArgs& args, Shape* out) {
-  const Dims shape = ShapeOf(args, 0);
-  const Dims paddings = Ints(args, 1);
-  const bool pairs = args.from.size() < 3 || Int(args, 2) != 0;
-  MP_REQUIRE(paddings.size() == 2 * shape.size(), "%s: %s has %zu entries; %s %s needs %zu", RowName(args),
-             NameOf(args, 1), paddings.size(), NameOf(args, 0), ShapeText(shape).c_str(), 2 * shape.size());
-  MP_RETURN_IF_ERROR(Assign(args, shape, out));
-  for (size_t i = 0; i < shape.size(); ++i) {
-    out->dims[i] -= pairs ? paddings[2 * i] + paddings[2 * i + 1] : paddings[i] + paddings[shape.size() + i];
-    MP_REQUIRE(out->dims[i] >= 0, "%s: dimension %zu of %s %s has less than its padding", RowName(args), i,
-               NameOf(args, 0), ShapeText(shape).c_str());
-  }
-  return Ok();
-}
+}  // namespace
+
+Status pad(const InferArgs& args, Shape* out) { return Padded(args, false, out); }
+Status unpad(const InferArgs& args, Shape* out) { return Padded(args, true, out); }
 
 Status tiled(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(same(args, out));

@@ -155,7 +155,9 @@ class TableInference {
     GeInferOutput answer;
     Status status = AskWith(0, &answer);
     if (answer.needed_input >= 0) return GiveTypes(answer.needed_input, out);
-    if (!status.ok()) return std::move(status).Prefixed(Named(node_));
+    if (!status.ok()) {
+      return Status(status.code(), Named(node_) + ": " + status.message() + "; its inputs are " + InputsText());
+    }
     out->waits = answer.waits;
     for (auto& output : answer.outputs) out->outputs.push_back({output.dtype, std::move(output.dims)});
     return Ok();
@@ -200,6 +202,17 @@ class TableInference {
       out->outputs.push_back({told ? types_->outputs[i].dtype : node_.outputs[i].dtype, kAnyShape});
     }
     return Ok();
+  }
+
+  // By the names of the graph's operator: the rules know other doors' too.
+  std::string InputsText() const {
+    std::string text;
+    for (size_t i = 0; i < inputs_.size() && i < node_.inputs.size(); ++i) {
+      if (node_.inputs[i].source == nullptr) continue;
+      text += Format("%s%s %s %s", text.empty() ? "" : ", ", node_.inputs[i].desc.name.c_str(),
+                     DTypeName(inputs_[i].dtype), ir::TextOf(inputs_[i].dims).c_str());
+    }
+    return text.empty() ? "none" : text;
   }
 
   const ir::Node& node_;
