@@ -177,6 +177,8 @@ def definition(op):
             lines.append(f"    .REQUIRED_ATTR({one.name}, {one.type})")
         elif one.default:
             default = re.sub(r"(?<![\w:])numeric_limits", "std::numeric_limits", one.default)
+            if one.type.endswith("Float"):  # a double would warn in clients that compile with -Wfloat-conversion
+                default = re.sub(r"(?<![\w.])(\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)(?![\w.])", r"\1f", default)
             lines.append(f"    .ATTR({one.name}, {one.type}, {default})")
         else:
             lines.append(f"    .OPTIONAL_ATTR({one.name}, {one.type})")
