@@ -20,12 +20,14 @@ class Demo:
     says: str  # what the reader is about to see
     command: tuple  # the first part is a target's file in build/release/bin, or a program on the PATH
     targets: tuple = ()  # CMake targets to build first
-    torch: bool = False  # a PyTorch program: left out, with a word, where torch is switched off
+    torch: bool = False  # needs PyTorch, itself or for its kernels: left out, with a word, where torch is switched off
 
 
 DEMOS = (
     Demo("two_streams_pool", "A C++ program with its own memory pool, on two streams of the virtual NPU.",
          ("two_streams_pool",), ("two_streams_pool",)),
+    Demo("ge_allocator", "A graph on the program's own allocator: each block as it is given and freed.",
+         ("ge_allocator",), ("ge_allocator",), torch=True),
     Demo("torch_allocator", "PyTorch with the vendor's torch_npu, as it is, on memory from an allocator of one's own.",
          ("python", "{root}/examples/torch_allocator/run.py", "{build}/examples/libmy_allocator.so"), ("my_allocator",), torch=True),
 )
