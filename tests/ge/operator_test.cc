@@ -17,6 +17,7 @@
 #include "graph/operator_reg.h"
 #include "math_ops.h"
 #include "nn_calculation_ops.h"
+#include "nonlinear_fuc_ops.h"
 #include "recent_message.h"
 #include "selection_ops.h"
 #include "split_combination_ops.h"
@@ -237,7 +238,7 @@ TEST(Operator, KeepsAttributesOfEveryType) {
   EXPECT_EQ(one.GetAttr("s", number), GRAPH_FAILED);
   EXPECT_EQ(number, 9);
   EXPECT_NE(RecentMessage().find("\"s\""), std::string::npos);
-  EXPECT_EQ(one.GetAllAttrNamesAndTypes()["lli"], "VT_LIST_LIST_INT");
+  EXPECT_EQ(one.GetAllAttrNamesAndTypes().at("lli"), "VT_LIST_LIST_INT");
   one.SetAttr("s", static_cast<const char*>(nullptr));
   EXPECT_EQ(one.GetAttr("s", text), GRAPH_SUCCESS);
   EXPECT_EQ(text, "text") << "null changes nothing";
@@ -280,7 +281,7 @@ TEST(Operator, DescribesItsOperands) {
   EXPECT_EQ(add.update_input_desc_x1(Floats({2, 3})), GRAPH_SUCCESS);
   EXPECT_EQ(add.GetInputDesc(0).GetShape().GetDims(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(add.GetInputDescByName("x1").GetShape().GetDims(), (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(add.UpdateOutputDesc(0, Floats({6})), GRAPH_SUCCESS);
+  EXPECT_EQ(add.UpdateOutputDesc(0u, Floats({6})), GRAPH_SUCCESS);
   EXPECT_EQ(add.get_output_desc_y().GetShape().GetDims(), std::vector<int64_t>{6});
   TensorDesc desc;
   EXPECT_EQ(add.TryGetInputDesc("x1", desc), GRAPH_SUCCESS);

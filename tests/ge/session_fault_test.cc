@@ -76,6 +76,91 @@ TEST_F(SessionFaultTest, EveryRequestMayFail) {
   }
 }
 
+// The same through the other door: load and two executions of a GeSession, with gert tensors.
+TEST_F(SessionFaultTest, EveryRequestOfTheSecondGenerationMayFail) {
+  for (const bool dynamic : {false, true}) {
+    const size_t before = FreeMemory();
+    int failures = 0;
+    bool reached = true;
+    for (int n = 1; reached; ++n) {
+      ge::GeSession session(Options{});
+      GE_REQUIRE_OK(session.AddGraph(1, dynamic ? Dynamic("dynamic") : TwoOutputs("static"),
+                                     Options{{"ge.featureBaseRefreshable", "1"}}));
+      auto allocator = std::make_shared<CountingAllocator>();
+      GE_OK(session.RegisterExternalAllocator(stream_, allocator));
+      allocator->fail_at = n;
+      std::vector<gert::Tensor> outputs;
+      ge::Status status = session.LoadGraph(1, {}, stream_);
+      for (int run = 0; run < 2 && status == ge::SUCCESS; ++run) {
+        outputs.clear();
+        status = session.RunGraphWithStreamAsync(1, stream_, GertTensors(input_->data()), outputs);
+        EXPECT_TRUE(status == ge::SUCCESS || outputs.empty());
+      }
+      reached = allocator->mallocs >= n;
+      if (reached && allocator->requests[static_cast<size_t>(n) - 1] > 0) {
+        GE_FAILS(ge::FAILED, status);
+        EXPECT_NE(ErrorMessage().find("returned null"), std::string::npos);
+        ++failures;
+      } else {
+        GE_OK(status);
+      }
+      allocator->fail_at = 0;
+      GE_REQUIRE_OK(session.RunGraphWithStreamAsync(1, stream_, GertTensors(input_->data()), outputs));
+      Synchronize();
+      EXPECT_EQ(Read(outputs[0].GetAddr()), Products()) << "request " << n;
+      outputs.clear();
+      GE_OK(session.RemoveGraph(1));
+      EXPECT_EQ(allocator->live, 0) << "request " << n;
+      GE_OK(session.UnregisterExternalAllocator(stream_));
+    }
+    EXPECT_GE(failures, 4);
+    EXPECT_EQ(FreeMemory(), before);
+  }
+}
+
+// Built-in memory: the device gets full at every point of compile, load and run in turn. All but a little is taken, and
+// each round leaves a little more.
+TEST_F(SessionFaultTest, TheDeviceMayBeFullAtEveryPoint) {
+  std::vector<void*> large;
+  for (size_t piece = size_t{1} << 36; piece >= 512; piece /= 2) {
+    void* block = nullptr;
+    while (aclrtMalloc(&block, piece, ACL_MEM_MALLOC_NORMAL_ONLY) == ACL_SUCCESS) large.push_back(block);
+  }
+  for (const bool dynamic : {false, true}) {
+    int failures = 0;
+    bool done = false;
+    for (int round = 0; round < 200 && !done; ++round) {
+      const size_t before = FreeMemory();
+      {
+        ge::Session session(Options{});
+        GE_REQUIRE_OK(session.AddGraph(1, dynamic ? Dynamic("full") : TwoOutputs("full")));
+        std::vector<ge::Tensor> outputs;
+        const ge::Status status = Everything(session, &outputs);
+        done = status == ge::SUCCESS;
+        if (done) {
+          Synchronize();
+          EXPECT_EQ(Read(outputs[0].GetData()), Products());
+        } else {
+          GE_FAILS(ge::FAILED, status);
+          EXPECT_FALSE(ErrorMessage().empty());
+          ++failures;
+        }
+      }
+      EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+      EXPECT_EQ(FreeMemory(), before) << "round " << round;
+      if (done) break;
+      ASSERT_FALSE(large.empty());
+      ASSERT_EQ(aclrtFree(large.back()), ACL_SUCCESS);
+      large.pop_back();
+    }
+    EXPECT_TRUE(done);
+    EXPECT_GT(failures, 0);
+    void* block = nullptr;  // full again for the next
+    while (aclrtMalloc(&block, 512, ACL_MEM_MALLOC_NORMAL_ONLY) == ACL_SUCCESS) large.push_back(block);
+  }
+  for (void* block : large) EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
+}
+
 // An allocator that answers as the test says.
 class LyingAllocator : public ge::Allocator {
  public:

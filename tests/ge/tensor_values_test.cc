@@ -273,16 +273,14 @@ TEST(Tensor, KeepsWhatItIsToldAboutItself) {
   EXPECT_EQ(tensor.GetShapeDimNum(), 0u) << "the rank is not known";
 }
 
+// As in CANN's header, the class has a destructor and no move of its own: moving copies, and copies share.
 TEST(Tensor, MayBeUsedAfterAMove) {
   ge::Tensor tensor(ge::TensorDesc(), Bytes{1});
   const ge::Tensor moved = std::move(tensor);
   EXPECT_EQ(moved.GetSize(), 1u);
-  EXPECT_EQ(tensor.GetSize(), 0u);  // NOLINT: what is left behind is defined
-  EXPECT_EQ(tensor.GetTensorDesc().GetDataType(), ge::DT_FLOAT);
-  EXPECT_EQ(tensor.Clone().GetData(), nullptr);
+  EXPECT_EQ(tensor.GetSize(), 1u);  // NOLINT: what is left behind is defined
   EXPECT_EQ(tensor.SetData(Bytes{2}), ge::GRAPH_SUCCESS);
-  EXPECT_EQ(BytesOf(tensor), (Bytes{2}));
-  EXPECT_EQ(BytesOf(moved), (Bytes{1}));
+  EXPECT_EQ(BytesOf(moved), (Bytes{2}));
 }
 
 template <class T>
@@ -393,12 +391,13 @@ TEST(AttrValue, GetValueConverts) {
   EXPECT_EQ((ge::AttrValue::CreateFrom<ge::AttrValue::INT>(4)), 4);
 }
 
-TEST(AttrValue, MovedFromRefuses) {
+TEST(AttrValue, MayBeUsedAfterAMove) {
   ge::AttrValue attr;
   const ge::AttrValue moved = std::move(attr);
-  EXPECT_EQ(attr.SetAttrValue(true), ge::GRAPH_FAILED);  // NOLINT: what is left behind is defined
+  EXPECT_EQ(attr.SetAttrValue(true), ge::GRAPH_SUCCESS);  // NOLINT: what is left behind is defined
   bool value = false;
-  EXPECT_EQ(attr.GetAttrValue(value), ge::GRAPH_FAILED);
+  EXPECT_EQ(moved.GetAttrValue(value), ge::GRAPH_SUCCESS);
+  EXPECT_TRUE(value);
 }
 
 }  // namespace
