@@ -95,6 +95,11 @@ class Function:
         self.outputs = [(name.rstrip("?*"), "*" if name.endswith("*") else "") for name in op.outputs]
         self.attributes = [one for one in op.attributes if one.type in ANNOTATIONS]
 
+    def narrow(self, name):
+        """Whether whole numbers must be int32 here: otherwise they become int64."""
+        bits = ge_table.type_bits(self.op.types.get(("in", name), "all"))
+        return bits >> ge_table.NUMBERS["i32"] & 1 and not bits >> ge_table.NUMBERS["i64"] & 1
+
     def possible(self):
         """Attributes of a type that Python does not have may be left out, unless they must be given."""
         unknown = [one for one in self.op.attributes if one.type not in ANNOTATIONS]
@@ -149,7 +154,8 @@ class Function:
         def row(items):
             return f"({''.join(item + ', ' for item in items).strip()})" if len(items) == 1 else f"({', '.join(items)})"
 
-        inputs = row([f'("{name}{"*" if mark == "*" else ""}", {self.in_name(name)})' for name, mark in self.inputs])
+        inputs = row([f'("{name}{"*" if mark == "*" else ""}{":i32" if self.narrow(name) else ""}", {self.in_name(name)})'
+                      for name, mark in self.inputs])
         outputs = row([f'("{name}{mark}", {self.out_name(name) + "_num" if mark else None})' for name, mark in self.outputs])
         words = [f'"{self.op.type}"', inputs]
         if outputs != '(("y", None),)':

@@ -90,6 +90,21 @@ def test_an_operator_with_any_number_of_outputs_gives_a_list(engine):
     np.testing.assert_array_equal(parts[1], A[:, 1:])
 
 
+def test_whole_numbers_take_the_type_that_the_definition_has(engine):
+    """Samples of CANN pass the axis of Split as it is; its definition has int32 alone."""
+    def halves(x):
+        made = ops.Split(1, x, 2, num_split=2)
+        axis, _ = made[0]._get_node_snapshot().get_in_data_nodes_and_port_indexes(0)
+        assert axis.get_attr("value").data_type == DataType.DT_INT32
+        return made
+
+    left, right = compute(halves, A)
+    np.testing.assert_array_equal(np.concatenate([left, right], 1), A)
+    builder = GraphBuilder("wide")
+    total = ops.Reshape(builder.create_input(0), [1, 1])
+    assert total._get_node_snapshot().get_in_data_nodes_and_port_indexes(1)[0].get_attr("value").data_type == DataType.DT_INT64
+
+
 def test_inputs_that_may_be_absent_are_left_out(engine):
     bias = normal(3)
     np.testing.assert_allclose(compute(lambda a, b: ops.MatMulV2(a, b, transpose_x2=True), A, B), A @ B.T, rtol=1e-5)

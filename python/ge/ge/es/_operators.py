@@ -34,14 +34,20 @@ class Outputs:
 def build(kind: str, inputs: Sequence[Tuple[str, Any]], outputs: Sequence[Tuple[str, Optional[int]]] = (("y", None),),
           attributes: Sequence[Tuple[str, str, Any]] = (), subgraphs: Sequence[Tuple[str, Any]] = (), owner: Optional[GraphBuilder] = None,
           gives: Optional[type] = None) -> Any:
-    """Adds an operator. Names end in * where there may be any number: the value is then a list, an output's its length. An attribute that is None keeps
-    the definition's default. `gives`: the class for several outputs.
+    """Adds an operator. Names end in * where there may be any number: the value is then a list, an output's its length. After a colon stands the type of
+    whole numbers where int64 will not do. An attribute that is None keeps the definition's default. `gives`: the class for several outputs.
     """
-    flat = [one for name, value in inputs for one in (value if name.endswith("*") else [value])]
-    builder = resolve_builder(owner, *flat) if owner is not None or flat else resolve_builder()
-    linked = [(name, [convert_to_tensor_holder(one, builder) for one in value] if name.endswith("*") else convert_to_tensor_holder(value, builder))
-              for name, value in inputs]
+    operands = [(*name.partition(":")[::2], value) for name, value in inputs]
+    builder = resolve_builder(owner, *[one for name, _, value in operands for one in (value if name.endswith("*") else [value])])
+    linked = [(name, [_tensor(one, kind, builder) for one in value] if name.endswith("*") else _tensor(value, kind, builder))
+              for name, kind, value in operands]
     return add_node(builder, kind, linked, outputs, attributes, subgraphs, gives)
+
+
+def _tensor(value: Optional[In], kind: str, builder: GraphBuilder) -> Optional[TensorHolder]:
+    if kind == "i32" and (isinstance(value, int) or isinstance(value, list) and all(isinstance(one, int) for one in value)):
+        return builder.create_const_int32(value)
+    return convert_to_tensor_holder(value, builder)
 
 
 def add_node(builder: GraphBuilder, kind: str, inputs: Sequence[Tuple[str, Any]], outputs: Sequence[Tuple[str, Optional[int]]] = (("y", None),),
