@@ -128,6 +128,21 @@ def test_a_graph_of_unknown_shape_takes_every_buffer_from_the_allocator(session,
     assert allocator.out == 0
 
 
+def test_nobody_is_asked_for_nothing(session, engine, stream):
+    """A graph without constants: CANN's sample allocator passes each size on to acl.rt.malloc, which refuses 0."""
+    builder = GraphBuilder("bare")
+    left, right = builder.create_input(0, shape=[4, 4]), builder.create_input(1, shape=[4, 4])
+    session.add_graph(1, builder.build_and_reset([left + right + left]))
+    allocator = Counting(engine)
+    session.register_external_allocator(stream, allocator)
+    (result,) = session.run_graph_with_stream_async(1, stream, [device_tensor(X), device_tensor(X)])
+    engine.synchronize(stream)
+    assert values_of(result) == [value * 3 for value in X]
+    assert allocator.sizes and all(size > 0 for size in allocator.sizes)
+    session.remove_graph(1)
+    session.unregister_external_allocator(stream)
+
+
 # --- "If allocation fails, raise": the run fails, with the exception as its cause.
 def test_an_exception_in_any_malloc_fails_the_run_and_loses_nothing(session, engine, stream):
     session.add_graph(1, two_outputs("faulty"))

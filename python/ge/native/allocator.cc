@@ -43,7 +43,9 @@ class PythonAllocator : public ge::Allocator, public std::enable_shared_from_thi
   }
 
   ge::MemBlock* Malloc(size_t size) override {
-    const MallocFunction allocate = python_malloc;
+    // A graph without constants asks for 0 bytes, and null is a good answer. Allocators over acl.rt.malloc, CANN's own
+    // sample among them, would fail here.
+    const MallocFunction allocate = size == 0 ? nullptr : python_malloc.load();
     if (allocate == nullptr) return nullptr;
     uint64_t block = 0;
     void* addr = allocate(number_, size, &block);

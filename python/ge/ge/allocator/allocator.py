@@ -30,7 +30,7 @@ class Allocator(ABC):
 
     @abstractmethod
     def malloc(self, size: int) -> MemBlock:
-        """At least `size` bytes of device memory. Raise an exception when there are none."""
+        """At least `size` bytes of device memory, never 0. Raise an exception when there are none."""
         raise NotImplementedError
 
     @abstractmethod
