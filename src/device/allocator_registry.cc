@@ -56,6 +56,14 @@ Status ExternalBlock::Release() {
   return owner->FreeBlock(std::exchange(block_, nullptr), std::exchange(address_, nullptr), bytes_);
 }
 
+void ExternalBlock::HandOver() {
+  if (owner_ == nullptr) return;
+  owner_->Forget(address_, bytes_);
+  owner_.reset();
+  block_ = nullptr;
+  address_ = nullptr;
+}
+
 Status GuardedAllocator::CheckDeviceMemory(const void* address, size_t bytes) {
   PointerInfo info;
   MP_RETURN_IF_ERROR(CheckRange("block", address, bytes, &info));
@@ -141,6 +149,11 @@ Status GuardedAllocator::FreeBlock(void* block, void* address, size_t bytes) {
   std::lock_guard lock(shared_->mutex);
   if (bytes != 0) shared_->live.erase(reinterpret_cast<uintptr_t>(address));
   return CallFree(block);
+}
+
+void GuardedAllocator::Forget(void* address, size_t bytes) {
+  std::lock_guard lock(shared_->mutex);
+  if (bytes != 0) shared_->live.erase(reinterpret_cast<uintptr_t>(address));
 }
 
 Status GuardedAllocator::CallFree(void* block) {

@@ -46,6 +46,8 @@ class ExternalBlock {
   size_t bytes() const { return bytes_; }
   explicit operator bool() const { return owner_ != nullptr; }
   Status Release();
+  // The client takes the block over and gives it back to its allocator by itself.
+  void HandOver();
 
  private:
   friend class GuardedAllocator;
@@ -92,6 +94,7 @@ class GuardedAllocator : public std::enable_shared_from_this<GuardedAllocator> {
   Status AllocateWith(const char* callback, size_t bytes, Call call, ExternalBlock* out_block);
   Status Judge(void* address, size_t bytes);  // pre: shared_->mutex held
   Status FreeBlock(void* block, void* address, size_t bytes);
+  void Forget(void* address, size_t bytes);
   Status CallFree(void* block);
 
   const std::unique_ptr<ExternalAllocator> external_;

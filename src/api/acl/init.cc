@@ -13,6 +13,7 @@
 #include "src/api/acl/message.h"
 #include "src/device/mem_pool.h"
 #include "src/device/runtime.h"
+#include "src/exec/single_op_models.h"
 #include "src/trace/sink.h"
 
 namespace millpond::acl {
@@ -103,6 +104,7 @@ Status Finalize(Lifecycle* lifecycle, CallbackFailure* failure) {
   };
   MP_RETURN_IF_ERROR(Notify(lifecycle->finalize_callbacks, call, failure));
   DestroyMemPools(nullptr);
+  SingleOpModels::Get().Clear();
   SetDefaultDevice(-1);
   lifecycle->references = 0;
   lifecycle->finalized = true;

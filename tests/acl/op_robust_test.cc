@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single operators with what no program should give them: nulls, handles that are gone or of another kind, wrong
+// counts, calls before aclInit and after aclFinalize, and all of it from several threads.
+#include "acl/ops/acl_cblas.h"
+#include "tests/acl/op_fixture.h"
+
+namespace acl_test {
+namespace {
+
+using OpRobustTest = OpTest;
+
+TEST_F(OpRobustTest, NullsAreRefusedEverywhere) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2});
+  Call call({&x, &x}, {&x});
+  aclTensorDesc* null_descs[] = {nullptr, nullptr};
+  aclDataBuffer* null_buffers[] = {nullptr, nullptr};
+  aclopHandle* handle = nullptr;
+  const auto in_descs = call.in_descs.data(), out_descs = call.out_descs.data();
+  const auto in_buffers = call.in_buffers.data(), out_buffers = call.out_buffers.data();
+  const auto refused = [](aclError code) { EXPECT_EQ(code, ACL_ERROR_INVALID_PARAM) << RecentMessage(); };
+  for (const char* type : {"Add", static_cast<const char*>(nullptr)}) {
+    const bool null_type = type == nullptr;
+    refused(aclopExecuteV2(type, 2, nullptr, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, null_descs, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, in_descs, nullptr, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, in_descs, null_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, in_descs, in_buffers, 1, nullptr, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, in_descs, in_buffers, 1, out_descs, null_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, -1, in_descs, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 2, in_descs, in_buffers, -1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecuteV2(type, 0x7fffffff, in_descs, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopExecute(type, 2, nullptr, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+    refused(aclopCreateHandle(type, 2, nullptr, 1, out_descs, nullptr, &handle));
+    refused(aclopCreateHandle(type, 2, in_descs, 1, out_descs, nullptr, nullptr));
+    refused(aclopUpdateParams(type, 2, nullptr, 1, out_descs, nullptr));
+    refused(aclopCompile(type, 2, nullptr, 1, out_descs, nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr));
+    if (null_type) {
+      refused(aclopExecuteV2(type, 2, in_descs, in_buffers, 1, out_descs, out_buffers, nullptr, stream_));
+      refused(aclopCreateHandle(type, 2, in_descs, 1, out_descs, nullptr, &handle));
+      refused(aclopCompile(type, 2, in_descs, 1, out_descs, nullptr, ACL_ENGINE_SYS, ACL_COMPILE_SYS, nullptr));
+    }
+  }
+  EXPECT_EQ(handle, nullptr);
+  refused(aclopExecWithHandle(nullptr, 2, in_buffers, 1, out_buffers, stream_));
+  refused(aclopCast(nullptr, x.buffer(), x.desc(), x.buffer(), 0, stream_));
+  refused(aclopCast(x.desc(), nullptr, x.desc(), x.buffer(), 0, stream_));
+  refused(aclopCast(x.desc(), x.buffer(), nullptr, x.buffer(), 0, stream_));
+  refused(aclopCast(x.desc(), x.buffer(), x.desc(), nullptr, 0, stream_));
+  refused(aclopCreateHandleForCast(nullptr, x.desc(), 0, &handle));
+  refused(aclopCreateHandleForCast(x.desc(), nullptr, 0, &handle));
+  refused(aclopCreateHandleForCast(x.desc(), x.desc(), 0, nullptr));
+}
+
+TEST_F(OpRobustTest, ForeignHandlesAreRefused) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2}), y(a, {2});
+  Call call({&x, &x}, {&y});
+  aclrtEvent event = NewEvent();
+  for (void* wrong : {static_cast<void*>(stream_), static_cast<void*>(event), reinterpret_cast<void*>(0x10),
+                      reinterpret_cast<void*>(~uintptr_t{0})}) {
+    ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclopExecWithHandle(static_cast<aclopHandle*>(wrong), 2, call.in_buffers.data(),
+                                                           1, call.out_buffers.data(), stream_));
+    aclopDestroyHandle(static_cast<aclopHandle*>(wrong));
+  }
+  // An event as the stream.
+  EXPECT_NE(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                           call.out_buffers.data(), nullptr, event),
+            ACL_SUCCESS);
+  ACL_OK(Execute("Add", {&x, &x}, {&y}));
+}
+
+TEST_F(OpRobustTest, MemoryThatIsGoneIsNamed) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2});
+  void* gone = nullptr;
+  ACL_REQUIRE_OK(aclrtMalloc(&gone, 1 << 20, ACL_MEM_MALLOC_NORMAL_ONLY));
+  ACL_REQUIRE_OK(aclrtFree(gone));
+  const Operand y(gone, 8, {2});
+  EXPECT_NE(Execute("Add", {&x, &x}, {&y}), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage(), "");
+  float host[2];
+  const Operand z(host, 8, {2});
+  EXPECT_NE(Execute("Add", {&x, &x}, {&z}), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("host memory"), std::string::npos);
+}
+
+TEST_F(OpRobustTest, UserKernelsAndModelsAreRefusedByName) {
+  ACL_FAILS(207000, aclopRegisterCompileFunc("Add", nullptr));
+  EXPECT_NE(RecentMessage().find("aclopRegisterCompileFunc"), std::string::npos);
+  ACL_FAILS(207000, aclopCreateKernel("Add", "id", "name", nullptr, 0, ACL_ENGINE_SYS, nullptr));
+}
+
+TEST(OpLifecycleTest, AfterFinalizeACallFailsAndTheNextInitWorks) {
+  ACL_REQUIRE_OK(aclInit(nullptr));
+  ACL_REQUIRE_OK(aclrtSetDevice(0));
+  aclrtStream stream = nullptr;
+  ACL_REQUIRE_OK(aclrtCreateStream(&stream));
+  const Operand described(nullptr, 0, {2});
+  Call call({&described, &described}, {&described});
+  aclopHandle* handle = nullptr;
+  ACL_REQUIRE_OK(aclopCreateHandle("Add", 2, call.in_descs.data(), 1, call.out_descs.data(), nullptr, &handle));
+  ACL_OK(aclrtDestroyStream(stream));
+  ACL_OK(aclrtResetDeviceForce(0));
+  ACL_OK(aclFinalize());
+  EXPECT_NE(aclopExecWithHandle(handle, 2, call.in_buffers.data(), 1, call.out_buffers.data(), stream), ACL_SUCCESS);
+  EXPECT_NE(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                           call.out_buffers.data(), nullptr, stream),
+            ACL_SUCCESS);
+  ACL_REQUIRE_OK(aclInit(nullptr));
+  ACL_REQUIRE_OK(aclrtSetDevice(0));
+  ACL_REQUIRE_OK(aclrtCreateStream(&stream));
+  {
+    const DeviceValues a(Floats{1, 2}), c(Floats{0, 0});
+    const Operand x(a, {2}), y(c, {2});
+    Call good({&x, &x}, {&y});
+    ACL_OK(aclopExecWithHandle(handle, 2, good.in_buffers.data(), 1, good.out_buffers.data(), stream));
+    ACL_OK(aclrtSynchronizeStream(stream));
+    EXPECT_EQ(ReadDevice(c.address(), 2), (Floats{2, 4})) << "a handle needs no device of its own";
+  }
+  aclopDestroyHandle(handle);
+  ACL_OK(aclrtDestroyStream(stream));
+  ACL_OK(aclrtResetDeviceForce(0));
+  ACL_OK(aclFinalize());
+}
+
+// Handles made, run, destroyed and used too late from several threads; allocators swapped underneath.
+TEST_F(OpRobustTest, ThreadsShareHandlesModelsAndAllocators) {
+  constexpr int kThreads = 4, kRounds = 60;
+  Bank banks[2];
+  std::vector<std::atomic<aclopHandle*>> handles(4);
+  const DeviceValues a(Floats{1, 2});
+  const Operand described(a, {2});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    const aclrtStream stream = NewStream();
+    threads.emplace_back([&, t, stream] {
+      ACL_OK(aclrtSetDevice(0));
+      Floats host = {3, 4};
+      const Operand x(a, {2}), h(host.data(), 8, {2});
+      h.OnHost();
+      for (int i = 0; i < kRounds; ++i) {
+        ACL_OK(banks[(t + i) % 2].RegisterFor(stream));
+        const DeviceValues c(Floats{0, 0});
+        const Operand y(c, {2});
+        Call call({&x, &h}, {&y});
+        Call plain({&x, &x}, {&y});
+        aclopHandle* made = nullptr;
+        ACL_OK(aclopCreateHandle("Add", 2, plain.in_descs.data(), 1, plain.out_descs.data(), nullptr, &made));
+        aclopHandle* found = handles[static_cast<size_t>(t + i) % 4].exchange(made);
+        // It may be destroyed by another thread at any time: an error then, never a crash.
+        aclopExecWithHandle(made, 2, plain.in_buffers.data(), 1, plain.out_buffers.data(), stream);
+        aclopDestroyHandle(found);
+        ACL_OK(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                              call.out_buffers.data(), nullptr, stream));
+        ACL_OK(aclopCompile("Less", 2, plain.in_descs.data(), 1, plain.out_descs.data(), nullptr, ACL_ENGINE_SYS,
+                            ACL_COMPILE_SYS, nullptr));
+        ACL_OK(aclrtSynchronizeStream(stream));
+        EXPECT_EQ(ReadDevice(c.address(), 2), (Floats{4, 6}));
+      }
+      ACL_OK(aclrtAllocatorUnregister(stream));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (auto& handle : handles) aclopDestroyHandle(handle.load());
+  for (const Bank& bank : banks) EXPECT_FALSE(bank.overlapped);
+}
+
+}  // namespace
+}  // namespace acl_test
