@@ -105,7 +105,11 @@ class Execution {
       DoorTensor& output = arguments_.outputs[i];
       const SingleOpMemory& memory = run_.outputs[i];
       output.view.data = memory.data;
-      if (output.view.dtype == DType::kUndefined || (memory.data == nullptr && memory.bytes == 0)) continue;
+      if (output.view.dtype == DType::kUndefined) continue;
+      if (memory.data == nullptr && memory.bytes == 0) {
+        if (const auto input = ChangedInput(i)) output.view.data = arguments_.inputs[*input].view.data;
+        continue;
+      }
       const size_t needed = BytesIn(output.view);
       MP_REQUIRE(memory.bytes >= needed, "outputs[%zu] has %zu bytes; its shape %s needs %zu", i, memory.bytes,
                  ShapeText(output.view.shape()).c_str(), needed);
@@ -154,10 +158,6 @@ class Execution {
       const size_t bytes = view.dtype == DType::kUndefined ? 0 : BytesIn(view);
       if (view.data != nullptr || bytes == 0) continue;
       *out_taken = true;
-      if (const auto input = ChangedInput(i)) {
-        view.data = arguments_.inputs[*input].view.data;
-        continue;
-      }
       taken_.resize(arguments_.outputs.size());
       MP_RETURN_IF_ERROR(source_.Take(Format("outputs[%zu]", i).c_str(), bytes, &taken_[i]));
       view.data = taken_[i].address();
