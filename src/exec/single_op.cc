@@ -31,6 +31,12 @@ Status CheckTensor(const char* what, size_t number, const SingleOpTensor& tensor
                "%sDesc[%zu] has shape %s, whose size does not fit 64 bits", what, number,
                ShapeText(tensor.dims).c_str());
   }
+  const bool empty = std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end();
+  if (!tensor.constant.empty() && tensor.shape_known() && !empty) {
+    const size_t needed = (static_cast<size_t>(elements) * static_cast<size_t>(BitsOf(tensor.dtype)) + 7) / 8;
+    MP_REQUIRE(tensor.constant.size() >= needed, "%sDesc[%zu] holds a constant of %zu bytes; its shape %s needs %zu",
+               what, number, tensor.constant.size(), ShapeText(tensor.dims).c_str(), needed);
+  }
   MP_REQUIRE(tensor.ranges.empty() || tensor.ranges.size() == tensor.dims.size(),
              "%sDesc[%zu] has %zu dimensions and ranges for %zu; aclSetTensorShapeRange gives one for each", what,
              number, tensor.dims.size(), tensor.ranges.size());
@@ -40,19 +46,6 @@ Status CheckTensor(const char* what, size_t number, const SingleOpTensor& tensor
                what, number, static_cast<long long>(low), static_cast<long long>(high));
   }
   return Ok();
-}
-
-// A trial with what is known: names operands and attributes that are missing or of another kind.
-Status TryCall(const SingleOp& op) {
-  const auto known = [](const std::vector<SingleOpTensor>& tensors) {
-    return std::all_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.shape_known(); });
-  };
-  if (!known(op.desc.inputs) || !known(op.desc.outputs)) return Ok();
-  DoorArguments trial;
-  MP_RETURN_IF_ERROR(DescribeForDoor(op, &trial));
-  OpCallPtr call = NewOpCall();
-  std::vector<UnknownArgument> unknown;
-  return CallFromDoor(*op.row, *op.binding, trial, call.get(), &unknown);
 }
 
 }  // namespace
@@ -79,7 +72,19 @@ Status FindSingleOp(SingleOpDesc desc, SingleOp* out_op, SingleOpFault* out_faul
   out_op->desc = std::move(desc);
   out_op->row = row;
   out_op->binding = binding;
-  return TryCall(*out_op);
+  return Ok();
+}
+
+Status TrySingleOp(const SingleOp& op) {
+  const auto known = [](const std::vector<SingleOpTensor>& tensors) {
+    return std::all_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.shape_known(); });
+  };
+  if (!known(op.desc.inputs) || !known(op.desc.outputs)) return Ok();
+  DoorArguments trial;
+  MP_RETURN_IF_ERROR(DescribeForDoor(op, &trial));
+  OpCallPtr call = NewOpCall();
+  std::vector<UnknownArgument> unknown;
+  return CallFromDoor(*op.row, *op.binding, trial, call.get(), &unknown);
 }
 
 }  // namespace millpond

@@ -51,9 +51,11 @@ struct SingleOp {
 // Failures that acl has numbers of their own for, beside what the Status says.
 enum class SingleOpFault : uint8_t { kNone, kNotFound, kInputs, kOutputs };
 
-// kUnsupported when we have no kernel for the type. Operands and attributes are checked as far as they can be before
-// memory is known.
+// kUnsupported when we have no kernel for the type.
 Status FindSingleOp(SingleOpDesc desc, SingleOp* out_op, SingleOpFault* out_fault);
+// For one that is not run at once: names operands and attributes that are missing or of another kind, as far as they
+// can be told before memory and all shapes are known.
+Status TrySingleOp(const SingleOp& op);
 
 struct SingleOpMemory {
   void* data = nullptr;

@@ -11,8 +11,9 @@ namespace {
 
 // A dimension that the model leaves open takes what its range takes.
 bool Fits(int64_t dim, int64_t asked, const std::pair<int64_t, int64_t>* range) {
+  if (asked < 0) return true;  // it will be inferred
   if (dim >= 0) return asked == dim;
-  if (asked < 0 || range == nullptr) return true;
+  if (range == nullptr) return true;
   return asked >= range->first && (range->second < 0 || asked <= range->second);
 }
 
@@ -125,11 +126,22 @@ void SingleOpModels::SetLimit(uint64_t most) {
   while (compiled_order_.size() > limit_) DropOldest();
 }
 
+bool SingleOpModels::BeginFolder() {
+  std::lock_guard lock(mutex_);
+  return !std::exchange(folder_, true);
+}
+
+void SingleOpModels::AbandonFolder() {
+  std::lock_guard lock(mutex_);
+  folder_ = false;
+}
+
 void SingleOpModels::Clear() {
   std::lock_guard lock(mutex_);
   types_.clear();
   compiled_order_.clear();
   limit_ = kDefaultLimit;
+  folder_ = false;
 }
 
 Status SingleOpModels::Match(const SingleOpDesc& asked) {

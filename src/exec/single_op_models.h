@@ -28,6 +28,9 @@ class SingleOpModels {
   // The type was compiled and run in one call: any shape of it may be run.
   void Open(const std::string& type);
   void SetLimit(uint64_t most);
+  // A folder of models is loaded once: true for the first caller until Clear, or until that caller gives up.
+  bool BeginFolder();
+  void AbandonFolder();
   void Clear();
   // Fails, naming the nearest miss, when the type has models and none is for this description.
   Status Match(const SingleOpDesc& asked);
@@ -48,6 +51,7 @@ class SingleOpModels {
   std::map<std::string, Type> types_;
   std::list<std::string> compiled_order_;  // types of compiled models, the oldest first
   uint64_t limit_ = kDefaultLimit;
+  bool folder_ = false;
 };
 
 // Why a model is not for what was asked; empty when it is.

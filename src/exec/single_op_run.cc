@@ -76,9 +76,6 @@ class Execution {
                  ShapeText(tensor.dims).c_str());
       const size_t needed = BytesIn(input.view);
       const bool constant = !tensor.constant.empty();
-      MP_REQUIRE(!constant || tensor.constant.size() >= needed,
-                 "inputDesc[%zu] holds a constant of %zu bytes; its shape %s needs %zu", i, tensor.constant.size(),
-                 ShapeText(tensor.dims).c_str(), needed);
       MP_REQUIRE(constant || run_.inputs[i].bytes >= needed, "inputs[%zu] has %zu bytes; its shape %s needs %zu", i,
                  run_.inputs[i].bytes, ShapeText(tensor.dims).c_str(), needed);
       input.view.data = run_.inputs[i].data;

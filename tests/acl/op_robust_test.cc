@@ -70,6 +70,45 @@ TEST_F(OpRobustTest, ForeignHandlesAreRefused) {
   ACL_OK(Execute("Add", {&x, &x}, {&y}));
 }
 
+// Nothing at a wrong address is read: not where an object was, not where none ever was.
+TEST_F(OpRobustTest, StaleAndForeignObjectsAreRefused) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2}), y(a, {2});
+  aclTensorDesc* desc = aclCreateTensorDesc(ACL_FLOAT, 0, nullptr, ACL_FORMAT_ND);
+  aclDataBuffer* buffer = aclCreateDataBuffer(nullptr, 0);
+  aclopAttr* attr = aclopCreateAttr();
+  aclDestroyTensorDesc(desc);
+  ACL_OK(aclDestroyDataBuffer(buffer));
+  aclopDestroyAttr(attr);
+  void* const wrong[] = {desc, buffer, attr, x.desc(), x.buffer(), reinterpret_cast<void*>(0x10), a.address()};
+  for (void* one : wrong) {
+    Call call({&x, &x}, {&y});
+    if (one != x.desc()) {
+      call.in_descs[1] = static_cast<aclTensorDesc*>(one);
+      EXPECT_EQ(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                               call.out_buffers.data(), nullptr, stream_),
+                ACL_ERROR_INVALID_PARAM);
+      aclDestroyTensorDesc(static_cast<aclTensorDesc*>(one));
+    }
+    call = Call({&x, &x}, {&y});
+    if (one != x.buffer()) {
+      call.out_buffers[0] = static_cast<aclDataBuffer*>(one);
+      EXPECT_EQ(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                               call.out_buffers.data(), nullptr, stream_),
+                ACL_ERROR_INVALID_PARAM);
+      EXPECT_NE(aclDestroyDataBuffer(static_cast<aclDataBuffer*>(one)), ACL_SUCCESS);
+    }
+    call = Call({&x, &x}, {&y});
+    EXPECT_EQ(aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                             call.out_buffers.data(), static_cast<aclopAttr*>(one), stream_),
+              ACL_ERROR_INVALID_PARAM);
+    EXPECT_NE(aclopSetAttrInt(static_cast<aclopAttr*>(one), "a", 1), ACL_SUCCESS);
+    aclopDestroyAttr(static_cast<aclopAttr*>(one));
+  }
+  ACL_OK(Execute("Add", {&x, &x}, {&y}));
+  ACL_OK(Synchronize());
+}
+
 TEST_F(OpRobustTest, MemoryThatIsGoneIsNamed) {
   const DeviceValues a(Floats{1, 2});
   const Operand x(a, {2});
@@ -85,7 +124,7 @@ TEST_F(OpRobustTest, MemoryThatIsGoneIsNamed) {
   EXPECT_NE(RecentMessage().find("host memory"), std::string::npos);
 }
 
-TEST_F(OpRobustTest, UserKernelsAndModelsAreRefusedByName) {
+TEST_F(OpRobustTest, UserKernelsAreRefusedByName) {
   ACL_FAILS(207000, aclopRegisterCompileFunc("Add", nullptr));
   EXPECT_NE(RecentMessage().find("aclopRegisterCompileFunc"), std::string::npos);
   ACL_FAILS(207000, aclopCreateKernel("Add", "id", "name", nullptr, 0, ACL_ENGINE_SYS, nullptr));

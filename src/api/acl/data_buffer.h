@@ -11,7 +11,7 @@
 struct aclDataBuffer {
   void* data;
   size_t length;
-  millpond::acl::Magic<0x6d70446275666572> magic;  // after 16 bytes: free() scribbles on the first ones
+  millpond::acl::Magic<0x6d70446275666572> magic;
 };
 
 #endif  // MILLPOND_SRC_API_ACL_DATA_BUFFER_H_

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word inside a handle that tells a live object from garbage and from one already destroyed, as far as memory that
-// is no longer ours can tell.
+// A member of an object that clients hold by address: tells a live object from garbage, from one of another kind and
+// from one already destroyed, without reading what lies at the address.
 #ifndef MILLPOND_SRC_API_ACL_MAGIC_H_
 #define MILLPOND_SRC_API_ACL_MAGIC_H_
 
 #include <cstdint>
 
+#include "src/base/live_set.h"
+
 namespace millpond::acl {
 
-template <uint64_t kAlive>
+template <uint64_t kKind>
 class Magic {
  public:
-  Magic() = default;
-  Magic(const Magic&) {}
+  Magic() { AddLive(this, kKind); }
+  Magic(const Magic&) : Magic() {}
   Magic& operator=(const Magic&) { return *this; }
-  ~Magic() { word_ = ~kAlive; }  // volatile, or the compiler drops the store before the free
+  ~Magic() { RemoveLive(this); }
 
-  bool alive() const { return word_ == kAlive; }
-
- private:
-  volatile uint64_t word_ = kAlive;
+  // May be asked of any address.
+  bool alive() const { return IsLive(this, kKind); }
 };
 
 }  // namespace millpond::acl

@@ -28,6 +28,7 @@ Status CreateHandle(const OpArguments& arguments, aclopHandle** handle, SingleOp
   for (const SingleOpTensor& input : op.desc.inputs) {
     MP_REQUIRE(input.shape_known(), "an input's shape is not known; handles are for fixed shapes, use aclopExecuteV2");
   }
+  MP_RETURN_IF_ERROR(TrySingleOp(op));
   void* made = nullptr;
   MP_RETURN_IF_ERROR(CreateSingleOpHandle(std::move(op), &made));
   *handle = static_cast<aclopHandle*>(made);
@@ -115,9 +116,10 @@ aclError aclopCreateHandleForCast(aclTensorDesc* srcDesc, aclTensorDesc* dstDesc
 // On the device this chooses among kernels for a shape. Here there is one: that it exists for this call is the answer.
 aclError aclopUpdateParams(const char* opType, int numInputs, const aclTensorDesc* const inputDesc[], int numOutputs,
                            const aclTensorDesc* const outputDesc[], const aclopAttr* attr) {
-  return GuardOp("aclopUpdateParams", [&](SingleOpFault* fault) {
+  return GuardOp("aclopUpdateParams", [&](SingleOpFault* fault) -> Status {
     SingleOp op;
-    return LookUpOp({opType, numInputs, inputDesc, numOutputs, outputDesc, attr}, &op, fault);
+    MP_RETURN_IF_ERROR(LookUpOp({opType, numInputs, inputDesc, numOutputs, outputDesc, attr}, &op, fault));
+    return TrySingleOp(op);
   });
 }
 

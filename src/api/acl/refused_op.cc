@@ -6,16 +6,9 @@
 
 namespace {
 
-constexpr char kNoModels[] =
-    "single-operator models are not read by this release; no model is needed here, aclopExecuteV2 runs the operator by "
-    "its type";
 constexpr char kNoUserKernels[] = "kernels registered by the user are NPU code and do not run on a CPU";
 
 }  // namespace
-
-// Models.
-MP_REFUSE(aclError, aclopSetModelDir, (const char*), kNoModels)
-MP_REFUSE(aclError, aclopLoad, (const void*, size_t), kNoModels)
 
 // Kernels of the user.
 MP_REFUSE(aclError, aclopRegisterCompileFunc, (const char*, aclopCompileFunc), kNoUserKernels)

@@ -66,6 +66,7 @@ aclError aclopCompile(const char* opType, int numInputs, const aclTensorDesc* co
     MP_RETURN_IF_ERROR(CheckChoice({engineType, compileFlag, opPath}));
     SingleOp op;
     MP_RETURN_IF_ERROR(LookUpOp({opType, numInputs, inputDesc, numOutputs, outputDesc, attr}, &op, fault));
+    MP_RETURN_IF_ERROR(TrySingleOp(op));
     SingleOpModels::Get().AddCompiled(std::move(op.desc));
     return Ok();
   });

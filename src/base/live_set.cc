@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/live_set.h"
+
+#include <array>
+#include <mutex>
+#include <unordered_map>
+
+namespace millpond {
+namespace {
+
+// Several, so that threads seldom meet.
+struct Shard {
+  std::mutex mutex;
+  std::unordered_map<const void*, uint64_t> kinds;
+};
+
+Shard& ShardOf(const void* object) {
+  static auto& shards = *new std::array<Shard, 16>;  // leaked: clients destroy objects from static destructors
+  const auto bits = reinterpret_cast<uintptr_t>(object);
+  return shards[(bits >> 4 ^ bits >> 8 ^ bits >> 12) % shards.size()];
+}
+
+}  // namespace
+
+void AddLive(const void* object, uint64_t kind) {
+  Shard& shard = ShardOf(object);
+  std::lock_guard lock(shard.mutex);
+  shard.kinds[object] = kind;
+}
+
+void RemoveLive(const void* object) noexcept {
+  Shard& shard = ShardOf(object);
+  std::lock_guard lock(shard.mutex);
+  shard.kinds.erase(object);
+}
+
+bool IsLive(const void* object, uint64_t kind) noexcept {
+  Shard& shard = ShardOf(object);
+  std::lock_guard lock(shard.mutex);
+  const auto found = shard.kinds.find(object);
+  return found != shard.kinds.end() && found->second == kind;
+}
+
+}  // namespace millpond

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which objects that clients hold by address are alive: asked before an address is believed, so that a stale, foreign
+// or garbage one is refused without being read. Safe from any thread.
+#ifndef MILLPOND_SRC_BASE_LIVE_SET_H_
+#define MILLPOND_SRC_BASE_LIVE_SET_H_
+
+#include <cstdint>
+
+namespace millpond {
+
+// `kind` tells objects of different types apart.
+void AddLive(const void* object, uint64_t kind);
+void RemoveLive(const void* object) noexcept;
+bool IsLive(const void* object, uint64_t kind) noexcept;
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_BASE_LIVE_SET_H_
