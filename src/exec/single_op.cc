@@ -18,6 +18,8 @@ namespace {
 
 Status CheckTensor(const char* what, size_t number, const SingleOpTensor& tensor) {
   if (tensor.dtype == DType::kUndefined) return Ok();
+  MP_REQUIRE(BitsOf(tensor.dtype) > 0, "%sDesc[%zu] has data type %d, which operators cannot have", what, number,
+             static_cast<int>(tensor.dtype));
   MP_REQUIRE(tensor.dims.size() <= TensorView::kMaxRank, "%sDesc[%zu] has %zu dimensions; at most %zu are possible",
              what, number, tensor.dims.size(), TensorView::kMaxRank);
   if (tensor.dims.size() == 1 && tensor.dims[0] == SingleOpTensor::kUnknownRank) return Ok();

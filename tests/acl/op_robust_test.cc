@@ -109,6 +109,14 @@ TEST_F(OpRobustTest, StaleAndForeignObjectsAreRefused) {
   ACL_OK(Synchronize());
 }
 
+TEST_F(OpRobustTest, ATypeThatDoesNotExistIsNamed) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2}), y(a, {2}), odd(a, {2}, static_cast<aclDataType>(50)), text(a, {2}, ACL_STRING);
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, Execute("Add", {&x, &odd}, {&y}));
+  EXPECT_NE(RecentMessage().find("data type 50"), std::string::npos);
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, Execute("Add", {&x, &text}, {&y}));
+}
+
 TEST_F(OpRobustTest, MemoryThatIsGoneIsNamed) {
   const DeviceValues a(Floats{1, 2});
   const Operand x(a, {2});
