@@ -11,30 +11,29 @@ namespace {
 // Several, so that threads seldom meet.
 struct Shard {
   std::mutex mutex;
-  std::unordered_map<const void*, uint64_t> kinds;
+  std::unordered_map<uintptr_t, uint64_t> kinds;
 };
 
-Shard& ShardOf(const void* object) {
+Shard& ShardOf(uintptr_t object) {
   static auto& shards = *new std::array<Shard, 16>;  // leaked: clients destroy objects from static destructors
-  const auto bits = reinterpret_cast<uintptr_t>(object);
-  return shards[(bits >> 4 ^ bits >> 8 ^ bits >> 12) % shards.size()];
+  return shards[(object >> 4 ^ object >> 8 ^ object >> 12) % shards.size()];
 }
 
 }  // namespace
 
-void AddLive(const void* object, uint64_t kind) {
+void AddLive(uintptr_t object, uint64_t kind) {
   Shard& shard = ShardOf(object);
   std::lock_guard lock(shard.mutex);
   shard.kinds[object] = kind;
 }
 
-void RemoveLive(const void* object) noexcept {
+void RemoveLive(uintptr_t object) noexcept {
   Shard& shard = ShardOf(object);
   std::lock_guard lock(shard.mutex);
   shard.kinds.erase(object);
 }
 
-bool IsLive(const void* object, uint64_t kind) noexcept {
+bool IsLive(uintptr_t object, uint64_t kind) noexcept {
   Shard& shard = ShardOf(object);
   std::lock_guard lock(shard.mutex);
   const auto found = shard.kinds.find(object);

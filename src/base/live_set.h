@@ -8,10 +8,10 @@
 
 namespace millpond {
 
-// `kind` tells objects of different types apart.
-void AddLive(const void* object, uint64_t kind);
-void RemoveLive(const void* object) noexcept;
-bool IsLive(const void* object, uint64_t kind) noexcept;
+// Addresses are numbers here: nothing is ever read there. `kind` tells objects of different types apart.
+void AddLive(uintptr_t object, uint64_t kind);
+void RemoveLive(uintptr_t object) noexcept;
+bool IsLive(uintptr_t object, uint64_t kind) noexcept;
 
 }  // namespace millpond
 

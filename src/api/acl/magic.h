@@ -13,13 +13,16 @@ namespace millpond::acl {
 template <uint64_t kKind>
 class Magic {
  public:
-  Magic() { AddLive(this, kKind); }
+  Magic() { AddLive(address(), kKind); }
   Magic(const Magic&) : Magic() {}
   Magic& operator=(const Magic&) { return *this; }
-  ~Magic() { RemoveLive(this); }
+  ~Magic() { RemoveLive(address()); }
 
   // May be asked of any address.
-  bool alive() const { return IsLive(this, kKind); }
+  bool alive() const { return IsLive(address(), kKind); }
+
+ private:
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(this); }
 };
 
 }  // namespace millpond::acl
