@@ -228,6 +228,19 @@ def test_an_input_says_what_it_was_told():
     assert image.get_attr("index") == 0 and other.get_attr("index") == 1
 
 
+def test_an_input_that_says_nothing_is_what_the_first_run_brings(engine):
+    """CANN's samples make inputs by create_inputs and run the graph on matrices."""
+    builder = GraphBuilder("open")
+    left, right = builder.create_inputs(2)
+    session = Session()
+    session.add_graph(1, builder.build_and_reset([ops.MatMul(left, right, None, transpose_x2=True)]))
+    tensors = [Tensor(array.flatten().tolist(), shape=list(array.shape)) for array in (A, B)]
+    for _ in range(2):
+        (result,) = session.run_graph(1, tensors)
+        np.testing.assert_allclose(np.array(result.data), A @ B.T, rtol=1e-5)
+    assert left._get_node_snapshot().get_output_desc(0).shape == []  # Doc GraphBuilder: without a shape it is a scalar
+
+
 def test_attributes_of_graph_node_and_tensor():
     builder = GraphBuilder("attributes")
     x = builder.create_input(0, name="x")

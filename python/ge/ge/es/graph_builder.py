@@ -73,7 +73,9 @@ class GraphBuilder:
         format: Format = Format.FORMAT_ND,
         shape: Optional[List[int]] = None,
     ) -> TensorHolder:
-        """The graph's input of that number; they count from 0 without a gap. Without a shape it is a scalar."""
+        """The graph's input of that number; they count from 0 without a gap. Without a shape it is a scalar, but one that says nothing at all (no shape, and
+        the default type and format) is what the first run brings.
+        """
         self._check_usable("create input")
         if not isinstance(index, int):
             raise TypeError("Input index must be an integer")
@@ -82,7 +84,9 @@ class GraphBuilder:
         if index < 0 or index in self._inputs:
             raise RuntimeError(f"Failed to create input; the index {index} is {'negative' if index < 0 else 'taken'}")
         desc = TensorDesc(shape, format, data_type)
-        holder = self._create(type_str.value, name or f"input_{index}", index, (("x", False), ("y", True)), desc, "input")
+        is_open = shape is None and data_type == DataType.DT_FLOAT and format == Format.FORMAT_ND
+        operands = () if is_open else (("x", False), ("y", True))
+        holder = self._create(type_str.value, name or f"input_{index}", index, operands, desc, "input")
         self._inputs.add(index)
         return holder
 
