@@ -92,6 +92,10 @@ MP_KERNEL(ExponentialLine, const Tensor& self, double base, double scale, double
   const Tensor line = Wide(self) * scale + shift;
   Write(out, base == -1 ? line.exp() : at::pow(Scalar(base), line));
 }
+MP_KERNEL(Quotient, const Tensor& self, const Tensor& other, Tensor& out) {
+  const bool whole = at::isIntegralType(out.scalar_type(), /*includeBool=*/true);
+  at::div_out(out, self, other, whole ? std::optional<string_view>("trunc") : std::nullopt);
+}
 MP_KERNEL(LogarithmLine, const Tensor& self, double base, double scale, double shift, Tensor& out) {
   if (base == -1 && scale == 1 && shift == 0) {
     at::log_out(out, self);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation as GE's operators describe it. All in float inside.
+#include "src/base/options.h"
 #include "src/kernels/ge_layout.h"
 #include "src/kernels/kernel.h"
 #include "src/kernels/lend.h"
@@ -129,6 +130,21 @@ MP_KERNEL(GeBatchNormReduceGrad, const Tensor& grads, const Tensor& x, const Ten
   grad = grad.sub_(Normalized(First(x), mean, variance, eps).mul_(PerChannel(diff_scale, dy).div(count)));
   Tensor target = First(y);
   Write(target, grad.mul_(PerChannel(scale, dy)).mul_(PerChannel(InverseRoot(variance, eps), dy)));
+}
+
+// save_rstd is what its name says only on the Ascend 950. On the cards before it is the variance, and its reader there
+// is BNTrainingUpdateGrad, which takes it as such: torchair trains so.
+MP_KERNEL(GeBatchNormV3, const Tensor& input, const Tensor& weight, const Tensor& bias, Tensor& running_mean,
+          Tensor& running_var, bool training, double momentum, double eps, Tensor& output, Tensor& save_mean,
+          Tensor& save_spread) {
+  static const bool keeps_variance = GetOptions().soc.rfind("Ascend950", 0) != 0;
+  const Loan loan({&output});
+  const auto [value, mean, rstd] =
+      at::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  Deliver(output, value);
+  const Tensor variance = training ? Wide(rstd).pow(-2).sub_(eps).clamp_min_(0) : Wide(running_var);
+  Write(save_mean, training ? mean : running_mean);
+  Write(save_spread, keeps_variance ? variance : InverseRoot(variance, eps));
 }
 
 MP_KERNEL(GeBatchNorm, const Tensor& x, const Tensor& scale, const Tensor& offset, const OptTensor& mean,

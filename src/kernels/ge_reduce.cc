@@ -72,9 +72,9 @@ MP_KERNEL(ReducedBy, const Tensor& self, IntArrayRef axes, bool keep, bool noop,
 MP_KERNEL(NormOver, const Tensor& self, double p, IntArrayRef axes, bool keep, double, Tensor& out) {
   const auto over = AxesOf(self, axes);
   const ScalarType type = IsHalf(self.scalar_type()) ? at::kFloat : self.scalar_type();
-  // The device's own marks of the infinite orders.
-  if (p == 2147483647.0) p = std::numeric_limits<double>::infinity();
-  if (p == -2147483648.0) p = -std::numeric_limits<double>::infinity();
+  // The device's own marks of the infinite orders: the ends of int32, of which a float attribute keeps the nearest.
+  if (p >= 2147483647.0) p = std::numeric_limits<double>::infinity();
+  if (p <= -2147483648.0) p = -std::numeric_limits<double>::infinity();
   WriteElements(out, at::linalg_vector_norm(self.to(type), p, over, keep));
 }
 

@@ -74,6 +74,21 @@ void ScatterTuples(Tensor& self, const Tensor& indices, const Tensor& updates, i
 
 }  // namespace
 
+MP_KERNEL(ScatteredElements, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, int64_t reduce,
+          Tensor& out) {
+  TORCH_CHECK(reduce >= 0 && reduce <= 2, "reduction is ", reduce, "; it must be none, add or mul");
+  StartFrom(self, out);
+  if (index.numel() == 0) return;
+  const int64_t size = self.dim() == 0 ? 1 : self.size(dim);
+  const Tensor place = Long(index);
+  const Tensor from_start = at::where(place.lt(0), place.add(size), place);
+  const Tensor source = src.to(out.scalar_type());
+  if (reduce == 0) {
+    out.scatter_(dim, from_start, source);
+  } else {
+    out.scatter_(dim, from_start, source, reduce == 1 ? "add" : "multiply");
+  }
+}
 MP_KERNEL(ScatteredRowsInPlace, Tensor& var, const Tensor& indices, const Tensor& updates, int64_t how) {
   ScatterRows(var, indices, updates, how);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes at the GE door, where no aclnn function takes the same arguments. The rules of the shapes are in
 // src/ops/infer_view.cc; a kernel finds its output in the right one.
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "src/kernels/outputs.h"
 
@@ -38,7 +40,16 @@ MP_KERNEL(SizeOf, const Tensor& self, int64_t, Tensor& out) { out.fill_(self.num
 MP_KERNEL(RankOf, const Tensor& self, Tensor& out) { out.fill_(self.dim()); }
 
 // The count repeats how many tensors there are.
-MP_KERNEL(JoinedAlong, TensorList tensors, int64_t dim, int64_t, Tensor& out) { at::cat_out(out, tensors, dim); }
+MP_KERNEL(JoinedAlong, TensorList tensors, int64_t dim, int64_t, Tensor& out) {
+  const bool scalars = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& one) { return one.dim() == 0; });
+  if (!scalars) {
+    at::cat_out(out, tensors, dim);
+    return;
+  }
+  std::vector<Tensor> vectors;
+  for (const Tensor& one : tensors) vectors.push_back(one.dim() == 0 ? one.reshape({1}) : one);
+  at::cat_out(out, vectors, dim);
+}
 MP_KERNEL(StackedAlong, TensorList tensors, int64_t dim, int64_t, Tensor& out) { at::stack_out(out, tensors, dim); }
 MP_KERNEL(UnstackedAlong, const Tensor& self, int64_t dim, int64_t, OutList out) {
   const auto parts = at::unbind(self, dim);

@@ -95,10 +95,11 @@ struct GruBackward {
 
 MP_KERNEL(aclnnGRU, const Tensor& input, TensorList params, const Tensor& hx, const OptTensor& batch_sizes,
           bool has_bias, int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first,
-          Tensor& output, Tensor& hy, OutList r, OutList z, OutList n, OutList hn, OutList h) {
+          Tensor& output, Tensor& hy, OptOutList r, OptOutList z, OptOutList n, OptOutList hn, OptOutList h) {
   TORCH_CHECK(dropout == 0 || !train || layers == 1, "dropout between layers is not supported: no seed arrives here");
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
-  GruForward cell{hx, hy, r, z, n, hn, h};
+  const auto list = [](const OptOutList& one) { return one.value_or(OutList{}); };
+  GruForward cell{hx, hy, list(r), list(z), list(n), list(hn), list(h)};
   plan.Leave(rnn::Forward(plan, cell, plan.Enter(input)), output);
 }
 

@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Shape", {Float(kCube)}, {}, {{kI, {3}}}},
         Case{"ShapeN", {Float(kCube), Float({5})}, {}, {{kI, {3}}, {kI, {1}}}},
         Case{"ConcatV2", {Float({2, 3}), Float({4, 3}), Known({0})}, {{"N", int64_t{2}}}, {{kF, {6, 3}}}},
+        Case{"ConcatV2", {Float({}), Float({}), Float({2}), Known({0})}, {{"N", int64_t{3}}}, {{kF, {4}}}},
         Case{"Concat", {Known({-1}), Of(kH, {2, 3}), Of(kH, {2, 1})}, {{"N", int64_t{2}}}, {{kH, {2, 4}}}},
         Case{"Pack", {Float({3}), Float({3})}, {{"axis", int64_t{1}}, {"N", int64_t{2}}}, {{kF, {3, 2}}}},
         Case{"Unpack", {Float({3, 2})}, {{"num", int64_t{2}}, {"axis", int64_t{1}}}, {{kF, {3}}, {kF, {3}}}},

@@ -143,6 +143,8 @@ Status promoted(const InferArgs& args, DType* out);
 Status common_or_float(const InferArgs& args, DType* out);
 // product_type(x): of a product of matrices: that of x, 32 bits for 8-bit integers.
 Status product_type(const InferArgs& args, DType* out);
+// real_number(x): that of x, float for integers.
+Status real_number(const InferArgs& args, DType* out);
 // widened(x, flag): float for halves when the flag is set.
 Status widened(const InferArgs& args, DType* out);
 // complex_of(x), real_of(x): the one that belongs to x's.

@@ -182,6 +182,13 @@ Status expanded_rows(const InferArgs& args, Shape* out) {
   if (Int(args, 2) > 0) rows = std::min(rows, KindOf(args, 0) == ArgKind::kTensor ? Int(args, 2) : rows);
   return WithRows(args, {&rows, 1}, out);
 }
+Status chosen_rows(const InferArgs& args, Shape* out) {
+  const Dims choices = ShapeOf(args, 1);
+  MP_REQUIRE(choices.size() == 2, "%s: the experts have shape %s; it must be tokens by choices", RowName(args),
+             ShapeText(choices).c_str());
+  const int64_t rows = std::min(choices[0], std::max<int64_t>(Int(args, 2), 0)) * choices[1];
+  return WithRows(args, {&rows, 1}, out);
+}
 Status routed_rows(const InferArgs& args, Shape* out) {
   const Routed routed = RoutedOf(args);
   const int64_t padded[] = {routed.experts, routed.capacity};

@@ -104,6 +104,8 @@ Status sparse_stats(const InferArgs& args, Shape* out);
 // expanded_rows(x, choices, most): a row for each choice, most of them when that is above 0. routed_rows(x, choices,
 // most, capacity, experts, padded), routed_scales(...).
 Status expanded_rows(const InferArgs& args, Shape* out);
+// chosen_rows(x, choices, tokens): a row for each choice of the first so many tokens.
+Status chosen_rows(const InferArgs& args, Shape* out);
 Status routed_rows(const InferArgs& args, Shape* out);
 Status routed_scales(const InferArgs& args, Shape* out);
 // routed_type(x, quantMode): int8 when it is quantised on the way.

@@ -74,6 +74,12 @@ Status product_type(const InferArgs& args, DType* out) {
   return Ok();
 }
 
+Status real_number(const InferArgs& args, DType* out) {
+  const DType type = ViewOf(args, 0).dtype;
+  *out = ClassOf(type) == kIntTypes || ClassOf(type) == kBoolTypes ? DType::kFloat : type;
+  return Ok();
+}
+
 Status widened(const InferArgs& args, DType* out) {
   *out = ViewOf(args, 0).dtype;
   if (Int(args, 1) != 0 && ClassOf(*out) == kHalfTypes) *out = DType::kFloat;

@@ -279,12 +279,15 @@ Status bits_as(const InferArgs& args, Shape* out) {
 Status concat(const InferArgs& args, Shape* out) {
   const auto members = args.call.views(args.from[0]);
   MP_REQUIRE(!members.empty(), "%s: there is nothing to join", RowName(args));
-  MP_RETURN_IF_ERROR(Assign(args, members[0].shape(), out));
+  // A scalar joins as a vector of one, as GE has it.
+  static constexpr int64_t kOne[] = {1};
+  const auto shape_of = [&](size_t i) { return members[i].rank == 0 ? Dims(kOne) : members[i].shape(); };
+  MP_RETURN_IF_ERROR(Assign(args, shape_of(0), out));
   size_t dim = 0;
   MP_RETURN_IF_ERROR(Wrap(args, Int(args, 1), out->rank, &dim));
   for (size_t i = 1; i < members.size(); ++i) {
-    const Dims shape = members[i].shape();
-    bool fits = shape.size() == out->rank && out->rank > 0;
+    const Dims shape = shape_of(i);
+    bool fits = shape.size() == out->rank;
     for (size_t j = 0; fits && j < shape.size(); ++j) fits = j == dim || shape[j] == out->dims[j];
     MP_REQUIRE(fits, "%s: member %zu has shape %s, member 0 has %s; they may differ only in dimension %zu",
                RowName(args), i, ShapeText(shape).c_str(), ShapeText(members[0].shape()).c_str(), dim);

@@ -78,6 +78,7 @@ CASES = [
     ("OneHot", [ints(0, 2), one(3), one(1.0, torch.float32), one(0.0, torch.float32)], {}, torch.eye(3)[[0, 2]]),
     ("OneHot", [ints(0, 2, dtype=I32), one(3), one(5), one(-1)], {"axis": 0}, (torch.eye(3)[[0, 2]].t() * 6 - 1).to(I32)),
     ("ScatterElements", [X, ALONG, values(1, 4, 5)], {}, X.scatter(0, ALONG, values(1, 4, 5))),
+    ("ScatterElements", [X, ALONG - X.shape[0], values(1, 4, 5)], {}, X.scatter(0, ALONG, values(1, 4, 5))),
     ("ScatterElements", [X, ALONG, values(1, 4, 5)], {"reduction": "add"}, X.scatter_add(0, ALONG, values(1, 4, 5))),
     ("ScatterNd", [TUPLES, values(2, 5), ints(3, 4, 5)], {}, torch.zeros(3, 4, 5).index_put((ints(0, 2), ints(1, 3)), values(2, 5))),
     ("TensorScatterUpdate", [X, TUPLES, values(2, 5)], {}, X.index_put((ints(0, 2), ints(1, 3)), values(2, 5))),

@@ -68,6 +68,7 @@ CASES = [
     ("ConcatD", [X, Y], {"concat_dim": 1, "N": 2}, torch.cat([X, Y], 1)),
     ("ConcatV2", [X, Y, one(-1)], {"N": 2}, torch.cat([X, Y], -1)),
     ("ConcatV2", [X, X[:1], ints(0)], {"N": 2}, torch.cat([X, X[:1]], 0)),
+    ("ConcatV2", [one(3), ints(4, 5, dtype=I32), one(6), one(0)], {"N": 3}, ints(3, 4, 5, 6, dtype=I32)),
     ("ConcatV2D", [X, Y, X], {"concat_dim": 0, "N": 3}, torch.cat([X, Y, X], 0)),
     ("Concat", [one(1), X, Y], {"N": 2}, torch.cat([X, Y], 1)),
     ("Pack", [X, Y], {"axis": -1, "N": 2}, torch.stack([X, Y], -1)),

@@ -35,6 +35,14 @@ def test_layers(kind, layers, bidirectional, batch_first, bias):
         torch.testing.assert_close(got, want, **CLOSE)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_layers_that_do_not_train(kind):
+    torch.manual_seed(3)
+    module, x = kind(3, 4, 2).eval(), torch.randn(5, 2, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(copy.deepcopy(module).to("npu")(x.to("npu"))[0].cpu(), module(x)[0], **CLOSE)
+
+
 @pytest.mark.parametrize("kind", [nn.LSTMCell, nn.GRUCell])
 def test_cells(kind):
     torch.manual_seed(2)
