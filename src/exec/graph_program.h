@@ -82,6 +82,8 @@ class GraphProgram {
   virtual std::span<const ir::TensorDesc> outputs() const = 0;  // of a dynamic program: as far as known
   virtual size_t const_bytes() const = 0;
   virtual size_t feature_bytes() const = 0;  // 0 for dynamic programs
+  // Both would load the very same bytes to the same places, so that one copy serves both.
+  virtual bool SameConstants(const GraphProgram& other) const { return this == &other; }
   // Pairs (input, output) that share memory because the graph says so.
   virtual std::span<const std::pair<uint32_t, uint32_t>> aliases() const = 0;
   virtual const ir::Graph& compiled_graph() const = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose shapes are all known: lowered and planned when compiled, run as one task.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "src/base/format.h"
@@ -84,6 +85,20 @@ class StaticProgram : public CompiledProgram {
   std::span<const ir::TensorDesc> outputs() const override { return outputs_; }
   size_t const_bytes() const override { return executable_->plan().const_bytes; }
   size_t feature_bytes() const override { return feature_bytes_; }
+
+  bool SameConstants(const GraphProgram& other) const override {
+    const auto* const program = dynamic_cast<const StaticProgram*>(&other);
+    if (program == nullptr) return false;
+    const Plan& ours = executable_->plan();
+    const Plan& theirs = program->executable_->plan();
+    const auto same = [](const ir::Bytes& left, const ir::Bytes& right) {
+      return left.size == right.size &&
+             (left.data == right.data || left.size == 0 || std::memcmp(left.data, right.data, left.size) == 0);
+    };
+    return ours.const_bytes == theirs.const_bytes && ours.constant_offsets == theirs.constant_offsets &&
+           std::equal(ours.constants.begin(), ours.constants.end(), theirs.constants.begin(), theirs.constants.end(),
+                      same);
+  }
 
   Status LoadConstants(void* const_base, Stream* stream) const override {
     MP_RETURN_IF_ERROR(JudgeRange("constant memory", const_base, const_bytes(), const_bytes(), kBaseAlignment));

@@ -14,22 +14,6 @@ namespace millpond {
 
 namespace {
 
-ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id, int32_t device,
-                                  VariableStore* variables) {
-  ProgramOptions made;
-  const std::string_view level = OptionOr(options, "ge.oo.level", "O3");
-  made.fold = OptionOr(options, "ge.oo.constantFolding", level == "O0" ? "false" : "true") == "true";
-  made.remove_dead = OptionOr(options, "ge.oo.deadCodeElimination", level == "O0" ? "false" : "true") == "true";
-  made.deduplicate = level != "O0";
-  made.reuse_memory = OptionOr(options, "ge.exec.disableReuseMemory", "0") != "1";
-  if (const io::DumpSettings dumps = io::DumpSettings::FromEnvironment(device); dumps.enabled()) {
-    made.dump_folder = dumps.folder.empty() ? "." : dumps.folder;
-  }
-  made.graph_id = graph_id;
-  made.variables = variables;
-  return made;
-}
-
 // The descriptions that a client gave for a graph's inputs, put into a copy of the graph.
 Status WithInputs(const ir::Graph& graph, std::span<const InputDesc> inputs, ir::GraphPtr* out_graph) {
   *out_graph = graph.Clone();
@@ -53,6 +37,22 @@ Status WithInputs(const ir::Graph& graph, std::span<const InputDesc> inputs, ir:
 }
 
 }  // namespace
+
+ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id, int32_t device,
+                                  VariableStore* variables) {
+  ProgramOptions made;
+  const std::string_view level = OptionOr(options, "ge.oo.level", "O3");
+  made.fold = OptionOr(options, "ge.oo.constantFolding", level == "O0" ? "false" : "true") == "true";
+  made.remove_dead = OptionOr(options, "ge.oo.deadCodeElimination", level == "O0" ? "false" : "true") == "true";
+  made.deduplicate = level != "O0";
+  made.reuse_memory = OptionOr(options, "ge.exec.disableReuseMemory", "0") != "1";
+  if (const io::DumpSettings dumps = io::DumpSettings::FromEnvironment(device); dumps.enabled()) {
+    made.dump_folder = dumps.folder.empty() ? "." : dumps.folder;
+  }
+  made.graph_id = graph_id;
+  made.variables = variables;
+  return made;
+}
 
 SessionGraph::SessionGraph(uint32_t id, ir::GraphPtr graph, GraphOptions options, Device* device,
                            VariableStore* variables)

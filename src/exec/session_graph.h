@@ -54,6 +54,13 @@ struct GraphSummary {
   std::shared_ptr<const GraphProgram> program;
 };
 
+// What the graph engine's options say about compiling.
+ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id, int32_t device,
+                                  VariableStore* variables);
+
+// Queues a task that ends when the other stream has got that far.
+Status WaitForMark(Stream* stream, Stream* earlier, uint64_t count);
+
 // Puts a copy of a device tensor's bytes in its place.
 void CopyToHost(GraphTensor* tensor);
 

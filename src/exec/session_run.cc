@@ -15,15 +15,14 @@ bool HasMemory(const GraphTensor& tensor) { return tensor.data != nullptr && ten
 
 std::shared_ptr<std::byte[]> HostBytes(size_t bytes) { return std::shared_ptr<std::byte[]>(new std::byte[bytes]); }
 
-// A task that ends when the other stream has got that far.
+}  // namespace
+
 Status WaitForMark(Stream* stream, Stream* earlier, uint64_t count) {
   return stream->Launch<TaskKind::kEventWait>(
       "graph order", {}, [earlier, count](TaskSlot&, Stream& waiter, Status*) -> TaskEnd {
         return earlier->AddStreamWaiter(&waiter, count) ? TaskEnd::kBlocked : TaskEnd::kDone;
       });
 }
-
-}  // namespace
 
 void CopyToHost(GraphTensor* tensor) {
   const int64_t exact = ir::BytesOf(tensor->dtype, tensor->dims);

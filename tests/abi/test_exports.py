@@ -15,7 +15,7 @@ _spec.loader.exec_module(surface)
 
 # Linked or opened by name by torch_npu, vllm-ascend and the samples; nothing of their own yet.
 SHELLS = ("acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform hcomm graph_base metadef "
-          "ge_compiler ge_common ge_common_base ge_executor fmk_parser ascend_protobuf tiling_api register ascendalog "
+          "ge_common ge_common_base ge_executor fmk_parser ascend_protobuf tiling_api register ascendalog "
           "ascend_hal ascend_ml dcmi lcal mspti ms_tools_ext ascendsk shmem").split()
 # No public header declares these; binaries bind them all the same when they are loaded.
 LOAD_TIME = ("MsprofGetHashId MsprofRegisterCallback MsprofReportAdditionalInfo MsprofReportApi MsprofReportCompactInfo "

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/api/ge_compiler/build_strings.inc"
