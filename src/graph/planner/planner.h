@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each buffer of a run lies in one block of memory, from sizes and lifetimes alone. A pure function: the same
-// problem gives the same plan on every machine; it knows neither graphs nor devices. Judged by validator.h.
+// problem and the same budget in steps give the same plan on every machine; it knows neither graphs nor devices. Judged
+// by validator.h.
 //
-// Why greedy: placing one buffer after the other into the gaps that its contemporaries leave is within a few per cent
-// of the best for the graphs we see, when several orders are tried; a search for the true optimum may start from it.
+// First the greedy orders and the skyline (skyline.h), then, while the budget lasts and the lower bound is not reached,
+// the exact search (search.h) and moves of single buffers (repair.h) for ever lower targets. The capacity does not
+// steer the search, it only ends it: so a larger capacity never fails where a smaller one succeeds.
 #ifndef MILLPOND_SRC_GRAPH_PLANNER_PLANNER_H_
 #define MILLPOND_SRC_GRAPH_PLANNER_PLANNER_H_
 
@@ -13,28 +15,50 @@
 
 namespace millpond::planner {
 
+inline constexpr uint32_t kNowhere = UINT32_MAX;
+
 // Live from first_step to last_step, both included. A buffer of no bytes has no conflicts and lies at 0.
 struct Buffer {
   size_t bytes = 0;
   uint32_t first_step = 0;
   uint32_t last_step = 0;
   size_t alignment = 0;  // of its offset; 0: the problem's
+
+  // Aliasing: this buffer may lie within another one, at inside_at, though both are live: a result in the place of its
+  // input, a part of a concatenation in the result, a view. The caller vouches that this is safe for the two of them.
+  // The storage is then kept from the first use of either to the last of both. With must_lie_inside (a view) it is no
+  // choice, and the buffer's own alignment does not count.
+  uint32_t inside = kNowhere;
+  size_t inside_at = 0;
+  bool must_lie_inside = false;
 };
 
 // pre: first_step <= last_step; alignments are powers of two; the sum of all bytes, each rounded up to its alignment,
-// fits in a size_t.
+// is below 2^62; a buffer ends within the one it lies inside of, and no buffer lies inside itself by way of others.
 struct Problem {
   std::vector<Buffer> buffers;
   size_t alignment = 64;
 };
 
 struct Plan {
-  std::vector<size_t> offsets;  // one for each buffer
-  size_t peak = 0;              // the end of the buffer that reaches furthest
-  size_t lower_bound = 0;       // no plan can have a smaller peak
+  std::vector<size_t> offsets;    // one for each buffer
+  std::vector<bool> lies_inside;  // one for each buffer: was the choice of lying inside another one taken?
+  size_t peak = 0;                // the end of the buffer that reaches furthest
+  size_t lower_bound = 0;         // the most bytes that are live at once: no plan can have a smaller peak
+  bool is_optimal = false;        // known to be the least possible, by the bound or by exhausting the search
+  uint64_t steps = 0;             // used
 };
 
-Plan PlanMemory(const Problem& problem);
+struct Budget {
+  uint64_t steps = 20'000;  // of the search, each a few microseconds for a few hundred buffers
+  double seconds = 0;       // 0: no limit by the clock. Plans then depend on the machine's speed.
+  size_t capacity = 0;      // good enough: planning ends with the first plan that fits
+};
+
+Plan PlanMemory(const Problem& problem, const Budget& budget = {});
+
+// One plan by a greedy order alone, for comparison: letters of OrderBy (items.h), best or first fit.
+Plan PlanGreedily(const Problem& problem, const char* letters, bool best_fit);
 
 }  // namespace millpond::planner
 

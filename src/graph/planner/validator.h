@@ -9,7 +9,8 @@
 namespace millpond::planner {
 
 // Names the first buffer that breaks a rule: offsets missing or misaligned, two live buffers that share bytes, a peak
-// that is not the furthest end, a lower bound below the largest sum of live bytes or above the peak.
+// that is not the furthest end, a lower bound below the largest sum of live bytes or above the peak, a buffer that does
+// not lie where it must or was offered to.
 Status ValidatePlan(const Problem& problem, const Plan& plan);
 
 }  // namespace millpond::planner

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// One part of a problem (items.h) and its best layout so far, improved step by step.
+#ifndef MILLPOND_SRC_GRAPH_PLANNER_IMPROVER_H_
+#define MILLPOND_SRC_GRAPH_PLANNER_IMPROVER_H_
+
+#include <functional>
+#include <memory>
+
+#include "src/graph/planner/items.h"
+#include "src/graph/planner/search.h"
+
+namespace millpond::planner {
+
+class Improver {
+ public:
+  explicit Improver(Part part);
+
+  const Part& part() const { return part_; }
+  const Layout& best() const { return best_; }
+  int64_t low() const { return low_; }  // no layout is below: the load, or what a search has proved
+  bool done() const { return best_.peak <= low_; }
+
+  // The quick methods, until a peak of `enough` is reached: at least one of them. Not charged to any budget.
+  void Begin(int64_t enough, const std::function<bool()>& stop);
+
+  // One attempt at a lower peak, of at most `limit` steps. Returns the steps it took, at least 1.
+  uint64_t Attempt(uint64_t limit, const std::function<bool()>& stop);
+
+ private:
+  bool is_large() const;
+  void Keep(Layout layout);
+  void Polish(const std::vector<Layout>& layouts, int64_t enough, const std::function<bool()>& stop);
+  uint64_t AttemptSearch(int64_t target, uint64_t limit, const std::function<bool()>& stop);
+  uint64_t AttemptRepair(int64_t target, uint64_t limit);
+  std::vector<uint32_t> OrderOf(size_t way);
+  void NextWay();
+
+  Part part_;
+  std::vector<int64_t> pressures_;
+  Layout best_;
+  int64_t low_ = 0;
+  std::unique_ptr<Search> search_;
+
+  // Rounds of ever longer attempts; in each all ways at a target half way down, then all at the lowest.
+  uint64_t round_steps_;
+  uint64_t round_ = 0;
+  bool half_way_ = true;
+  size_t way_ = 0;
+};
+
+}  // namespace millpond::planner
+
+#endif  // MILLPOND_SRC_GRAPH_PLANNER_IMPROVER_H_
