@@ -77,7 +77,7 @@ TEST(PlannerSearch, FindsTheOptimumOfSmallProblemsAndKnowsIt) {
     Problem problem{.buffers = {}, .alignment = 1};
     const size_t count = round < 100 ? 1 + random() % 7 : 8;
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t first = random() % 7;
+      const auto first = static_cast<uint32_t>(random()) % 7;
       problem.buffers.push_back(
           {.bytes = 1 + random() % 4, .first_step = first, .last_step = first + static_cast<uint32_t>(random() % 4)});
     }
@@ -113,7 +113,7 @@ TEST(PlannerSearch, FindsTheOptimumWithMixedAlignments) {
     Problem problem{.buffers = {}, .alignment = 4};
     const size_t count = 1 + random() % 6;
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t first = random() % 5;
+      const auto first = static_cast<uint32_t>(random()) % 5;
       problem.buffers.push_back({.bytes = 4 * (1 + random() % 9),
                                  .first_step = first,
                                  .last_step = first + static_cast<uint32_t>(random() % 4),
@@ -128,7 +128,7 @@ TEST(PlannerSearch, FindsTheOptimumWithMixedAlignments) {
 TEST(PlannerSearch, IsNeverWorseThanAnyGreedyOrder) {
   std::mt19937 random(12);
   for (int round = 0; round < 20; ++round) {
-    const Problem problem = PerfectPuzzle(random(), 5000, 60, 20 + random() % 150);
+    const Problem problem = PerfectPuzzle(static_cast<uint32_t>(random()), 5000, 60, 20 + random() % 150);
     const Plan plan = PlanMemory(problem, {.steps = 50});
     for (const char* order : {"Z", "AZ", "TZ", "WZ", "BZ"}) {
       for (const bool best_fit : {false, true}) {
@@ -260,11 +260,11 @@ TEST(PlannerInside, RandomOffersGiveValidPlansThatAreNoWorse) {
     Problem problem{.buffers = {}, .alignment = size_t{1} << (random() % 5)};
     const size_t count = 2 + random() % 60;
     for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t first = random() % 40;
+      const auto first = static_cast<uint32_t>(random()) % 40;
       Buffer buffer{
           .bytes = random() % 500, .first_step = first, .last_step = first + static_cast<uint32_t>(random() % 12)};
       if (i > 0 && random() % 2 == 0) {
-        const uint32_t host = random() % i;
+        const auto host = static_cast<uint32_t>(random()) % i;
         if (problem.buffers[host].bytes >= buffer.bytes) {
           buffer.inside = host;
           buffer.inside_at = random() % (problem.buffers[host].bytes - buffer.bytes + 1);

@@ -18,8 +18,8 @@ Problem RandomProblem(std::mt19937& random, size_t buffers, uint32_t steps, uint
     Buffer buffer;
     const size_t scale = size_t{1} << (random() % 20);
     buffer.bytes = random() % 10 == 0 ? 0 : random() % scale + 1;
-    buffer.first_step = random() % steps;
-    buffer.last_step = buffer.first_step + random() % lifetime;
+    buffer.first_step = static_cast<uint32_t>(random()) % steps;
+    buffer.last_step = buffer.first_step + static_cast<uint32_t>(random()) % lifetime;
     if (random() % 8 == 0) buffer.alignment = size_t{1} << (random() % 12);
     problem.buffers.push_back(buffer);
   }
@@ -72,8 +72,9 @@ TEST(Planner, AChainOfLayersNeedsTwoBuffersOnly) {
 TEST(Planner, RandomProblemsGetPlansThatTheValidatorAccepts) {
   std::mt19937 random(6);
   for (int round = 0; round < 400; ++round) {
-    const uint32_t lifetime = 1 + random() % (round % 2 == 0 ? 8 : 200);
-    const Problem problem = RandomProblem(random, 1 + random() % 120, 1 + random() % 150, lifetime);
+    const uint32_t lifetime = 1 + static_cast<uint32_t>(random()) % (round % 2 == 0 ? 8 : 200);
+    const Problem problem =
+        RandomProblem(random, 1 + random() % 120, 1 + static_cast<uint32_t>(random()) % 150, lifetime);
     const Plan plan = PlanMemory(problem);
     const Status valid = ValidatePlan(problem, plan);
     ASSERT_TRUE(valid.ok()) << "round " << round << ": " << valid.message();
@@ -97,7 +98,7 @@ TEST(Planner, ManyBuffersPlanQuicklyAndCloseToTheBoundWhetherTheyMeetRarelyOrAlw
   for (const uint32_t lifetime : {4u, 300u, 40000u}) {
     Problem problem{.buffers = {}, .alignment = 64};
     for (int i = 0; i < 20000; ++i) {
-      const uint32_t first = random() % 20000;
+      const auto first = static_cast<uint32_t>(random()) % 20000;
       problem.buffers.push_back({.bytes = (random() % 65536 + 1) * 16,
                                  .first_step = first,
                                  .last_step = first + static_cast<uint32_t>(random() % lifetime)});
