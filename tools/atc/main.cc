@@ -153,6 +153,7 @@ int BuildFromFile(const Values& values) {
 }
 
 int Main(int count, char** arguments) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // reasons on stderr stay in place among the lines
   Values values;
   const std::string wrong = Parse(count - 1, arguments + 1, &values);
   if (!wrong.empty()) return Fail(wrong);
