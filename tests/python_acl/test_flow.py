@@ -67,19 +67,22 @@ def test_garbage_handles_are_refused(device):
         assert device.util.stop_thread(handle) == 3
 
 
-def test_garbage_descriptors_buffers_and_attributes_are_looked_up_and_never_read(acl):
-    for handle in (1, 0x1234, 2**63, 2**64 - 1):
-        assert acl.get_tensor_desc_type(handle) == -1
-        acl.destroy_tensor_desc(handle)
-        assert acl.set_tensor_shape(handle, [1]) == 100000
-        assert acl.destroy_data_buffer(handle) == 100000
-        assert acl.get_data_buffer_addr(handle) == 0
-        assert acl.op.set_attr_int(handle, "a", 1) == 100000
-        acl.op.destroy_attr(handle)
-    desc = acl.create_tensor_desc(FLOAT, [1], ND)
-    acl.destroy_tensor_desc(desc)
-    acl.destroy_tensor_desc(desc)  # twice
-    assert acl.get_tensor_desc_type(desc) == -1
+def test_garbage_descriptors_buffers_and_attributes_are_looked_up_and_never_read(program):
+    program("""
+        import acl
+        for handle in (1, 0x1234, 2**63, 2**64 - 1):
+            assert acl.get_tensor_desc_type(handle) == -1
+            acl.destroy_tensor_desc(handle)
+            assert acl.set_tensor_shape(handle, [1]) == 100000
+            assert acl.destroy_data_buffer(handle) == 100000
+            assert acl.get_data_buffer_addr(handle) == 0
+            assert acl.op.set_attr_int(handle, "a", 1) == 100000
+            acl.op.destroy_attr(handle)
+        desc = acl.create_tensor_desc(0, [1], 2)
+        acl.destroy_tensor_desc(desc)
+        acl.destroy_tensor_desc(desc)  # twice
+        assert acl.get_tensor_desc_type(desc) == -1
+    """)
 
 
 def test_a_stream_is_destroyed_once(device):
