@@ -61,7 +61,23 @@ PROGRAMS = {
     "acl": [
         Program("acl/python_calls.py", script=True),
     ],
+    "plan": [
+        Program("plan/compare.py", flags=("--subject", "ours"), script=True),
+        Program("plan/compare.py", flags=("--subject", "greedy"), script=True),
+        Program("plan/compare.py", flags=("--subject", "omnimalloc"), script=True),
+    ],
 }
+
+GREEDY = [f"greedy_{order}" for order in ("size", "area", "pressure", "lifetime", "birth", "best_of_ten")]
+OMNIMALLOC = ["omnimalloc_super", "omnimalloc_omni"]
+
+
+def plan_comparisons(problem, peers=(*GREEDY, *OMNIMALLOC), ratio=None, milliseconds=None):
+    """Of one planning problem: peak over bound, and time. Greedy times are those of both fits, or of all ten."""
+    timed = [peer for peer in peers if peer in ("greedy_best_of_ten", *OMNIMALLOC)]
+    return [*[Comparison(f"{problem}_ratio", peer, bound=ratio) for peer in peers],
+            *[Comparison(f"{problem}_ms", peer, bound=milliseconds) for peer in timed]]
+
 
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
 STREAM_COUNTS = [1, 8, 64, 512, 1984]
@@ -132,6 +148,13 @@ COMPARISONS = {
     ],
     "acl": [
         *[Comparison(metric, "ctypes", bound=400) for metric in PYTHON_CALLS],
+    ],
+    "plan": [
+        *plan_comparisons("puzzle160", ratio=1.0),
+        *plan_comparisons("puzzle250", ratio=1.0),
+        *plan_comparisons("training"),
+        *plan_comparisons("mixed2k"),
+        *plan_comparisons("mixed100k", OMNIMALLOC, ratio=1.02, milliseconds=2000),
     ],
 }
 

@@ -42,7 +42,11 @@ def parse_arguments(argv):
     parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
     parser.add_argument("--trace", type=pathlib.Path, metavar="FILE",
                         help=f"pool only: the trace to replay, lines op,id,size,stream (default {DEFAULT_TRACE.name})")
+    parser.add_argument("--problems", type=pathlib.Path, metavar="DIR",
+                        help="plan only: also the problems of this folder, CSV files in MiniMalloc's format")
     arguments = parser.parse_args(argv)
+    if arguments.problems and not arguments.problems.is_dir():
+        parser.error(f"--problems {arguments.problems}: no such folder")
     if arguments.trace and arguments.name not in (None, "pool"):
         parser.error(f"--trace belongs to the benchmark pool, not to {arguments.name}")
     if arguments.trace and not arguments.trace.is_file():
@@ -101,7 +105,7 @@ def read_google_benchmark(output):
 def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), python=None):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
     if program.script:
-        flags = [*program.flags, *(["--smoke"] if smoke else [])]
+        flags = [*program.flags, *flags, *(["--smoke"] if smoke else [])]
         found = read_lines(run_program(BENCH / program.name, flags, python=python,
                                        libraries=bin_dir.absolute().parent / "lib64"))
     elif program.google_benchmark:
@@ -149,8 +153,21 @@ class Run:
                           f"{live:,} of 512 B to {rows.MIXED_LARGEST >> 20} MiB")
         return ["--trace", str(trace.absolute()), "--mixed-largest", str(largest), "--wide-live", str(live)]
 
-    def python(self):
-        """Runs the scripts; those that need torch are not run without it."""
+    def plan_flags(self):
+        flags = ["--program", str(self.arguments.bin_dir.absolute() / "millpond-plan")]
+        return [*flags, "--problems", str(self.arguments.problems.absolute())] if self.arguments.problems else flags
+
+    def comparisons(self, name):
+        """The table's, and for `plan` those of the problems that were given."""
+        if name != "plan" or not self.arguments.problems:
+            return rows.COMPARISONS[name]
+        given = [path.stem.split(".")[0] for path in sorted(self.arguments.problems.glob("*.csv"))]
+        return [*rows.COMPARISONS[name], *[row for problem in given for row in rows.plan_comparisons(problem)]]
+
+    def python(self, name):
+        """Runs the scripts; those that need torch are not run without it. OmniMalloc is in .venv alone."""
+        if name == "plan":
+            return sys.executable
         return sys.executable if self.arguments.torch_python == "off" else self.arguments.torch_python
 
     def run_bench(self, name):
@@ -163,17 +180,19 @@ class Run:
                 return
             threads = os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
             self.notes.append(f"torch: ours and the peers run with {threads} threads each")
+        if name == "plan":
+            flags = self.plan_flags()
         if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
             return
         for repetition in range(self.arguments.repetitions):
             for program in list(programs):
                 self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
-                                                                   samples, flags=flags, python=self.python())):
+                                                                   samples, flags=flags, python=self.python(name))):
                     programs.remove(program)
         self.progress("")
         missing = []
-        for comparison in rows.COMPARISONS[name]:
+        for comparison in self.comparisons(name):
             row = rows.make_row(name, comparison, samples)
             self.rows.append(row)
             if row["ratio"] is None:

@@ -11,6 +11,8 @@ import pytorch
 from layout import ROOT, VENV, build_dir
 
 
+PEERS = "requirements-bench.txt"
+
 # The one program that is also measured without trace hooks, in a build of its own.
 NO_TRACE = "release-notrace"
 NO_TRACE_TARGET = "mp_bench_launch_trace"
@@ -18,14 +20,17 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, pool, torch or acl (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch or acl (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
+    parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
     parser.add_argument("--smoke", action="store_true", help="tiny counts: does everything still run?")
     arguments = parser.parse_args(argv)
     ensure.packages("debian-packages-bench.txt")
     ensure.ready()
+    if arguments.name in (None, "plan"):
+        ensure.venv_list(PEERS)
     sources = (*ensure.SOURCES, *ensure.TEST_SOURCES, "bench")
     ensure.build("release", targets=(), defines=("-DMILLPOND_BENCH=ON",), sources=sources)
     command = [str(VENV / "bin" / "python"), str(ROOT / "bench" / "run.py")]
@@ -35,6 +40,8 @@ def bench(argv):
         command += ["--json", str(arguments.json.absolute())]
     if arguments.trace:
         command += ["--trace", str(arguments.trace.absolute())]
+    if arguments.problems:
+        command += ["--problems", str(arguments.problems.absolute())]
     if arguments.repetitions:
         command += ["--repetitions", arguments.repetitions]
     if arguments.smoke:

@@ -88,16 +88,19 @@ def _write_stamp(name, value):
     (STAMPS / name).write_text(value)
 
 
+def venv_list(list_name, before=None):
+    """Makes .venv hold one list of requirements."""
+    if not pytorch.venv_holds(list_name):
+        with _only_one():
+            if not pytorch.venv_holds(list_name):
+                pypi.install(list_name, before=before)
+
+
 def venv(torch=False):
     """Makes .venv hold requirements.txt, and requirements-torch.txt if asked."""
-    if not pytorch.venv_holds(pypi.BASE):
-        with _only_one():
-            if not pytorch.venv_holds(pypi.BASE):
-                pypi.install(pypi.BASE)
-    if torch and not pytorch.venv_holds(pytorch.REQUIREMENTS):
-        with _only_one():
-            if not pytorch.venv_holds(pytorch.REQUIREMENTS):
-                pypi.install(pytorch.REQUIREMENTS, before=pypi.refuse_cuda)
+    venv_list(pypi.BASE)
+    if torch:
+        venv_list(pytorch.REQUIREMENTS, before=pypi.refuse_cuda)
 
 
 def torch():
