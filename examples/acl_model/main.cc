@@ -97,7 +97,8 @@ void RegisterAllocator(aclrtStream stream, Allocator* allocator) {
   CHECK(aclrtAllocatorDestroyDesc(desc));  // the registration has a copy
 }
 
-// --- The model: y = relu(x + x) * x - x, with 1 to 64 rows. ----------------------------------------------------------
+// --- The model: y = (x + x) * (x + x) * x - x, with 1 to 64 rows.
+// ----------------------------------------------------------
 
 ge::Operator Op(const char* name, const char* type, const std::vector<std::pair<const char*, ge::Operator>>& inputs) {
   ge::Operator made = ge::OperatorFactory::CreateOperator(name, type);
@@ -114,8 +115,8 @@ ge::ModelBufferData BuildModel() {
   x.UpdateInputDesc("x", desc);
   x.UpdateOutputDesc("y", desc);
   ge::Operator twice = Op("twice", "Add", {{"x1", x}, {"x2", x}});
-  ge::Operator positive = Op("positive", "Relu", {{"x", twice}});
-  ge::Operator product = Op("product", "Mul", {{"x1", positive}, {"x2", x}});
+  ge::Operator square = Op("square", "Mul", {{"x1", twice}, {"x2", twice}});
+  ge::Operator product = Op("product", "Mul", {{"x1", square}, {"x2", x}});
   ge::Operator result = Op("result", "Sub", {{"x1", product}, {"x2", x}});
   ge::Graph graph("small");
   graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{result});
@@ -170,7 +171,7 @@ size_t Run(uint32_t model, aclrtStream stream, int64_t rows, Io* input, Io* outp
   size_t wrong = results.size() == values.size() ? 0 : values.size();
   for (size_t i = 0; wrong == 0 && i < values.size(); ++i) {
     const float x = values[i];
-    if (std::fabs(results[i] - (std::fmax(x + x, 0.0F) * x - x)) > 1e-6F) ++wrong;
+    if (std::fabs(results[i] - ((x + x) * (x + x) * x - x)) > 1e-6F) ++wrong;
   }
   return wrong;
 }
