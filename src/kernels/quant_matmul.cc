@@ -56,7 +56,6 @@ Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor
 
 void WeightQuant(const Tensor& x, const Tensor& weight, const Tensor& scale, const OptTensor& offset,
                  const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias, Tensor& y) {
-  CheckPlain(weight, "weight");
   const Tensor plain = PlainWeight(weight, x.size(-1));
   TORCH_CHECK(plain.scalar_type() == at::kChar || at::isFloat8Type(plain.scalar_type()), "the weight has type ",
               weight.scalar_type(), "; int8 and int4 packed in int32 are supported");
@@ -128,16 +127,19 @@ MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight,
 MP_KERNEL(aclnnWeightQuantBatchMatmulV2, const Tensor& x, const Tensor& weight, const Tensor& scale,
           const OptTensor& offset, const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias,
           int64_t, Tensor& y) {
+  CheckPlain(weight, "weight");
   WeightQuant(x, weight, scale, offset, quant_scale, quant_offset, bias, y);
 }
 MP_KERNEL(aclnnWeightQuantBatchMatmulV3, const Tensor& x, const Tensor& weight, const Tensor& scale,
           const OptTensor& offset, const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias,
           int64_t, int64_t, Tensor& y) {
+  CheckPlain(weight, "weight");
   WeightQuant(x, weight, scale, offset, quant_scale, quant_offset, bias, y);
 }
 MP_KERNEL(aclnnWeightQuantBatchMatmulNz, const Tensor& x, const Tensor& weight, const Tensor& scale,
           const OptTensor& offset, const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias,
           int64_t, Tensor& y) {
+  CheckPlain(weight, "weight");
   WeightQuant(x, weight, scale, offset, quant_scale, quant_offset, bias, y);
 }
 
@@ -166,6 +168,7 @@ MP_KERNEL(GeFusedQuantMatmul, const Tensor& x1, const Tensor& x2, const OptTenso
 MP_KERNEL(GeWeightQuantMatmul, const Tensor& x, const Tensor& weight, const Tensor& scale, const OptTensor& offset,
           const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias, bool transpose_x,
           bool transpose_weight, int64_t, int64_t, Tensor& y) {
+  CheckPlain(weight, "weight");  // before it is turned: only a kernel's own operands can be asked
   const auto turned = [&](const Tensor& matrix, bool turn) {
     return turn && matrix.dim() == 2 ? matrix.transpose(0, 1) : matrix;
   };

@@ -11,6 +11,7 @@ import ast
 import importlib.util
 import re
 import sys
+import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,10 @@ def emitted():
         where = str(path.relative_to(wheel()))
         if path.name in ("auto_generated_ge_raw_ops.py", "dynamic_output_ops.py") or where.startswith("tools"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the wheel's own escapes
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
             # Also where a builder is only named: helpers call it later.
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ge" and node.attr in known:
                 types[known[node.attr]["type"]].add(where)
