@@ -53,14 +53,14 @@ class Decoder(nn.Module):
         super().__init__()
         self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(LONGEST, WIDTH)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.norm = nn.LayerNorm(WIDTH)
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS, bias=False)
 
     def forward(self, words, places):
         x = self.words(words) + self.places(places)[None]
         mask = torch.arange(LONGEST, device=words.device)[None] > places[:, None]
         for layer in self.layers:
             x = layer(x, places, mask)
-        return functional.linear(self.norm(x[:, -1]), self.words.weight)
+        return self.head(self.norm(x[:, -1]))
 
 
 def write(model, step, prompt, count, device):

@@ -27,6 +27,30 @@ Status Describe(const NodeInfo& info, const Value& value, TensorView* view) {
   return Ok();
 }
 
+// How many dimensions a layout names; 0: any.
+size_t RankOf(int32_t format) {
+  switch (format) {
+    case 0:   // NCHW
+    case 1:   // NHWC
+    case 16:  // HWCN
+      return 4;
+    case 27:  // NDHWC
+    case 30:  // NCDHW
+    case 31:  // DHWCN
+      return 5;
+    default:
+      return 0;
+  }
+}
+
+// A view of other rank (Unsqueeze) does not have its source's layout any more: then the node's own description counts.
+int32_t FormatOf(const Value& value, int32_t described) {
+  constexpr int32_t kNd = 2;
+  const auto fits = [&](int32_t format) { return RankOf(format) == 0 || RankOf(format) == value.dims.size(); };
+  if (fits(value.format)) return value.format;
+  return fits(described) ? described : kNd;
+}
+
 // Never null for what is known, even if it is empty.
 const void* ValuesOf(const Value& value) {
   static constexpr int64_t kNone = 0;
@@ -160,6 +184,8 @@ Status Lowering::Build(const NodeInfo& info, Operands& operands, const std::vect
       const Value* value = operands.values[i];
       if (value == nullptr) continue;
       MP_RETURN_IF_ERROR(Describe(info, *value, &given.inputs[i].view));
+      const int32_t described = i < info.node->inputs.size() ? info.node->inputs[i].desc.format : value->format;
+      given.inputs[i].view.format = static_cast<int16_t>(FormatOf(*value, described));
       given.inputs[i].view.data = Number(i);
       given.inputs[i].values = ValuesOf(*value);
     }

@@ -148,6 +148,13 @@ def in_place_updates():
 
 
 @case
+def a_volume_without_a_batch():
+    # Its four dimensions become five, and the layout of a picture must not go along.
+    x, weight = torch.randn(2, 4, 5, 3), torch.randn(2, 3, 2, 2, 2)
+    return apart(compiled(nn.functional.conv_transpose3d)(x.to(DEVICE), weight.to(DEVICE)), nn.functional.conv_transpose3d(x, weight))
+
+
+@case
 def half_precision():
     worst = 0
     for kind in (torch.float16, torch.bfloat16):
@@ -255,6 +262,19 @@ def a_compiled_cache_on_disk():
         model = Model(folder).to(DEVICE).eval()
         worst = max(worst, apart(model(x), model.line(x)))
     return worst
+
+
+@case
+def training_captured_and_replayed():
+    with torch.enable_grad():
+        theirs = mlp().train()
+        mine = copy.deepcopy(theirs).to(DEVICE)
+        function = compiled(mine, mode="reduce-overhead")
+        for _ in range(2):
+            x = torch.randn(3, 16)
+            function(x.to(DEVICE)).square().sum().backward()
+            theirs(x).square().sum().backward()
+    return max(apart(one.grad, other.grad) for one, other in zip(mine.parameters(), theirs.parameters()))
 
 
 @case
