@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-NUMBERS = ["two_models_in_turn", "frozen_parameters", "refreshable_feature_memory", "in_place_updates", "a_volume_without_a_batch", "a_stream_of_ones_own", "gears",
-           "scaled_dot_product_attention", "gradients_of_attention", "fused_attention_and_norm", "a_compiled_cache_on_disk", "by_the_backends_name",
-           "training_captured_and_replayed",           "the_next_model_runs_after_faults"]
+NUMBERS = ["two_models_in_turn", "frozen_parameters", "refreshable_feature_memory", "in_place_updates", "a_volume_without_a_batch",
+           "a_stream_of_ones_own", "gears", "scaled_dot_product_attention", "gradients_of_attention", "fused_attention_and_norm",
+           "a_compiled_cache_on_disk", "by_the_backends_name", "training_captured_and_replayed", "the_next_model_runs_after_faults"]
 TEXTS = {
     "intermediates_of_a_dynamic_graph_are_the_wheels_memory": r"True 0\.0",
     "memory_does_not_grow_with_runs": "0",
