@@ -33,6 +33,8 @@ constexpr Way kWays[] = {
     {Choose::kTightAndLow, "TZW"}, {Choose::kTightest, "TZW"},    {Choose::kLowest, "WAT"},
 };
 constexpr size_t kWayCount = std::size(kWays);
+constexpr size_t kMiddleWays[] = {0, 1, 4, 2};
+constexpr int64_t kCloseShare = 64;
 
 }  // namespace
 
@@ -111,34 +113,42 @@ std::vector<uint32_t> Improver::OrderOf(size_t way) {
   return order;
 }
 
-void Improver::NextWay() {
-  if (++way_ < kWayCount) return;
+void Improver::NextWay(int64_t target) {
+  if (++way_ < (at_lowest_ ? kWayCount : std::size(kMiddleWays))) return;
   way_ = 0;
-  half_way_ = !half_way_;
-  if (!half_way_) return;
+  if (!at_lowest_) {
+    failed_ = target;
+    return;
+  }
+  at_lowest_ = false;
+  failed_ = low_;
   ++round_;
   round_steps_ *= kRoundFactor;
 }
 
 uint64_t Improver::Attempt(uint64_t limit, const std::function<bool()>& stop) {
-  if (half_way_ && best_.peak - low_ <= 1) half_way_ = false;
-  const int64_t target = half_way_ ? low_ + (best_.peak - low_) / 2 : low_;
   limit = std::min(limit, round_steps_);
   if (is_large()) return AttemptRepair(low_ + (best_.peak - low_) * 3 / 4, limit);
+  failed_ = std::max(failed_, low_);
+  if (!at_lowest_ && best_.peak - failed_ <= 1 + low_ / kCloseShare) {
+    at_lowest_ = true;
+    way_ = 0;
+  }
+  const int64_t target = at_lowest_ ? low_ : failed_ + (best_.peak - failed_) / 2;
   return AttemptSearch(target, limit, stop);
 }
 
 uint64_t Improver::AttemptSearch(int64_t target, uint64_t limit, const std::function<bool()>& stop) {
   if (search_ == nullptr) search_ = std::make_unique<Search>(part_.items);
   Layout layout;
-  const Found found = search_->Run(target, OrderOf(way_), kWays[way_].choose, limit, stop, &layout);
+  const size_t way = at_lowest_ ? way_ : kMiddleWays[way_];
+  const Found found = search_->Run(target, OrderOf(way), kWays[way].choose, limit, stop, &layout);
   if (found == Found::kLayout) {
-    Keep(std::move(layout));
-    half_way_ = true;  // the same way again, for half of what is left
+    Keep(std::move(layout));  // and the same way again, lower
   } else if (found == Found::kNothing) {
     low_ = target + 1;
   } else {
-    NextWay();
+    NextWay(target);
   }
   return std::max<uint64_t>(1, search_->steps());
 }

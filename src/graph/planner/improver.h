@@ -33,7 +33,7 @@ class Improver {
   uint64_t AttemptSearch(int64_t target, uint64_t limit, const std::function<bool()>& stop);
   uint64_t AttemptRepair(int64_t target, uint64_t limit);
   std::vector<uint32_t> OrderOf(size_t way);
-  void NextWay();
+  void NextWay(int64_t target);
 
   Part part_;
   std::vector<int64_t> pressures_;
@@ -41,10 +41,12 @@ class Improver {
   int64_t low_ = 0;
   std::unique_ptr<Search> search_;
 
-  // Rounds of ever longer attempts; in each all ways at a target half way down, then all at the lowest.
+  // Rounds of ever longer attempts. In each, first the middle between the best peak and what has failed, by some ways,
+  // until the two are close; then the lowest target, by all ways.
   uint64_t round_steps_;
   uint64_t round_ = 0;
-  bool half_way_ = true;
+  bool at_lowest_ = false;
+  int64_t failed_ = 0;
   size_t way_ = 0;
 };
 
