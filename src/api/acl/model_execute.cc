@@ -191,12 +191,12 @@ Status Execution::Tell(bool ended) {
     for (size_t i = 0; i < run_.outputs.size(); ++i) {
       const GraphTensor& made = run_.outputs[i];
       if (ended && output_->blobs[i].buffer->data == nullptr) MP_RETURN_IF_ERROR(HandOver(i));
-      auto desc = std::make_unique<aclTensorDesc>();
+      std::unique_ptr<aclTensorDesc>& desc = output_->blobs[i].desc;
+      if (desc == nullptr) desc = std::make_unique<aclTensorDesc>();
       desc->data_type = static_cast<aclDataType>(made.dtype);
       desc->format = static_cast<aclFormat>(made.format);
       desc->dims.assign(made.dims.begin(), made.dims.end());
       desc->storage_dims = desc->dims;
-      output_->blobs[i].desc = std::move(desc);
     }
   }
   succeeded_ = true;
