@@ -51,6 +51,7 @@ Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
   wanted.fold = options.fold;
   wanted.deduplicate = options.deduplicate;
   wanted.remove_dead = options.remove_dead;
+  MP_RETURN_IF_ERROR(passes::Fusions::Parse(options.fusions, &wanted.fusions).Prefixed("MILLPOND_FUSIONS"));
   passes::PassEnvironment environment;
   const ir::ClientHooks hooks = ir::GetClientHooks();
   if (hooks.knows != nullptr) environment.clients.knows = hooks.knows;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/options.h"
 #include "src/base/status.h"
 #include "src/device/stream.h"
 #include "src/graph/ir/graph.h"
@@ -50,6 +51,7 @@ struct ProgramOptions {
   bool deduplicate = true;
   bool remove_dead = true;
   bool reuse_memory = true;
+  std::string fusions = GetOptions().fusions;  // which passes of src/graph/passes/fuse.h run
   // By index; these may be fed from host memory whatever their Data node says.
   std::vector<int64_t> host_inputs;
   // Where DUMP_GE_GRAPH's files go, decided by the caller; empty: no dumps.

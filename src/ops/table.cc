@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/ops/infer.h"
+#include "src/ops/infer_fused.h"
 #include "src/ops/infer_nn.h"
 #include "src/ops/row.h"
 

@@ -33,6 +33,20 @@ struct PassEnvironment {
   std::function<void(const ir::Graph& graph, std::string_view pass)> dump;
 };
 
+// Which of fuse.h's passes run.
+struct Fusions {
+  bool composites = true;
+  bool conv = true;
+  bool matmul = true;
+  bool attention = true;
+  bool layout = true;
+  bool transposes = true;
+  bool prepack = true;
+
+  // "all", "none", or a list of names with commas between; with - before it a name is taken away from all.
+  static Status Parse(std::string_view text, Fusions* out);
+};
+
 struct PassOptions {
   bool fold = true;
   bool deduplicate = true;
@@ -40,6 +54,7 @@ struct PassOptions {
   bool remove_identities = true;
   bool inline_calls = true;
   bool choose_branches = true;
+  Fusions fusions;
   // Folded constants take at most so much in all; a node whose outputs are larger than kFoldGrowth times its inputs is
   // folded only when they stay below small_fold_bytes.
   size_t fold_bytes = size_t{64} << 20;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/graph/passes/optimize.h"
 
+#include "src/base/format.h"
+#include "src/graph/passes/fuse.h"
 #include "src/graph/passes/infer.h"
 #include "src/graph/passes/rewrite.h"
 #include "src/graph/passes/verify.h"
@@ -22,16 +24,30 @@ class Driver {
     MP_RETURN_IF_ERROR(InferAndFold());
     MP_RETURN_IF_ERROR(Pass(options_.remove_identities, RemoveIdentities, "identities"));
     MP_RETURN_IF_ERROR(Pass(options_.deduplicate, Deduplicate, "deduplicate"));
+    MP_RETURN_IF_ERROR(Fuse());
     return Pass(options_.remove_dead, RemoveDead, "final");
   }
 
  private:
+  Status Fuse() {
+    const Fusions& wanted = options_.fusions;
+    MP_RETURN_IF_ERROR(Pass(wanted.composites, FuseComposites, "composites"));
+    MP_RETURN_IF_ERROR(Pass(wanted.conv, FuseConv, "conv"));
+    MP_RETURN_IF_ERROR(Pass(wanted.matmul, FuseMatMul, "matmul"));
+    MP_RETURN_IF_ERROR(Pass(wanted.attention, FuseAttention, "attention"));
+    MP_RETURN_IF_ERROR(Pass(wanted.layout, ChooseLayout, "layout"));
+    MP_RETURN_IF_ERROR(Pass(wanted.transposes, RemoveTransposes, "transposes"));
+    const auto pack = [this](ir::Graph* graph, bool* changed) { return Prepack(graph, environment_, changed); };
+    return Pass(wanted.prepack, pack, "prepack");
+  }
+
   void Dump(std::string_view pass) const {
     if (environment_.dump) environment_.dump(*graph_, pass);
   }
 
   // On the root and every subgraph.
-  Status ForEachGraph(Status (*pass)(ir::Graph*, bool*), bool* out_changed) {
+  template <class Work>
+  Status ForEachGraph(Work pass, bool* out_changed) {
     const std::vector<ir::GraphPtr> subgraphs(graph_->subgraphs().begin(), graph_->subgraphs().end());
     MP_RETURN_IF_ERROR(pass(graph_, out_changed));
     for (const ir::GraphPtr& subgraph : subgraphs) {
@@ -42,7 +58,8 @@ class Driver {
     return Ok();
   }
 
-  Status Pass(bool wanted, Status (*pass)(ir::Graph*, bool*), std::string_view name) {
+  template <class Work>
+  Status Pass(bool wanted, Work pass, std::string_view name) {
     if (!wanted) return Ok();
     bool changed = false;
     MP_RETURN_IF_ERROR(ForEachGraph(pass, &changed));
@@ -72,6 +89,41 @@ class Driver {
 };
 
 }  // namespace
+
+Status Fusions::Parse(std::string_view text, Fusions* out) {
+  struct Name {
+    std::string_view name;
+    bool Fusions::*flag;
+  };
+  static constexpr Name kNames[] = {{"composites", &Fusions::composites}, {"conv", &Fusions::conv},
+                                    {"matmul", &Fusions::matmul},         {"attention", &Fusions::attention},
+                                    {"layout", &Fusions::layout},         {"transposes", &Fusions::transposes},
+                                    {"prepack", &Fusions::prepack}};
+  *out = Fusions();
+  if (text.empty() || text == "all") return Ok();
+  const bool from_all = text.front() == '-';
+  if (!from_all) {
+    for (const Name& each : kNames) out->*each.flag = false;
+  }
+  if (text == "none") return Ok();
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool off = !word.empty() && word.front() == '-';
+    bool known = false;
+    for (const Name& each : kNames) {
+      if (each.name != word.substr(off ? 1 : 0)) continue;
+      out->*each.flag = !off;
+      known = true;
+    }
+    MP_REQUIRE(
+        known,
+        "'%.*s' is no fusing pass; there are composites, conv, matmul, attention, layout, transposes and prepack",
+        static_cast<int>(word.size()), word.data());
+  }
+  return Ok();
+}
 
 Status Optimize(ir::Graph* graph, const PassOptions& options, const PassEnvironment& environment) {
   return Driver(graph, options, environment).Run();

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution in two dimensions with a constant filter, and what follows it, as one node.
+#include <cmath>
+#include <cstring>
+
+#include "src/graph/passes/activations.h"
+#include "src/graph/passes/fuse.h"
+#include "src/graph/passes/fuse_tools.h"
+
+namespace millpond::passes {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr int32_t kNchw = 0;
+
+Floats FloatsOf(const ir::Tensor& tensor) {
+  Floats values(static_cast<size_t>(ir::ElementsOf(tensor.desc.dims)));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data, values.size() * sizeof(float));
+  return values;
+}
+
+class ConvFusion {
+ public:
+  explicit ConvFusion(ir::Graph* graph) : fuser_(graph) {}
+
+  Status Run(bool* out_changed) {
+    std::vector<ir::NodePtr> order;
+    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
+    for (const ir::NodePtr& node : order) {
+      Conv conv;
+      if (!fuser_.Gone(node) && Read(node, &conv)) MP_RETURN_IF_ERROR(Fuse(&conv));
+    }
+    *out_changed |= fuser_.changed();
+    return Ok();
+  }
+
+ private:
+  struct Conv {
+    ir::NodePtr node;
+    ir::NodePtr last;  // whose output the fused node gives
+    ir::TensorPtr filter;
+    std::vector<int64_t> strides, pads, dilations;  // of height and width; pads: both begins, then both ends
+    int64_t groups = 1;
+    bool has_bias = false;
+    Floats bias, factor;  // by output channel; the factor is that of batch norm
+    ir::Endpoint addend;
+    std::string activation = kNoActivation;
+    int64_t channels() const { return filter->desc.dims[0]; }
+  };
+
+  bool Read(const ir::NodePtr& node, Conv* conv) const {
+    const bool own = node->type == "MillpondConv";
+    if ((!own && node->type != "Conv2D") || node->inputs.size() < 2 || !fuser_.MayMove(*node)) return false;
+    const ir::Endpoint x = Fuser::At(*node, 0);
+    const ir::Endpoint filter = Fuser::At(*node, 1);
+    if (!Fuser::IsFloat(x) || Fuser::RankOf(x) != 4 || fuser_.IsMutable(x)) return false;
+    if (!Fuser::IsFloat({node, 0}) || Fuser::At(*node, 3).node != nullptr) return false;
+    conv->node = conv->last = node;
+    conv->filter = Fuser::ConstOf(filter, DType::kFloat);
+    if (conv->filter == nullptr || conv->filter->desc.dims.size() != 4) return false;
+    conv->strides = Fuser::IntsAttr(*node, "strides");
+    conv->pads = Fuser::IntsAttr(*node, "pads");
+    conv->dilations = Fuser::IntsAttr(*node, "dilations");
+    conv->groups = Fuser::IntAttr(*node, "groups", 1);
+    if (!own && !FromConv2D(*node, conv)) return false;
+    for (const int64_t pad : conv->pads) {
+      if (pad < 0) return false;
+    }
+    if (conv->strides.size() != 2 || conv->pads.size() != 4 || conv->dilations.size() != 2) return false;
+    return ReadBias(Fuser::At(*node, 2), conv);
+  }
+
+  // CANN's form: four numbers each, and formats that tell their order.
+  static bool FromConv2D(const ir::Node& node, Conv* conv) {
+    const auto plain = [](int32_t format) { return format == kNchw || format == ir::kFormatNd; };
+    if (Fuser::TextAttr(node, "data_format", "NHWC") != "NCHW" || Fuser::IntAttr(node, "offset_x", 0) != 0)
+      return false;
+    if (!plain(node.inputs[0].desc.format) || !plain(node.inputs[1].desc.format)) return false;
+    if (conv->dilations.empty()) conv->dilations = {1, 1, 1, 1};
+    if (conv->strides.size() != 4 || conv->pads.size() != 4 || conv->dilations.size() != 4) return false;
+    conv->strides = {conv->strides[2], conv->strides[3]};
+    conv->dilations = {conv->dilations[2], conv->dilations[3]};
+    conv->pads = {conv->pads[0], conv->pads[2], conv->pads[1], conv->pads[3]};  // top, bottom, left, right
+    return true;
+  }
+
+  static bool ReadBias(const ir::Endpoint& value, Conv* conv) {
+    if (value.node == nullptr) return true;
+    const ir::TensorPtr tensor = Fuser::ConstOf(value, DType::kFloat);
+    if (tensor == nullptr || ir::ElementsOf(tensor->desc.dims) != conv->channels()) return false;
+    conv->bias = FloatsOf(*tensor);
+    conv->has_bias = true;
+    return true;
+  }
+
+  Status Fuse(Conv* conv) {
+    conv->bias.resize(static_cast<size_t>(conv->channels()));
+    bool scaled = false;
+    while (AbsorbNorm(conv, &scaled) || AbsorbBias(conv)) {
+    }
+    AbsorbAddend(conv);
+    AbsorbActivation(conv);
+    return Emit(*conv, scaled);
+  }
+
+  bool AbsorbNorm(Conv* conv, bool* scaled) {
+    const ir::NodePtr norm = fuser_.SoleReader({conv->last, 0});
+    if (norm == nullptr || norm->type != "BNInfer" || Fuser::At(*norm, 0).node != conv->last) return false;
+    std::vector<Floats> rows;
+    for (size_t place = 1; place < 5; ++place) {
+      const ir::TensorPtr row = Fuser::ConstOf(Fuser::At(*norm, place), DType::kFloat);
+      if (row == nullptr || ir::ElementsOf(row->desc.dims) != conv->channels()) return false;
+      rows.push_back(FloatsOf(*row));
+    }
+    const double epsilon = Fuser::FloatAttr(*norm, "epsilon", 1e-5F);
+    if (!*scaled) conv->factor.assign(conv->bias.size(), 1);
+    for (size_t c = 0; c < conv->bias.size(); ++c) {
+      const double factor = rows[0][c] / std::sqrt(static_cast<double>(rows[3][c]) + epsilon);
+      conv->factor[c] = static_cast<float>(conv->factor[c] * factor);
+      conv->bias[c] = static_cast<float>((conv->bias[c] - static_cast<double>(rows[2][c])) * factor + rows[1][c]);
+    }
+    *scaled = conv->has_bias = true;
+    conv->last = norm;
+    return true;
+  }
+
+  // A constant that has one number for each channel, shaped so that it meets dimension 1.
+  bool AbsorbBias(Conv* conv) {
+    const ir::NodePtr sum = fuser_.SoleReader({conv->last, 0});
+    if (sum == nullptr || (sum->type != "Add" && sum->type != "BiasAdd")) return false;
+    ir::Endpoint other;
+    if (!Fuser::Pairs(*sum, {conv->last, 0}, &other)) return false;
+    const ir::TensorPtr row = Fuser::ConstOf(other, DType::kFloat);
+    if (row == nullptr || ir::ElementsOf(row->desc.dims) != conv->channels()) return false;
+    if (sum->type == "BiasAdd") {
+      if (Fuser::TextAttr(*sum, "data_format", "NHWC") != "NCHW") return false;
+    } else {
+      const ir::Dims& dims = row->desc.dims;
+      const bool meets = dims.size() >= 3 && dims.size() <= 4 && dims[dims.size() - 3] == conv->channels();
+      if (!meets) return false;
+    }
+    const Floats values = FloatsOf(*row);
+    for (size_t c = 0; c < values.size(); ++c) conv->bias[c] += values[c];
+    conv->has_bias = true;
+    conv->last = sum;
+    return true;
+  }
+
+  void AbsorbAddend(Conv* conv) {
+    const ir::NodePtr sum = fuser_.SoleReader({conv->last, 0});
+    ir::Endpoint other;
+    if (sum == nullptr || sum->type != "Add" || !Fuser::Pairs(*sum, {conv->last, 0}, &other)) return;
+    if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return;
+    const ir::TensorDesc& own = conv->last->outputs[0];
+    const ir::TensorDesc& added = Fuser::DescOf(other);
+    if (!own.is_static() || !added.is_static() || own.dims != added.dims) return;  // no broadcasting
+    conv->addend = other;
+    conv->last = sum;
+  }
+
+  void AbsorbActivation(Conv* conv) {
+    const ir::NodePtr after = fuser_.SoleReader({conv->last, 0});
+    if (after == nullptr) return;
+    const std::string activation = ActivationOf(*after);
+    if (activation.empty()) return;
+    conv->activation = activation;
+    conv->last = after;
+  }
+
+  Status Emit(const Conv& conv, bool scaled) {
+    ir::Endpoint filter = Fuser::At(*conv.node, 1);
+    if (scaled) {
+      Floats values = FloatsOf(*conv.filter);
+      const size_t each = values.size() / conv.factor.size();
+      for (size_t i = 0; i < values.size(); ++i) values[i] *= conv.factor[i / each];
+      ir::NodePtr made;
+      MP_RETURN_IF_ERROR(fuser_.NewConst(*conv.node, DType::kFloat, conv.filter->desc.dims, values.data(), &made));
+      filter = {made, 0};
+    }
+    ir::Endpoint bias;
+    if (conv.has_bias) {
+      ir::NodePtr made;
+      MP_RETURN_IF_ERROR(fuser_.NewConst(*conv.node, DType::kFloat, {conv.channels()}, conv.bias.data(), &made));
+      bias = {made, 0};
+    }
+    ir::Attributes attributes;
+    attributes["filter_dims"].value = conv.filter->desc.dims;
+    attributes["strides"].value = conv.strides;
+    attributes["pads"].value = conv.pads;
+    attributes["dilations"].value = conv.dilations;
+    attributes["groups"].value = conv.groups;
+    attributes["activation"].value = conv.activation;
+    attributes["channels_last"].value = false;
+    const Fuser::Operand inputs[] = {
+        {"x", Fuser::At(*conv.node, 0)}, {"filter", filter}, {"bias", bias}, {"addend", conv.addend}};
+    ir::NodePtr made;
+    MP_RETURN_IF_ERROR(
+        fuser_.NewNode("MillpondFusedConv", *conv.node, inputs, conv.last->outputs[0], std::move(attributes), &made));
+    return fuser_.Replace({conv.last, 0}, {made, 0});
+  }
+
+  Fuser fuser_;
+};
+
+}  // namespace
+
+Status FuseConv(ir::Graph* graph, bool* out_changed) { return ConvFusion(graph).Run(out_changed); }
+
+}  // namespace millpond::passes

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/passes/fuse_tools.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "src/base/format.h"
+#include "src/graph/passes/rewrite.h"
+
+namespace millpond::passes {
+
+ir::Endpoint Fuser::At(const ir::Node& node, size_t place) {
+  if (place >= node.inputs.size()) return {};
+  return {node.inputs[place].source, node.inputs[place].index};
+}
+
+int Fuser::RankOf(const ir::Endpoint& value) {
+  const ir::TensorDesc& desc = DescOf(value);
+  return desc.has_shape && ir::IsKnownRank(desc.dims) ? static_cast<int>(desc.dims.size()) : -1;
+}
+
+ir::TensorPtr Fuser::ConstOf(const ir::Endpoint& value, DType dtype) {
+  if (value.node == nullptr) return nullptr;
+  ir::TensorPtr tensor = ConstantAt(value.node.get(), value.index);
+  if (tensor == nullptr || tensor->desc.dtype != dtype) return nullptr;
+  const int64_t bytes = ir::BytesOf(dtype, tensor->desc.dims);
+  return bytes >= 0 && tensor->data.size >= static_cast<size_t>(bytes) ? tensor : nullptr;
+}
+
+std::optional<float> Fuser::NumberOf(const ir::Endpoint& value) {
+  const ir::TensorPtr tensor = ConstOf(value, DType::kFloat);
+  if (tensor == nullptr || ir::ElementsOf(tensor->desc.dims) != 1) return std::nullopt;
+  float number = 0;
+  std::memcpy(&number, tensor->data.data, sizeof number);
+  return number;
+}
+
+bool Fuser::IsNumber(const ir::Endpoint& value, double wanted) {
+  const std::optional<float> number = NumberOf(value);
+  return number.has_value() && std::abs(*number - wanted) <= 1e-5 * std::max(1.0, std::abs(wanted));
+}
+
+std::vector<int64_t> Fuser::IntsAttr(const ir::Node& node, std::string_view name) {
+  const ir::Attr* attr = node.FindAttr(name);
+  const auto* list = attr != nullptr ? attr->As<std::vector<int64_t>>() : nullptr;
+  return list != nullptr ? *list : std::vector<int64_t>();
+}
+
+std::vector<int64_t> Fuser::IntsOf(const ir::Endpoint& value) {
+  std::vector<int64_t> numbers;
+  if (const ir::TensorPtr wide = ConstOf(value, DType::kInt64)) {
+    numbers.resize(static_cast<size_t>(ir::ElementsOf(wide->desc.dims)));
+    if (!numbers.empty()) std::memcpy(numbers.data(), wide->data.data, numbers.size() * sizeof(int64_t));
+  } else if (const ir::TensorPtr narrow = ConstOf(value, DType::kInt32)) {
+    for (int64_t i = 0; i < ir::ElementsOf(narrow->desc.dims); ++i) {
+      int32_t number = 0;
+      std::memcpy(&number, narrow->data.data + i * static_cast<int64_t>(sizeof number), sizeof number);
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+int64_t Fuser::IntAttr(const ir::Node& node, std::string_view name, int64_t otherwise) {
+  const ir::Attr* attr = node.FindAttr(name);
+  const auto* number = attr != nullptr ? attr->As<int64_t>() : nullptr;
+  return number != nullptr ? *number : otherwise;
+}
+
+bool Fuser::BoolAttr(const ir::Node& node, std::string_view name, bool otherwise) {
+  const ir::Attr* attr = node.FindAttr(name);
+  const auto* flag = attr != nullptr ? attr->As<bool>() : nullptr;
+  return flag != nullptr ? *flag : otherwise;
+}
+
+float Fuser::FloatAttr(const ir::Node& node, std::string_view name, float otherwise) {
+  const ir::Attr* attr = node.FindAttr(name);
+  const auto* number = attr != nullptr ? attr->As<float>() : nullptr;
+  return number != nullptr ? *number : otherwise;
+}
+
+std::string_view Fuser::TextAttr(const ir::Node& node, std::string_view name, std::string_view otherwise) {
+  const ir::Attr* attr = node.FindAttr(name);
+  const auto* text = attr != nullptr ? attr->As<std::string>() : nullptr;
+  return text != nullptr ? std::string_view(*text) : otherwise;
+}
+
+bool Fuser::Returns(const ir::Endpoint& value) const {
+  return std::any_of(graph_->outputs.begin(), graph_->outputs.end(), [&](const ir::Endpoint& output) {
+    return output.node == value.node && output.index == value.index;
+  });
+}
+
+bool Fuser::IsPlain(const ir::Node& node) {
+  if (!node.controls.empty() || HasEffect(node)) return false;
+  const ir::Graph* graph = node.graph();
+  for (const ir::NodePtr& target : graph->targets) {
+    if (target.get() == &node) return false;
+  }
+  for (const ir::NodePtr& user : node.Users()) {
+    for (const ir::NodePtr& control : user->controls) {
+      if (control.get() == &node) return false;
+    }
+  }
+  return true;
+}
+
+bool Fuser::MayMove(const ir::Node& node) const {
+  return IsPlain(node) && std::none_of(node.inputs.begin(), node.inputs.end(), [&](const ir::Input& input) {
+           return input.source != nullptr && IsMutable({input.source, input.index});
+         });
+}
+
+bool Fuser::Pairs(const ir::Node& node, const ir::Endpoint& value, ir::Endpoint* out_other) {
+  const ir::Endpoint left = At(node, 0);
+  const ir::Endpoint right = At(node, 1);
+  if (left.node == nullptr || right.node == nullptr) return false;
+  if (!SameValue(left, value) && !SameValue(right, value)) return false;
+  *out_other = SameValue(left, value) ? right : left;
+  return true;
+}
+
+bool Fuser::HasNumber(const ir::Node& node, float* out_number, ir::Endpoint* out_rest) {
+  for (size_t place = 0; place < 2; ++place) {
+    const std::optional<float> number = NumberOf(At(node, place));
+    if (!number.has_value()) continue;
+    *out_number = *number;
+    *out_rest = At(node, 1 - place);
+    return out_rest->node != nullptr;
+  }
+  return false;
+}
+
+ir::NodePtr Fuser::SoleReader(const ir::Endpoint& value) const {
+  if (value.node == nullptr || !MayMove(*value.node) || Returns(value)) return nullptr;
+  ir::NodePtr reader;
+  size_t reads = 0;
+  for (const ir::NodePtr& user : value.node->Users()) {
+    for (const ir::Input& input : user->inputs) {
+      if (input.source != value.node || input.index != value.index) continue;
+      reader = user;
+      ++reads;
+    }
+  }
+  return reads == 1 ? reader : nullptr;
+}
+
+Status Fuser::NewNode(const char* type, const ir::Node& after, std::span<const Operand> inputs,
+                      const ir::TensorDesc& like, ir::Attributes attributes, ir::NodePtr* out) {
+  const std::string end = Format("/%s", type);
+  const std::string name = after.name.ends_with(end) ? after.name : after.name + end;
+  auto node = std::make_shared<ir::Node>(FreeName(*graph_, name), type);
+  node->attributes = std::move(attributes);
+  node->outputs.push_back(like);
+  node->outputs.back().name = "y";
+  MP_RETURN_IF_ERROR(graph_->AddNode(node));
+  for (const Operand& operand : inputs) {
+    node->inputs.emplace_back();
+    node->inputs.back().desc.name = operand.name;
+    if (operand.value.node == nullptr) continue;
+    ir::TensorDesc desc = DescOf(operand.value);
+    desc.name = operand.name;
+    node->inputs.back().desc = std::move(desc);
+    MP_RETURN_IF_ERROR(node->Connect(node->inputs.size() - 1, operand.value.node, operand.value.index));
+  }
+  changed_ = true;
+  *out = std::move(node);
+  return Ok();
+}
+
+Status Fuser::NewConst(const ir::Node& after, const ir::TensorPtr& tensor, ir::NodePtr* out) {
+  ir::TensorDesc desc;
+  desc.dtype = tensor->desc.dtype;
+  desc.dims = desc.origin_dims = tensor->desc.dims;
+  desc.has_shape = desc.has_origin_shape = true;
+  ir::Attributes attributes;
+  attributes["value"].value = tensor;
+  return NewNode("Const", after, {}, desc, std::move(attributes), out);
+}
+
+Status Fuser::NewConst(const ir::Node& after, DType dtype, ir::Dims dims, const void* data, ir::NodePtr* out) {
+  auto tensor = std::make_shared<ir::Tensor>();
+  tensor->desc.dtype = dtype;
+  tensor->desc.dims = tensor->desc.origin_dims = std::move(dims);
+  tensor->desc.has_shape = tensor->desc.has_origin_shape = true;
+  tensor->data = ir::Bytes::Copy(data, static_cast<size_t>(ir::BytesOf(dtype, tensor->desc.dims)));
+  return NewConst(after, tensor, out);
+}
+
+Status Fuser::Replace(const ir::Endpoint& old, const ir::Endpoint& value) {
+  MP_RETURN_IF_ERROR(ReplaceUses(graph_, old, value));
+  changed_ = true;
+  if (old.node != value.node) Drop(old.node);
+  return Ok();
+}
+
+void Fuser::Drop(const ir::NodePtr& node) {
+  std::vector<ir::NodePtr> pending = {node};
+  while (!pending.empty()) {
+    const ir::NodePtr now = std::move(pending.back());
+    pending.pop_back();
+    const Kind kind = KindOf(*now);
+    const bool structural = kind == Kind::kData || kind == Kind::kVariable;
+    if (now->graph() != graph_ || structural || !now->Users().empty() || !IsPlain(*now)) continue;
+    bool returned = false;
+    for (size_t i = 0; i < now->outputs.size(); ++i) returned |= Returns({now, static_cast<int32_t>(i)});
+    if (returned) continue;
+    std::vector<ir::NodePtr> sources;
+    for (const ir::Input& input : now->inputs) {
+      if (input.source != nullptr) sources.push_back(input.source);
+    }
+    graph_->RemoveNode(now);
+    changed_ = true;
+    pending.insert(pending.end(), sources.begin(), sources.end());
+  }
+}
+
+}  // namespace millpond::passes

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposes that undo each other, or only move dimensions of size 1.
+#include "src/graph/passes/fuse.h"
+#include "src/graph/passes/fuse_tools.h"
+
+namespace millpond::passes {
+namespace {
+
+using Perm = std::vector<int64_t>;
+
+// Empty when the node is no transpose, or its order is not known or not one.
+Perm PermOf(const ir::Node& node) {
+  Perm perm;
+  if (node.type == "TransposeD") perm = Fuser::IntsAttr(node, "perm");
+  if (node.type == "Transpose") perm = Fuser::IntsOf(Fuser::At(node, 1));
+  std::vector<bool> seen(perm.size());
+  for (int64_t& dim : perm) {
+    dim += dim < 0 ? static_cast<int64_t>(perm.size()) : 0;
+    if (dim < 0 || dim >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(dim)]) return {};
+    seen[static_cast<size_t>(dim)] = true;
+  }
+  return perm;
+}
+
+bool IsIdentity(const Perm& perm) {
+  for (size_t i = 0; i < perm.size(); ++i) {
+    if (perm[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+// Dimensions of more than one element keep their order, so that the bytes stay where they are.
+bool KeepsBytes(const Perm& perm, const ir::Dims& dims) {
+  int64_t last = -1;
+  for (const int64_t dim : perm) {
+    if (dims[static_cast<size_t>(dim)] == 1) continue;
+    if (dim < last) return false;
+    last = dim;
+  }
+  return true;
+}
+
+class Transposes {
+ public:
+  explicit Transposes(ir::Graph* graph) : fuser_(graph) {}
+
+  Status Run(bool* out_changed) {
+    std::vector<ir::NodePtr> order;
+    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
+    for (const ir::NodePtr& node : order) {
+      if (!fuser_.Gone(node) && fuser_.MayMove(*node)) MP_RETURN_IF_ERROR(Visit(node));
+    }
+    *out_changed |= fuser_.changed();
+    return Ok();
+  }
+
+ private:
+  Status Visit(const ir::NodePtr& node) {
+    Perm perm = PermOf(*node);
+    ir::Endpoint x = Fuser::At(*node, 0);
+    if (perm.empty() || x.node == nullptr || Fuser::RankOf(x) != static_cast<int>(perm.size())) return Ok();
+    bool joined = false;
+    for (Perm inner = PermOf(*x.node); inner.size() == perm.size() && fuser_.MayMove(*x.node);
+         inner = PermOf(*x.node)) {
+      for (int64_t& dim : perm) dim = inner[static_cast<size_t>(dim)];
+      x = Fuser::At(*x.node, 0);
+      joined = true;
+    }
+    if (IsIdentity(perm)) return fuser_.Replace({node, 0}, x);
+    const ir::TensorDesc& desc = Fuser::DescOf(x);
+    if (desc.is_static() && KeepsBytes(perm, desc.dims)) return AsReshape(node, x);
+    if (!joined) return Ok();
+    ir::NodePtr made;
+    const Fuser::Operand inputs[] = {{"x", x}};
+    ir::Attributes attributes;
+    attributes["perm"].value = std::move(perm);
+    MP_RETURN_IF_ERROR(fuser_.NewNode("TransposeD", *node, inputs, node->outputs[0], std::move(attributes), &made));
+    return fuser_.Replace({node, 0}, {made, 0});
+  }
+
+  Status AsReshape(const ir::NodePtr& node, const ir::Endpoint& x) {
+    const ir::Dims& dims = node->outputs[0].dims;
+    ir::NodePtr shape, made;
+    MP_RETURN_IF_ERROR(fuser_.NewConst(*node, DType::kInt64, {static_cast<int64_t>(dims.size())}, dims.data(), &shape));
+    const Fuser::Operand inputs[] = {{"x", x}, {"shape", {shape, 0}}};
+    MP_RETURN_IF_ERROR(fuser_.NewNode("Reshape", *node, inputs, node->outputs[0], {}, &made));
+    return fuser_.Replace({node, 0}, {made, 0});
+  }
+
+  Fuser fuser_;
+};
+
+}  // namespace
+
+Status RemoveTransposes(ir::Graph* graph, bool* out_changed) { return Transposes(graph).Run(out_changed); }
+
+}  // namespace millpond::passes

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution with bias, addend and activation. With channels last and a packed filter it is one call of oneDNN.
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "src/kernels/fused.h"
+#include "src/kernels/lend.h"
+
+namespace millpond::kernels {
+namespace {
+
+Tensor PackedFilter(const Tensor& filter, IntArrayRef input_dims, IntArrayRef strides, IntArrayRef pads,
+                    IntArrayRef dilations, int64_t groups) {
+  static const auto call =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_reorder_convolution_weight", "")
+          .typed<Tensor(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, int64_t, at::OptionalIntArrayRef)>();
+  // What oneDNN is shown is padded already when both ends differ.
+  const bool even = pads[0] == pads[2] && pads[1] == pads[3];
+  std::vector<int64_t> dims = input_dims.vec();
+  if (!even) {
+    dims[2] += pads[0] + pads[2];
+    dims[3] += pads[1] + pads[3];
+  }
+  const std::vector<int64_t> padding = even ? std::vector<int64_t>{pads[0], pads[1]} : std::vector<int64_t>{0, 0};
+  return call.call(filter, padding, strides, dilations, groups, at::IntArrayRef(dims));
+}
+
+Tensor Convolve(const Tensor& x, const Tensor& filter, const OptTensor& bias, const OptTensor& addend,
+                IntArrayRef strides, IntArrayRef padding, IntArrayRef dilations, int64_t groups, const PostOp& post) {
+  using List = c10::List<std::optional<Scalar>>;
+  using Text = std::optional<string_view>;
+  if (!addend.has_value()) {
+    static const auto call = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("mkldnn::_convolution_pointwise", "")
+                                 .typed<Tensor(const Tensor&, const Tensor&, const OptTensor&, IntArrayRef, IntArrayRef,
+                                               IntArrayRef, int64_t, string_view, List, Text)>();
+    return call.call(x, filter, bias, padding, strides, dilations, groups, post.attr, PostOp::NoScalars(),
+                     post.algorithm);
+  }
+  static const auto call =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_convolution_pointwise", "binary")
+          .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptTensor&, IntArrayRef, IntArrayRef,
+                        IntArrayRef, int64_t, string_view, std::optional<Scalar>, Text, List, Text)>();
+  // Behind a sum oneDNN's wrapper knows no activation but this.
+  return call.call(x, *addend, filter, bias, padding, strides, dilations, groups, "add", Scalar(1.0),
+                   post.attr == "relu" ? Text("relu") : Text(), PostOp::NoScalars(), Text());
+}
+
+// [N, H, W, C] as [N, C, H, W] with the strides of channels last.
+Tensor Turned(const Tensor& value) { return value.permute({0, 3, 1, 2}); }
+
+}  // namespace
+
+MP_KERNEL(OwnFusedConv, const Tensor& x, const Tensor& filter, const OptTensor& bias, const OptTensor& addend,
+          IntArrayRef filter_dims, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations, int64_t groups,
+          string_view activation, bool channels_last, Tensor& y) {
+  Tensor input = channels_last ? Turned(x) : x;
+  Tensor result = channels_last ? Turned(y) : y;
+  OptTensor added = addend;
+  if (added.has_value() && channels_last) added = Turned(*added);
+  const bool even = pads[0] == pads[2] && pads[1] == pads[3];
+  if (!even) {
+    input = at::constant_pad_nd(input, {pads[1], pads[3], pads[0], pads[2]});
+    if (channels_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
+  }
+  const std::vector<int64_t> padding = even ? std::vector<int64_t>{pads[0], pads[1]} : std::vector<int64_t>{0, 0};
+  // The output itself is lent: what has other strides only views it.
+  const Loan loan({&y});
+  if (IsPacked(filter)) {
+    const Tensor packed = Unpack(filter, filter_dims);
+    Tensor value = Convolve(input, packed, bias, added, strides, padding, dilations, groups, PostOp(activation));
+    if (added.has_value() && activation != "relu") Activate(value, activation);
+    return Deliver(result, value);
+  }
+  Tensor value = at::conv2d(input, filter, bias, strides, padding, dilations, groups);
+  if (added.has_value()) value.add_(*added);
+  Activate(value, activation);
+  Deliver(result, value);
+}
+
+MP_KERNEL(OwnConvPackedBytes, const Tensor& filter, IntArrayRef input_dims, IntArrayRef strides, IntArrayRef pads,
+          IntArrayRef dilations, int64_t groups, IntArrayRef, Tensor& y) {
+  y.fill_(PackedBytes(PackedFilter(filter, input_dims, strides, pads, dilations, groups)));
+}
+
+MP_KERNEL(OwnConvPack, const Tensor& filter, IntArrayRef input_dims, IntArrayRef strides, IntArrayRef pads,
+          IntArrayRef dilations, int64_t groups, IntArrayRef, Tensor& y) {
+  Pack(PackedFilter(filter, input_dims, strides, pads, dilations, groups), y);
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with a constant matrix, and attention.
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "src/kernels/fused.h"
+#include "src/kernels/lend.h"
+
+namespace millpond::kernels {
+namespace {
+
+// oneDNN's matrix has a row for each column of the result.
+Tensor PackedMatrix(const Tensor& weight, bool transposed, int64_t rows) {
+  static const auto call = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("mkldnn::_reorder_linear_weight", "")
+                               .typed<Tensor(const Tensor&, std::optional<int64_t>)>();
+  return call.call(transposed ? weight : weight.t().contiguous(), rows);
+}
+
+Tensor Linear(const Tensor& x, const Tensor& weight, const OptTensor& bias, const OptTensor& addend,
+              const PostOp& post) {
+  using List = c10::List<std::optional<Scalar>>;
+  if (!addend.has_value()) {
+    static const auto call = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
+                                 .typed<Tensor(const Tensor&, const Tensor&, const OptTensor&, string_view, List,
+                                               std::optional<string_view>)>();
+    return call.call(x, weight, bias, post.attr, PostOp::NoScalars(), post.algorithm);
+  }
+  static const auto call =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_linear_pointwise", "binary")
+          .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptTensor&, string_view)>();
+  return call.call(x, *addend, weight, bias, "add");
+}
+
+// From a layout's order of dimensions to batch, heads, sequence, depth.
+Tensor Heads(const Tensor& value, string_view layout) {
+  std::vector<int64_t> order;
+  for (const char letter : {'b', 'h', 's', 'd'}) {
+    const size_t at = layout.find(letter);
+    TORCH_CHECK(at < 4 && layout.size() == 4, "'", layout, "' is no layout of heads");
+    order.push_back(static_cast<int64_t>(at));
+  }
+  return value.permute(order);
+}
+
+}  // namespace
+
+MP_KERNEL(OwnFusedMatMul, const Tensor& x, const Tensor& weight, const OptTensor& bias, const OptTensor& addend,
+          int64_t columns, bool transposed, string_view activation, Tensor& y) {
+  TORCH_CHECK(!addend.has_value() || activation == "none", "an addend and an activation in one product");
+  if (IsPacked(weight)) {
+    const Tensor packed = Unpack(weight, {columns, x.size(-1)});
+    Produce(y, [&] { return Linear(x, packed, bias, addend, PostOp(activation)); });
+    return;
+  }
+  Produce(y, [&] {
+    Tensor value = transposed ? at::linear(x, weight) : at::matmul(x, weight);
+    if (bias.has_value()) value.add_(*bias);
+    if (addend.has_value()) value.add_(*addend);
+    Activate(value, activation);
+    return value;
+  });
+}
+
+MP_KERNEL(OwnMatMulPackedBytes, const Tensor& weight, bool transposed, int64_t rows, IntArrayRef, Tensor& y) {
+  y.fill_(PackedBytes(PackedMatrix(weight, transposed, rows)));
+}
+
+MP_KERNEL(OwnMatMulPack, const Tensor& weight, bool transposed, int64_t rows, IntArrayRef, Tensor& y) {
+  Pack(PackedMatrix(weight, transposed, rows), y);
+}
+
+MP_KERNEL(OwnAttention, const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& mask, double scale,
+          string_view q_layout, string_view k_layout, string_view v_layout, string_view y_layout, Tensor& y) {
+  const Tensor result =
+      at::scaled_dot_product_attention(Heads(q, q_layout), Heads(k, k_layout), Heads(v, v_layout), mask,
+                                       /*dropout_p=*/0.0, /*is_causal=*/false, scale);
+  Heads(y, y_layout).copy_(result);
+}
+
+}  // namespace millpond::kernels
