@@ -197,8 +197,8 @@ TEST_F(GraphFusion, AResidualBlockBecomesThreeConvolutions) {
   test.Return({Apply(&test, "Relu", {{"x", {Two(&test, "Add", c.node, x.node), 0}}})});
   const auto types = Compare(test, {OnDevice<float>(DType::kFloat, {1, 16, 12, 12}, Random(16 * 144))});
   EXPECT_EQ(types.count("MillpondFusedConv"), 3U);
-  EXPECT_EQ(types.count("TransposeD"), 2U) << "one where the region begins, one where it ends" EXPECT_EQ(
-      types.count("Relu") + types.count("Add") + types.count("BNInfer"), 0U);
+  EXPECT_EQ(types.count("TransposeD"), 2U) << "one where the region begins, one where it ends";
+  EXPECT_EQ(types.count("Relu") + types.count("Add") + types.count("BNInfer"), 0U);
 }
 
 TEST_F(GraphFusion, ATransformerLayerIsRecognised) {

@@ -141,7 +141,8 @@ TEST_F(SessionRulesTest, DumpGeGraphWritesAFileAfterEachPass) {
     return found;
   };
   EXPECT_EQ(stages("1"), (std::set<std::string>{"begin", "verify", "dead", "inline", "infer", "identities",
-                                                "deduplicate", "final"}));
+                                                "deduplicate", "composites", "conv", "matmul", "attention", "layout",
+                                                "transposes", "prepack", "final"}));
   EXPECT_EQ(stages("3"), std::set<std::string>{"final"});
   EXPECT_EQ(stages("4"), std::set<std::string>{"begin"});
   EXPECT_EQ(stages("infer|dead"), (std::set<std::string>{"infer", "dead"}));

@@ -175,7 +175,8 @@ TEST(Optimize, PassesRunInTheirOrderAndEachIsDumped) {
     dumped.emplace_back(pass);
   };
   TestGraph::Expect(Optimize(one.test.graph.get(), {}, environment));
-  EXPECT_EQ(dumped, (Names{"verify", "dead", "inline", "infer", "identities", "deduplicate", "final"}));
+  EXPECT_EQ(dumped, (Names{"verify", "dead", "inline", "infer", "identities", "deduplicate", "composites", "conv",
+                           "matmul", "attention", "layout", "transposes", "prepack", "final"}));
 }
 
 TEST(Optimize, AConditionThatFoldingFindsChoosesItsBranch) {
