@@ -37,7 +37,7 @@ void* Run(void* data) {
     PyObject* trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    thread->exception = "exception=" + ExceptionText(type, value) + ",msg=thread call failed;";
+    thread->exception = "acl.util.start_thread: the function raised " + ExceptionText(type, value);
     PyErr_Restore(type, value, trace);
     PyErr_WriteUnraisable(thread->function.get());
   }
