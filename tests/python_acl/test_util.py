@@ -50,7 +50,7 @@ def test_numpy_functions_warn_that_they_will_go(acl, numpy):
     array = numpy.zeros(4)
     for call in (lambda: acl.util.numpy_to_ptr(array), lambda: acl.util.numpy_contiguous_to_ptr(array),
                  lambda: acl.util.ptr_to_numpy(array.ctypes.data, (4,), 12)):
-        with pytest.warns(Warning, match="will be deprecated"):
+        with pytest.warns(Warning, match="on its way out"):
             call()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
