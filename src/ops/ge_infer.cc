@@ -195,7 +195,9 @@ std::vector<std::string_view> OutputsWithoutRule(const OpRow& row, const DoorBin
     const bool known = ArgumentOf(row, binding, output.name, &place) != nullptr
                            ? ShapeRuleFor(row, place) != nullptr
                            : InputNamed(binding, output.name) != nullptr;
-    if (!known) missing.push_back(output.name);
+    // A list that the row does not know is none: a node that has members of it is refused.
+    const bool may_be_none = output.dynamic && ArgumentOf(row, binding, output.name, &place) == nullptr;
+    if (!known && !may_be_none) missing.push_back(output.name);
   }
   return missing;
 }
