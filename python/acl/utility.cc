@@ -17,7 +17,8 @@ PyObject* Numpy(const char* name) {
 }
 
 bool Deprecated(const char* function, const char* instead) {
-  const std::string text = std::string("acl.util.") + function + " is on its way out in pyACL; acl.util." + instead + " stays";
+  const std::string text =
+      std::string("acl.util.") + function + " is on its way out in pyACL; acl.util." + instead + " stays";
   return PyErr_WarnEx(PyExc_Warning, text.c_str(), 1) == 0;
 }
 
