@@ -42,6 +42,19 @@ TEST_F(StaticProgram, ComputesOnInputsAndConstants) {
   EXPECT_EQ(Run(*program, {Floating({0, 0, 1}), Floating({0, 0, 0})})[0], (Floats{10, 20, 31}));
 }
 
+TEST_F(StaticProgram, AnOperandThatIsReadLaterKeepsItsPlace) {
+  TestGraph test;
+  const auto x = test.Data("x", DType::kFloat, {1024});
+  const auto twice = test.Binary("twice", "Add", x, x);
+  const auto four = test.Binary("four", "Add", twice, twice);
+  const auto eight = test.Binary("eight", "Mul", four, twice);
+  test.Return({test.Binary("sum", "Add", eight, twice)});
+  const auto program = Compile(test);
+  EXPECT_EQ(program->feature_bytes(), 2U * 4096);
+  Load(*program);
+  EXPECT_EQ(Run(*program, {Floating(Floats(1024, 3))})[0], Floats(1024, 12 * 6 + 6));
+}
+
 TEST_F(StaticProgram, TakesOutputsThatHaveNoMemoryWithTheReferencesPadding) {
   TestGraph test;
   Chain(&test, 1);
@@ -58,11 +71,11 @@ TEST_F(StaticProgram, TakesOutputsThatHaveNoMemoryWithTheReferencesPadding) {
   EXPECT_EQ(memory_->asked.size(), 1U);
 }
 
-TEST_F(StaticProgram, AChainNeedsTheMemoryOfTwoResultsHoweverLongItIs) {
+TEST_F(StaticProgram, AChainWorksInPlaceHoweverLongItIs) {
   TestGraph test;
   Chain(&test, 8);
   const auto program = Compile(test);
-  EXPECT_EQ(program->feature_bytes(), 2U * 4096);
+  EXPECT_EQ(program->feature_bytes(), 4096U);
   ProgramOptions options;
   options.reuse_memory = false;
   const auto wasteful = Compile(test, options);

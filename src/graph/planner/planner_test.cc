@@ -75,7 +75,7 @@ TEST(Planner, RandomProblemsGetPlansThatTheValidatorAccepts) {
     const uint32_t lifetime = 1 + static_cast<uint32_t>(random()) % (round % 2 == 0 ? 8 : 200);
     const Problem problem =
         RandomProblem(random, 1 + random() % 120, 1 + static_cast<uint32_t>(random()) % 150, lifetime);
-    const Plan plan = PlanMemory(problem);
+    const Plan plan = PlanMemory(problem, {.steps = 500});
     const Status valid = ValidatePlan(problem, plan);
     ASSERT_TRUE(valid.ok()) << "round " << round << ": " << valid.message();
   }
@@ -86,7 +86,7 @@ TEST(Planner, PeaksAreNearTheLowerBoundOverManyProblems) {
   double ratio = 0;
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
-    const Plan plan = PlanMemory(RandomProblem(random, 400, 200, 10));
+    const Plan plan = PlanMemory(RandomProblem(random, 400, 200, 10), {.steps = 1000});
     ratio += static_cast<double>(plan.peak) / static_cast<double>(plan.lower_bound) / kRounds;
   }
   EXPECT_LT(ratio, 1.1);
