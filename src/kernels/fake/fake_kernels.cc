@@ -38,16 +38,18 @@ void Store(const TensorView& view, const std::vector<float>& values) {
   ForEach(view, [&](int64_t offset) { First(view)[offset] = values[next++ % values.size()]; });
 }
 
-Status Add(OpCall& call) {
+Status AddScaled(OpCall& call, float sign) {
   auto sum = Read(call.view(0));
   const auto other = Read(call.view(1));
   const ScalarValue& given = call.scalar(2);
   const auto alpha =
       static_cast<float>(given.dtype == DType::kDouble ? given.real : static_cast<double>(given.integer));
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += alpha * other[i % other.size()];
-  Store(call.view(3), sum);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += sign * alpha * other[i % other.size()];
+  if (!sum.empty()) Store(call.view(3), sum);
   return Ok();
 }
+Status Add(OpCall& call) { return AddScaled(call, 1.0F); }
+Status Sub(OpCall& call) { return AddScaled(call, -1.0F); }
 
 Status Zero(OpCall& call) {
   Store(call.view(0), {0});
@@ -115,6 +117,7 @@ Status AddTo(OpCall& call) {
 }
 
 constexpr Kernel kAdd{"aclnnAdd", "TTSO", &Add};
+constexpr Kernel kSub{"aclnnSub", "TTSO", &Sub};
 constexpr Kernel kZero{"aclnnInplaceZero", "O", &Zero};
 constexpr Kernel kCopy{"aclnnInplaceCopy", "OT", &Copy};
 constexpr Kernel kSelect{"aclnnMaskedSelect", "TTO", &MaskedSelect};
@@ -123,7 +126,9 @@ constexpr Kernel kMul{"aclnnMul", "TTO", &Mul};
 constexpr Kernel kLess{"aclnnLtTensor", "TTO", &Less};
 constexpr Kernel kReduce{"ReducedBy", "TIbbnnO", &Reduce};
 constexpr Kernel kAddTo{"AssignedSum", "OT", &AddTo};
-constexpr const Kernel* kKernels[] = {&kAdd, &kZero, &kCopy, &kSelect, &kStack, &kMul, &kLess, &kReduce, &kAddTo};
+constexpr Kernel kAssign{"Assigned", "OT", &Copy};
+constexpr const Kernel* kKernels[] = {&kAdd, &kSub,  &kZero,   &kCopy,  &kSelect, &kStack,
+                                      &kMul, &kLess, &kReduce, &kAddTo, &kAssign};
 
 }  // namespace
 }  // namespace millpond::kernels
