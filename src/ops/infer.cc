@@ -53,7 +53,7 @@ Status Wrap(const InferArgs& args, int64_t dim, size_t rank, size_t* out) {
 
 int64_t Elements(Dims dims) {
   int64_t count = 1;
-  for (const int64_t dim : dims) count *= dim;
+  for (const int64_t dim : dims) count = Times(count, dim);
   return count;
 }
 

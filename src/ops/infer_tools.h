@@ -4,6 +4,7 @@
 #define MILLPOND_SRC_OPS_INFER_TOOLS_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "src/ops/call.h"
@@ -38,7 +39,12 @@ Status Append(const InferArgs& args, int64_t dim, Shape* out);
 bool Widen(Dims dims, Shape* out);
 // dim counted from the front; fails when it is outside [-rank, rank). No dimensions count as one.
 Status Wrap(const InferArgs& args, int64_t dim, size_t rank, size_t* out);
-// The elements of a shape; fails when they cannot be counted.
+// Of sizes: what is too large to count stays the largest number, and fits nothing.
+inline int64_t Times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+// The elements of a shape.
 int64_t Elements(Dims dims);
 
 }  // namespace millpond::infer

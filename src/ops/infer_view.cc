@@ -46,7 +46,7 @@ Status reshape(const InferArgs& args, Shape* out) {
     if (dim == -1) {
       open = out->rank;
     } else {
-      known *= dim;
+      known = Times(known, dim);
     }
     MP_RETURN_IF_ERROR(Append(args, dim, out));
   }

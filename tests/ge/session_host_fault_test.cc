@@ -41,6 +41,12 @@ void* operator new(size_t size, std::align_val_t align) { return AllocateOrThrow
 void* operator new[](size_t size, std::align_val_t align) { return AllocateOrThrow(size, static_cast<size_t>(align)); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return Allocate(size, kPlain); }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept { return Allocate(size, kPlain); }
+void* operator new(size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<size_t>(align));
+}
+void* operator new[](size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<size_t>(align));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
