@@ -49,18 +49,25 @@ struct Plane {
   }
 };
 
+// A format may be any text.
+Status RequireLetters(const InferArgs& args, std::string_view layout, std::string_view letters) {
+  for (const char letter : letters) {
+    MP_REQUIRE(layout.find(letter) != std::string_view::npos, "%s: the format %s has no %c", RowName(args),
+               std::string(layout).c_str(), letter);
+  }
+  return Ok();
+}
+
 Status PlaneOf(const InferArgs& args, size_t which, std::string_view data_format, Plane* out) {
   const TensorView& view = ViewOf(args, which);
   out->layout = LayoutOf(view, data_format);
   out->spatial = out->layout.size() == 5 ? "DHW" : "HW";
   out->dims = view.shape();
-  MP_REQUIRE(out->dims.size() == out->layout.size(), "%s: %s has shape %s, which cannot be %s", RowName(args),
-             NameOf(args, which), ShapeText(out->dims).c_str(), std::string(out->layout).c_str());
-  for (const char letter : std::string_view("NC")) {
-    MP_REQUIRE(out->layout.find(letter) != std::string_view::npos, "%s: the format %s has no %c", RowName(args),
-               std::string(out->layout).c_str(), letter);
-  }
-  return Ok();
+  MP_REQUIRE(out->dims.size() == out->layout.size() && out->layout.size() == out->spatial.size() + 2,
+             "%s: %s has shape %s, which cannot be %s", RowName(args), NameOf(args, which),
+             ShapeText(out->dims).c_str(), std::string(out->layout).c_str());
+  MP_RETURN_IF_ERROR(RequireLetters(args, out->layout, "NC"));
+  return RequireLetters(args, out->layout, out->spatial);
 }
 
 Status CheckList(const InferArgs& args, const Plane& plane, size_t which) {
@@ -97,6 +104,7 @@ Status Assemble(const InferArgs& args, const Plane& plane, int64_t channels, Dim
 }
 
 Status Convolve(const InferArgs& args, const Plane& plane, const Plane& filter, int64_t channels, Shape* out) {
+  MP_RETURN_IF_ERROR(RequireLetters(args, filter.layout, plane.spatial));
   for (const size_t which : {size_t{2}, size_t{4}}) MP_RETURN_IF_ERROR(CheckList(args, plane, which));
   const Dims pads = Ints(args, 3);
   const size_t count = plane.spatial.size();
@@ -124,8 +132,10 @@ Status Pool(const InferArgs& args, const Plane& plane, const PoolRule& rule, Sha
     std::fill(sizes, sizes + count, 1);
     return Assemble(args, plane, plane.at('C'), {sizes, count}, out);
   }
-  MP_REQUIRE(plane.fits(rule.ksize) && plane.fits(rule.strides), "%s: ksize has %zu entries and strides %zu for %s",
-             RowName(args), rule.ksize.size(), rule.strides.size(), std::string(plane.layout).c_str());
+  MP_REQUIRE(
+      plane.fits(rule.ksize) && plane.fits(rule.strides) && (rule.dilations.empty() || plane.fits(rule.dilations)),
+      "%s: ksize has %zu entries, strides %zu and dilations %zu for %s", RowName(args), rule.ksize.size(),
+      rule.strides.size(), rule.dilations.size(), std::string(plane.layout).c_str());
   const bool padded = rule.padding == "CALCULATED";
   MP_REQUIRE(!padded || rule.pads.size() == 2 * count, "%s: pads has %zu entries; %zu spatial dimensions need two each",
              RowName(args), rule.pads.size(), count);
