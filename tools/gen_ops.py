@@ -364,7 +364,7 @@ def main(argv):
         rows = read_table(arguments.table)
         vendor_ops = ge_table.read(Path(arguments.table) / "ge_ir.tsv")
         # Types of our own, for what no GE operator says: nodes like all others, but in no header.
-        ge_ops = vendor_ops | ge_table.read(Path(arguments.table) / "fused_ir.tsv")
+        ge_ops = vendor_ops | ge_table.read(Path(arguments.table) / "fused_ir.tsv") | ge_table.read(Path(arguments.table) / "own_ir.tsv")
         check_ge(rows, ge_ops)
     except (Bad, ValueError) as error:
         print(f"gen_ops: {error}", file=sys.stderr)

@@ -82,4 +82,7 @@ mp_graph_library(ge_compiler api/ge_compiler)
 target_link_options(ge_compiler PRIVATE -Wl,--no-as-needed)
 target_link_libraries(ge_compiler PRIVATE ge_runner graph)
 mp_shells(ge_runner ge_common ge_common_base ge_executor fmk_parser)
+# Parsers of other frameworks' models.
+mp_graph_library(fmk_onnx_parser api/parser)
+target_link_libraries(fmk_onnx_parser PRIVATE graph)
 mp_shells(ascendcl ascend_protobuf)

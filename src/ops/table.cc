@@ -7,6 +7,7 @@
 #include "src/ops/infer.h"
 #include "src/ops/infer_fused.h"
 #include "src/ops/infer_nn.h"
+#include "src/ops/infer_onnx.h"
 #include "src/ops/row.h"
 
 namespace millpond {

@@ -155,6 +155,20 @@ Status Reader::Floats(const Field& field, std::vector<float>* out) const {
   return Ok();
 }
 
+Status Reader::Doubles(const Field& field, std::vector<double>* out) const {
+  if (field.kind == Kind::kFixed64) {
+    out->push_back(std::bit_cast<double>(field.bits));
+    return Ok();
+  }
+  if (field.kind != Kind::kBytes || field.bytes.size() % sizeof(double) != 0) {
+    return Wrong(field, "a whole number of doubles");
+  }
+  const size_t before = out->size();
+  out->resize(before + field.bytes.size() / sizeof(double));
+  if (!field.bytes.empty()) std::memcpy(out->data() + before, field.bytes.data(), field.bytes.size());
+  return Ok();
+}
+
 Status Reader::Enter(const Field& field, Reader* out) const {
   if (field.kind != Kind::kBytes) return Wrong(field, "a message");
   MP_CHECK(depth_ < kMostDepth, kParseFile, "not a serialised graph: before byte %zu: messages nest deeper than %d",

@@ -51,6 +51,7 @@ class Reader {
   Status Ints(const Field& field, std::vector<int64_t>* out) const;
   Status Bools(const Field& field, std::vector<bool>* out) const;
   Status Floats(const Field& field, std::vector<float>* out) const;
+  Status Doubles(const Field& field, std::vector<double>* out) const;
   // The message within this field; fails beyond kMostDepth.
   Status Enter(const Field& field, Reader* out) const;
 

@@ -101,7 +101,6 @@ class Walk {
     return Ok();
   }
 
- private:
   Status Visit(ir::Node* node, bool settled) {
     const Kind kind = KindOf(*node);
     // What a subgraph is fed was settled by its caller.
@@ -123,6 +122,7 @@ class Walk {
     }
   }
 
+ private:
   Status VisitOperator(ir::Node* node) {
     const NodeDoor door = DoorOf(*node);
     MP_RETURN_IF_ERROR(VerifyTypes(*node, door));
@@ -252,5 +252,7 @@ class Walk {
 }  // namespace
 
 Status Infer(ir::Graph* graph, const InferEnvironment& environment) { return Walk(environment).Run(graph, true); }
+
+Status InferOne(ir::Node* node, const InferEnvironment& environment) { return Walk(environment).Visit(node, false); }
 
 }  // namespace millpond::passes

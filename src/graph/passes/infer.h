@@ -25,6 +25,9 @@ struct InferEnvironment {
 // name. pre: verified.
 Status Infer(ir::Graph* graph, const InferEnvironment& environment);
 
+// One node, from what its inputs' sources say; those are inferred. For who builds a graph node by node.
+Status InferOne(ir::Node* node, const InferEnvironment& environment);
+
 struct InferInput {
   DType dtype = DType::kUndefined;  // kUndefined: absent
   ir::Dims dims;

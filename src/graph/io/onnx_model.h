@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ONNX model as its file has it: names, attributes and constants, nothing understood yet. src/graph/onnx makes a
+// graph of it.
+#ifndef MILLPOND_SRC_GRAPH_IO_ONNX_MODEL_H_
+#define MILLPOND_SRC_GRAPH_IO_ONNX_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/graph/ir/value.h"
+
+namespace millpond::onnx {
+
+struct Graph;
+
+// onnx.AttributeProto.AttributeType.
+enum class AttrKind : int64_t {
+  kNone = 0,
+  kFloat = 1,
+  kInt = 2,
+  kText = 3,
+  kTensor = 4,
+  kGraph = 5,
+  kFloats = 6,
+  kInts = 7,
+  kTexts = 8,
+  kTensors = 9,
+  kGraphs = 10,
+  kSparse = 11,
+  kSparses = 12,
+  kType = 13,
+  kTypes = 14,
+};
+
+struct Attribute {
+  std::string name;
+  AttrKind kind = AttrKind::kNone;
+  std::string reference;  // within a function: the attribute of its caller that stands here
+  float real = 0;
+  int64_t integer = 0;
+  std::string text;
+  ir::TensorPtr tensor;
+  std::shared_ptr<const Graph> graph;
+  std::vector<float> reals;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+};
+
+struct Node {
+  std::string name;
+  std::string type;
+  std::string domain;  // "" for ai.onnx
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<Attribute> attributes;
+
+  const Attribute* Find(std::string_view attribute) const;
+};
+
+struct ValueInfo {
+  std::string name;
+  DType dtype = DType::kUndefined;  // kUndefined: not a tensor, or nobody said
+  std::string other_kind;           // "sequence", "optional", ...: what it is instead of a tensor
+  bool has_shape = false;
+  ir::Dims dims;  // -1: has a name, or nothing
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, ir::TensorPtr>> constants;
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+};
+
+using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain, "" for ai.onnx
+
+struct Function {
+  std::string name;
+  std::string domain;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> required;  // attributes without a default
+  std::vector<Attribute> defaults;
+  std::vector<Node> nodes;
+  Opsets opsets;
+};
+
+struct Model {
+  int64_t ir_version = 0;
+  std::string producer;
+  Opsets opsets;
+  Graph graph;
+  std::vector<Function> functions;
+};
+
+struct ReadOptions {
+  // Where the files of external data are, with the model; empty: there are none (a model in memory).
+  std::string folder;
+  // Keeps `bytes` alive, so that constants need not be copied; null: they are.
+  std::shared_ptr<const void> keep;
+};
+
+// Fails with what is wrong and where: the path of names that leads there, and the byte where the format itself breaks.
+Status ReadModel(std::span<const std::byte> bytes, const ReadOptions& options, Model* out);
+
+// Of a file: "conv1" (Conv), or by its place when it has no name.
+std::string Named(const Node& node);
+
+// The number of onnx.TensorProto.DataType as our type; kUndefined when we have none.
+DType TypeFromOnnx(int64_t number);
+// "FLOAT8E4M3FNUZ"; "type 99" for numbers that nobody has.
+std::string OnnxTypeName(int64_t number);
+
+}  // namespace millpond::onnx
+
+#endif  // MILLPOND_SRC_GRAPH_IO_ONNX_MODEL_H_

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/onnx/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "src/base/half.h"
+#include "src/graph/passes/infer.h"
+#include "src/graph/passes/kinds.h"
+#include "src/graph/passes/verify_node.h"
+#include "src/ops/ge_ops.h"
+
+namespace millpond::onnx {
+namespace {
+
+// What is computed while the model is read: shapes and the like.
+constexpr int64_t kMostFoldedBytes = 64 << 10;
+const ir::Dims kNothingKnown = {ir::kUnknownRank};
+
+template <class T>
+std::vector<T> Elements(const ir::Tensor& tensor) {
+  std::vector<T> elements(tensor.data.size / sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), tensor.data.data, elements.size() * sizeof(T));
+  return elements;
+}
+
+template <class To, class From>
+std::vector<To> Converted(const ir::Tensor& tensor) {
+  const std::vector<From> from = Elements<From>(tensor);
+  return {from.begin(), from.end()};
+}
+
+ir::TensorPtr NewTensor(DType type, const Ints& dims, const void* data, size_t size) {
+  auto tensor = std::make_shared<ir::Tensor>();
+  tensor->desc.dtype = type;
+  tensor->desc.dims = tensor->desc.origin_dims = dims;
+  tensor->desc.has_shape = tensor->desc.has_origin_shape = true;
+  tensor->data = ir::Bytes::Copy(data, size);
+  return tensor;
+}
+
+template <class T>
+void Append(double value, std::string* out) {
+  const T element = static_cast<T>(value);
+  out->append(reinterpret_cast<const char*>(&element), sizeof(T));
+}
+
+// One element; empty for types that have none of ours.
+std::string ElementOf(DType type, double value) {
+  std::string bytes;
+  switch (type) {
+    case DType::kFloat:
+      Append<float>(value, &bytes);
+      break;
+    case DType::kDouble:
+      Append<double>(value, &bytes);
+      break;
+    case DType::kInt8:
+      Append<int8_t>(value, &bytes);
+      break;
+    case DType::kUint8:
+      Append<uint8_t>(value, &bytes);
+      break;
+    case DType::kBool:
+      Append<uint8_t>(value != 0 ? 1 : 0, &bytes);
+      break;
+    case DType::kInt16:
+      Append<int16_t>(value, &bytes);
+      break;
+    case DType::kUint16:
+      Append<uint16_t>(value, &bytes);
+      break;
+    case DType::kInt32:
+      Append<int32_t>(value, &bytes);
+      break;
+    case DType::kUint32:
+      Append<uint32_t>(value, &bytes);
+      break;
+    case DType::kInt64:
+      Append<int64_t>(value, &bytes);
+      break;
+    case DType::kUint64:
+      Append<uint64_t>(value, &bytes);
+      break;
+    default:
+      break;
+  }
+  return bytes;
+}
+
+// Types that hold every value of `type`, nearest first.
+std::span<const DType> WiderThan(DType type) {
+  static constexpr DType kReals[] = {DType::kFloat, DType::kDouble};
+  static constexpr DType kAll[] = {DType::kInt16, DType::kInt32, DType::kInt64};
+  static constexpr DType kFrom32[] = {DType::kInt32, DType::kInt64};
+  static constexpr DType kFrom64[] = {DType::kInt64};
+  switch (type) {
+    case DType::kHalf:
+    case DType::kBfloat16:
+      return kReals;
+    case DType::kInt8:
+    case DType::kUint8:
+      return kAll;
+    case DType::kInt16:
+    case DType::kUint16:
+      return kFrom32;
+    case DType::kInt32:
+    case DType::kUint32:
+      return kFrom64;
+    default:
+      return {};
+  }
+}
+
+// Whose low 64 bits are the same for signed and unsigned numbers.
+bool IsModular(std::string_view type) {
+  return type == "Add" || type == "Sub" || type == "Mul" || type == "Equal" || type == "NotEqual" || type == "Neg";
+}
+
+}  // namespace
+
+void Builder::Fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+std::string Builder::FreshName(std::string_view type) {
+  std::string name = name_;
+  while (graph_->FindNode(name) != nullptr)
+    name = Format("%s/%s_%zu", name_.c_str(), std::string(type).c_str(), ++made_);
+  return name;
+}
+
+Status Builder::Make(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes, size_t count,
+                     Vals* out) {
+  const GeOp* definition = FindGeDefinition(type);
+  MP_CHECK(definition != nullptr, kInternal, "there is no GE operator \"%s\"", type);
+  MP_CHECK(inputs.size() <= definition->inputs.size(), kInternal, "%s takes %zu operands, not %zu", type,
+           definition->inputs.size(), inputs.size());
+  auto node = std::make_shared<ir::Node>(FreshName(type), type);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const GeOperand& operand = definition->inputs[i];
+    const bool dynamic = operand.presence == GePresence::kDynamic;
+    for (size_t member = 0; member < inputs[i].members.size(); ++member) {
+      const Val& value = inputs[i].members[member];
+      if (!Given(value)) continue;
+      ir::Input& input = node->inputs.emplace_back();
+      input.desc.name = std::string(operand.name) + (dynamic ? std::to_string(member) : "");
+      MP_RETURN_IF_ERROR(node->Connect(node->inputs.size() - 1, value.node, value.index));
+    }
+  }
+  for (const GeOperand& operand : definition->outputs) {
+    const bool dynamic = operand.presence == GePresence::kDynamic;
+    for (size_t member = 0; member < (dynamic ? count : 1); ++member) {
+      node->outputs.emplace_back().name = std::string(operand.name) + (dynamic ? std::to_string(member) : "");
+    }
+  }
+  for (const At& one : attributes) node->attributes[one.name] = one.attr;
+  MP_RETURN_IF_ERROR(graph_->AddNode(node));
+  MP_RETURN_IF_ERROR(passes::VerifyNode(node, {}));
+  passes::InferEnvironment environment;
+  MP_RETURN_IF_ERROR(passes::InferOne(node.get(), environment));
+  for (size_t i = 0; i < node->outputs.size(); ++i) out->push_back({node, static_cast<int32_t>(i)});
+  return Fold(node, out);
+}
+
+// A failure is none: the node stays and says the same when it runs.
+Status Builder::Fold(const ir::NodePtr& node, Vals* out) {
+  if (environment_ == nullptr || !environment_->run || passes::KindOf(*node) != passes::Kind::kOperator) return Ok();
+  if (passes::HasEffect(*node) || passes::IsRandom(*node)) return Ok();
+  int64_t bytes = 0;
+  std::vector<ir::TensorPtr> inputs;
+  for (const ir::Input& input : node->inputs) {
+    inputs.push_back(input.source != nullptr ? passes::ConstantAt(input.source.get(), input.index) : nullptr);
+    if (input.source == nullptr) continue;
+    if (inputs.back() == nullptr || inputs.back()->data.size > kMostFoldedBytes) return Ok();
+    bytes += static_cast<int64_t>(inputs.back()->data.size);
+  }
+  for (const ir::TensorDesc& output : node->outputs) {
+    const int64_t size = output.is_static() ? ir::BytesOf(output.dtype, output.dims) : -1;
+    if (size < 0 || size > kMostFoldedBytes) return Ok();
+    bytes += size;
+  }
+  std::vector<ir::TensorPtr> outputs;
+  if (bytes > kMostFoldedBytes || !environment_->run(*node, inputs, &outputs).ok()) return Ok();
+  if (outputs.size() != node->outputs.size()) return Ok();
+  Vals made;
+  for (const ir::TensorPtr& output : outputs) made.push_back(Const(output));
+  graph_->RemoveNode(node);
+  *out = std::move(made);
+  return status_.Clone();
+}
+
+Vals Builder::Ops(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes, size_t count) {
+  Vals out;
+  if (ok()) Fail(Make(type, inputs, attributes, count, &out));
+  // Whoever goes on after a failure finds as many values as it expects.
+  if (!ok() || out.empty()) out.assign(std::max<size_t>(count, 8), {});
+  return out;
+}
+
+Val Builder::Op(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes) {
+  return Ops(type, inputs, attributes)[0];
+}
+
+Val Builder::Wide(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes) {
+  const GeOp* definition = FindGeDefinition(type);
+  if (!ok() || definition == nullptr) return Op(type, inputs, attributes);
+  DType narrow = DType::kUndefined;
+  for (size_t i = 0; i < inputs.size() && i < definition->inputs.size(); ++i) {
+    for (const Val& value : inputs[i].members) {
+      if (Given(value) && !definition->inputs[i].Allows(TypeOf(value))) narrow = TypeOf(value);
+    }
+  }
+  if (narrow == DType::kUndefined) return Op(type, inputs, attributes);
+  static constexpr DType kSigned[] = {DType::kInt64};
+  const std::span<const DType> wider =
+      narrow == DType::kUint64 && IsModular(type) ? std::span<const DType>(kSigned) : WiderThan(narrow);
+  const auto allowed = std::find_if(wider.begin(), wider.end(), [&](DType candidate) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (const Val& value : inputs[i].members) {
+        if (TypeOf(value) == narrow && !definition->inputs[i].Allows(candidate)) return false;
+      }
+    }
+    return true;
+  });
+  if (allowed == wider.end()) return Op(type, inputs, attributes);
+  std::vector<Arg> cast = inputs;
+  for (Arg& arg : cast) {
+    for (Val& value : arg.members) {
+      if (TypeOf(value) == narrow) value = Cast(value, *allowed);
+    }
+  }
+  const Val result = Op(type, cast, attributes);
+  return TypeOf(result) == *allowed ? Cast(result, narrow) : result;
+}
+
+Vals Builder::Flow(const char* type, const std::vector<Arg>& inputs, std::vector<ir::SubgraphRef> subgraphs,
+                   size_t outputs) {
+  if (!ok()) return Vals(outputs);
+  const auto make = [&](Vals* out) -> Status {
+    const GeOp* definition = FindGeDefinition(type);
+    auto node = std::make_shared<ir::Node>(FreshName(type), type);
+    node->subgraphs = std::move(subgraphs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (size_t member = 0; member < inputs[i].members.size(); ++member) {
+        const Val& value = inputs[i].members[member];
+        node->inputs.emplace_back().desc.name =
+            std::string(definition->inputs[i].name) + (inputs[i].list ? std::to_string(member) : "");
+        MP_RETURN_IF_ERROR(node->Connect(node->inputs.size() - 1, value.node, value.index));
+      }
+    }
+    for (size_t i = 0; i < outputs; ++i) node->outputs.emplace_back().name = Format("output%zu", i);
+    MP_RETURN_IF_ERROR(graph_->AddNode(node));
+    MP_RETURN_IF_ERROR(passes::VerifyNode(node, {}));
+    MP_RETURN_IF_ERROR(passes::InferOne(node.get(), {}));
+    for (size_t i = 0; i < outputs; ++i) out->push_back({node, static_cast<int32_t>(i)});
+    return Ok();
+  };
+  Vals out;
+  Fail(make(&out));
+  return ok() ? out : Vals(outputs);
+}
+
+Val Builder::Data(const std::string& name, int64_t index, const ir::TensorDesc& like) {
+  if (!ok()) return {};
+  SetName(name);
+  auto node = std::make_shared<ir::Node>(FreshName("Data"), "Data");
+  node->attributes["index"].value = index;
+  node->inputs.emplace_back().desc = like;
+  node->inputs[0].desc.name = "x";
+  node->outputs.push_back(like);
+  node->outputs[0].name = "y";
+  Fail(graph_->AddNode(node));
+  if (ok()) graph_->inputs.push_back(node);
+  return {node, 0};
+}
+
+Val Builder::Const(const ir::TensorPtr& tensor) {
+  if (!ok()) return {};
+  auto node = std::make_shared<ir::Node>(FreshName("Const"), "Const");
+  node->attributes["value"].value = tensor;
+  node->outputs.push_back(tensor->desc);
+  node->outputs[0].name = "y";
+  Fail(graph_->AddNode(node));
+  return {node, 0};
+}
+
+Val Builder::ConstInts(const Ints& values) {
+  return Const(
+      NewTensor(DType::kInt64, {static_cast<int64_t>(values.size())}, values.data(), values.size() * sizeof(int64_t)));
+}
+
+Val Builder::ConstInts32(const Ints& values) {
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  return Const(
+      NewTensor(DType::kInt32, {static_cast<int64_t>(values.size())}, narrow.data(), narrow.size() * sizeof(int32_t)));
+}
+
+Val Builder::ConstInt(int64_t value) { return Const(NewTensor(DType::kInt64, {}, &value, sizeof(value))); }
+
+Val Builder::ConstInt32(int64_t value) {
+  const auto narrow = static_cast<int32_t>(value);
+  return Const(NewTensor(DType::kInt32, {}, &narrow, sizeof(narrow)));
+}
+
+Val Builder::Scalar(DType type, double value) { return Filled(type, value, {}); }
+
+Val Builder::Filled(DType type, double value, const Ints& dims) {
+  if (!ok()) return {};
+  if (type == DType::kHalf || type == DType::kBfloat16) return Cast(Filled(DType::kFloat, value, dims), type);
+  const std::string element = ElementOf(type, value);
+  if (element.empty()) {
+    Fail(Unsupported(Format("constants of %s are not supported here", DTypeName(type))));
+    return {};
+  }
+  std::string bytes;
+  for (int64_t i = 0; i < ir::ElementsOf(dims); ++i) bytes += element;
+  return Const(NewTensor(type, dims, bytes.data(), bytes.size()));
+}
+
+DType Builder::TypeOf(const Val& value) const {
+  return Given(value) ? value.node->outputs[static_cast<size_t>(value.index)].dtype : DType::kUndefined;
+}
+
+const ir::Dims& Builder::DimsOf(const Val& value) const {
+  if (!Given(value)) return kNothingKnown;
+  const ir::TensorDesc& desc = value.node->outputs[static_cast<size_t>(value.index)];
+  return desc.has_shape ? desc.dims : kNothingKnown;
+}
+
+int64_t Builder::RankOf(const Val& value) const {
+  return HasRank(value) ? static_cast<int64_t>(DimsOf(value).size()) : -1;
+}
+
+ir::TensorPtr Builder::ConstantOf(const Val& value) const {
+  return Given(value) ? passes::ConstantAt(value.node.get(), value.index) : nullptr;
+}
+
+std::optional<Ints> Builder::IntsOf(const Val& value) const {
+  const ir::TensorPtr tensor = ConstantOf(value);
+  if (tensor == nullptr) return std::nullopt;
+  switch (tensor->desc.dtype) {
+    case DType::kInt64:
+      return Elements<int64_t>(*tensor);
+    case DType::kInt32:
+      return Converted<int64_t, int32_t>(*tensor);
+    case DType::kInt16:
+      return Converted<int64_t, int16_t>(*tensor);
+    case DType::kInt8:
+      return Converted<int64_t, int8_t>(*tensor);
+    case DType::kUint8:
+    case DType::kBool:
+      return Converted<int64_t, uint8_t>(*tensor);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::vector<double>> Builder::RealsOf(const Val& value) const {
+  const ir::TensorPtr tensor = ConstantOf(value);
+  if (tensor == nullptr) return std::nullopt;
+  if (tensor->desc.dtype == DType::kFloat) return Converted<double, float>(*tensor);
+  if (tensor->desc.dtype == DType::kDouble) return Elements<double>(*tensor);
+  if (tensor->desc.dtype == DType::kHalf) {
+    std::vector<double> reals;
+    for (const uint16_t bits : Elements<uint16_t>(*tensor)) reals.push_back(FloatFromHalf(bits));
+    return reals;
+  }
+  const std::optional<Ints> ints = IntsOf(value);
+  if (!ints) return std::nullopt;
+  return std::vector<double>(ints->begin(), ints->end());
+}
+
+Val Builder::Cast(const Val& value, DType type) {
+  if (!ok() || TypeOf(value) == type) return value;
+  return Op("Cast", {value}, {{"dst_type", static_cast<int64_t>(type)}});
+}
+
+Val Builder::Reshape(const Val& value, const Ints& dims) { return Op("Reshape", {value, ConstInts(dims)}); }
+Val Builder::Unsqueeze(const Val& value, const Ints& axes) { return Op("Unsqueeze", {value}, {{"axes", axes}}); }
+Val Builder::Squeeze(const Val& value, const Ints& axes) { return Op("Squeeze", {value}, {{"axis", axes}}); }
+Val Builder::Transpose(const Val& value, const Ints& perm) { return Op("Transpose", {value, ConstInts(perm)}); }
+
+Val Builder::Concat(const Vals& values, int64_t axis) {
+  if (values.size() == 1) return values[0];
+  return Op("ConcatV2", {values, ConstInt(axis)}, {{"N", static_cast<int64_t>(values.size())}});
+}
+
+Val Builder::ShapeOf(const Val& value) {
+  if (IsStatic(value)) return ConstInts(DimsOf(value));
+  return Op("Shape", {value}, {{"dtype", DType::kInt64}});
+}
+
+Val Builder::Reduce(const char* type, const Val& value, const Ints& axes, bool keep) {
+  return Wide(type, {value, ConstInts(axes)}, {{"keep_dims", keep}, {"noop_with_empty_axes", true}});
+}
+
+Val Builder::Slice(const Val& value, int64_t axis, int64_t begin, int64_t end) {
+  return Op("StridedSliceV2", {value, ConstInts({begin}), ConstInts({end}), ConstInts({axis}), ConstInts({1})});
+}
+
+}  // namespace millpond::onnx

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/graph/onnx/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "src/graph/onnx/scope.h"
+#include "src/graph/passes/rewrite.h"
+
+namespace millpond::onnx {
+namespace {
+
+Status CheckOpsets(const Model& model) {
+  const auto own = model.opsets.find("");
+  MP_CHECK(own != model.opsets.end(), kUnsupported, "the model does not import ONNX's own operator set (ai.onnx)");
+  MP_CHECK(own->second >= kOldestOpset && own->second <= kNewestOpset, kUnsupported,
+           "the model is of opset %lld; %lld to %lld are supported (onnx.version_converter changes it)",
+           static_cast<long long>(own->second), static_cast<long long>(kOldestOpset),
+           static_cast<long long>(kNewestOpset));
+  return Ok();
+}
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options, const passes::PassEnvironment& environment)
+      : model_(model), options_(options) {
+    importing_.model = &model;
+    importing_.environment = &environment;
+    importing_.root = std::make_shared<ir::Graph>(options.graph_name.empty() ? model.graph.name : options.graph_name);
+  }
+
+  Status Run(ir::GraphPtr* out) {
+    MP_RETURN_IF_ERROR(CheckOpsets(model_));
+    ir::Graph* root = importing_.root.get();
+    Scope scope(&importing_, root);
+    scope.SetOpsets(&model_.opsets);
+    MP_RETURN_IF_ERROR(Inputs(&scope));
+    MP_RETURN_IF_ERROR(scope.Translate(model_.graph));
+    MP_REQUIRE(!model_.graph.outputs.empty(), "the model has no outputs");
+    Vals outputs;
+    if (options_.outputs.empty()) {
+      MP_RETURN_IF_ERROR(scope.Outputs(model_.graph, &outputs));
+    } else {
+      MP_RETURN_IF_ERROR(ChosenOutputs(&scope, &outputs));
+    }
+    for (const Val& value : outputs) {
+      MP_REQUIRE(Given(value), "an output of the model has no value");
+      root->outputs.push_back(value);
+    }
+    root->valid = true;
+    bool changed = false;
+    MP_RETURN_IF_ERROR(passes::RemoveDead(root, &changed));
+    *out = importing_.root;
+    return Ok();
+  }
+
+ private:
+  // Old models list their constants among the inputs; those are not fed.
+  Status Inputs(Scope* scope) {
+    std::set<std::string_view> constants;
+    for (const auto& [name, tensor] : model_.graph.constants) constants.insert(name);
+    std::set<std::string> unknown;
+    for (const auto& [name, dims] : options_.input_dims) unknown.insert(name);
+    for (const std::string& name : options_.half_inputs) unknown.insert(name);
+    for (const std::string& name : options_.input_names) unknown.insert(name);
+    int64_t index = 0;
+    for (const ValueInfo& input : model_.graph.inputs) {
+      if (constants.contains(input.name)) continue;
+      MP_RETURN_IF_ERROR(Input(scope, input, index++).Prefixed(Format("input \"%.100s\"", input.name.c_str())));
+      unknown.erase(input.name);
+    }
+    MP_REQUIRE(unknown.empty(), "the parameters speak of input \"%.100s\", and the model has none of that name",
+               unknown.begin()->c_str());
+    return Ok();
+  }
+
+  Status Input(Scope* scope, const ValueInfo& input, int64_t index) {
+    MP_CHECK(input.other_kind.empty(), kUnsupported, "is %s, which is not supported", input.other_kind.c_str());
+    MP_CHECK(input.dtype != DType::kUndefined && input.dtype != DType::kString, kUnsupported, "is of %s",
+             input.dtype == DType::kString ? "strings, which are not supported" : "no type");
+    ir::TensorDesc desc;
+    desc.dtype = input.dtype;
+    desc.has_shape = desc.has_origin_shape = true;
+    desc.dims = input.has_shape ? input.dims : ir::Dims{ir::kUnknownRank};
+    if (const auto chosen = options_.input_dims.find(input.name); chosen != options_.input_dims.end()) {
+      const bool same_rank = !input.has_shape || chosen->second.size() == input.dims.size();
+      MP_REQUIRE(same_rank, "shape %s was asked for, and the model says %s", ir::TextOf(chosen->second).c_str(),
+                 ir::TextOf(input.dims).c_str());
+      desc.dims = chosen->second;
+    }
+    MP_REQUIRE(!ir::IsStatic(desc.dims) || ir::BytesOf(desc.dtype, desc.dims) >= 0,
+               "shape %s has more bytes than can be counted", ir::TextOf(desc.dims).c_str());
+    desc.origin_dims = desc.dims;
+    const bool half =
+        std::find(options_.half_inputs.begin(), options_.half_inputs.end(), input.name) != options_.half_inputs.end();
+    if (half) desc.dtype = DType::kHalf;
+    Builder& builder = scope->builder();
+    Val value = builder.Data(input.name, index, desc);
+    if (half) value = builder.Cast(value, input.dtype);
+    MP_RETURN_IF_ERROR(builder.TakeStatus());
+    return scope->Define(input.name, value);
+  }
+
+  Status ChosenOutputs(Scope* scope, Vals* out) {
+    for (const auto& [name, place] : options_.outputs) {
+      const auto& nodes = model_.graph.nodes;
+      const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == name; });
+      MP_REQUIRE(node != nodes.end(), "output \"%.100s:%lld\" was asked for, and no node has that name", name.c_str(),
+                 static_cast<long long>(place));
+      MP_REQUIRE(place >= 0 && static_cast<size_t>(place) < node->outputs.size(),
+                 "output \"%.100s:%lld\" was asked for, and the node has %zu", name.c_str(),
+                 static_cast<long long>(place), node->outputs.size());
+      MP_RETURN_IF_ERROR(scope->Lookup(node->outputs[static_cast<size_t>(place)], &out->emplace_back()));
+    }
+    return Ok();
+  }
+
+  const Model& model_;
+  const ImportOptions& options_;
+  Importing importing_;
+};
+
+}  // namespace
+
+Status Import(const Model& model, const ImportOptions& options, const passes::PassEnvironment& environment,
+              ir::GraphPtr* out) {
+  return Importer(model, options, environment).Run(out);
+}
+
+}  // namespace millpond::onnx

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators with a kernel of their own (src/ops/table/onnx.ops), windows of signals, and pictures cut to a size.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "src/graph/onnx/context.h"
+
+namespace millpond::onnx {
+namespace {
+
+void Recurrent(Context& c) {
+  Builder& b = c.b;
+  const bool lstm = c.type() == "LSTM";
+  const bool gru = c.type() == "GRU";
+  const std::string direction = c.Text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    return c.Refuse("direction \"%s\" is not known", direction.c_str());
+  }
+  std::vector<std::string> names = c.Texts("activations");
+  if (names.empty()) {
+    for (int i = 0; i < (direction == "bidirectional" ? 2 : 1); ++i) {
+      if (lstm || gru) names.emplace_back("Sigmoid");
+      names.emplace_back("Tanh");
+      if (lstm) names.emplace_back("Tanh");
+    }
+  }
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ",") + name;
+  c.Ignore("hidden_size");
+  const Val cell = lstm ? c.Maybe(6) : Val();
+  const Val peepholes = lstm ? c.Maybe(7) : Val();
+  const Vals out =
+      b.Ops("MillpondRecurrent", {c.In(0), c.In(1), c.In(2), c.Maybe(3), c.Maybe(4), c.Maybe(5), cell, peepholes},
+            {{"kind", lstm  ? "lstm"
+                      : gru ? "gru"
+                            : "rnn"},
+             {"direction", direction},
+             {"activations", joined},
+             {"alphas", c.Reals("activation_alpha")},
+             {"betas", c.Reals("activation_beta")},
+             {"clip", c.Real("clip", 0)},
+             {"input_forget", lstm && c.Int("input_forget", 0) != 0},
+             {"linear_before_reset", gru && c.Int("linear_before_reset", 0) != 0},
+             {"layout", c.Int("layout", 0)}});
+  for (size_t i = 0; i < (lstm ? 3U : 2U); ++i) c.Out(i, out[i]);
+}
+
+void Unique(Context& c) {
+  const int64_t axis = c.HasAttr("axis") ? c.Int("axis", 0) : -1000;
+  const Vals out = c.b.Ops("MillpondUnique", {c.In(0)}, {{"axis", axis}, {"sorted", c.Int("sorted", 1) != 0}});
+  for (size_t i = 0; i < 4; ++i) c.Out(i, out[i]);
+}
+
+void NonMaxSuppression(Context& c) {
+  Builder& b = c.b;
+  const auto number = [&](size_t place, double otherwise, DType type) {
+    if (!c.Has(place)) return b.Scalar(type, otherwise);
+    const Val value = c.In(place);
+    return b.RankOf(value) == 1 ? b.Reshape(value, {}) : value;
+  };
+  const double none = -std::numeric_limits<float>::infinity();
+  c.Out(
+      b.Op("MillpondNonMaxSuppression",
+           {c.In(0), c.In(1), number(2, 0, DType::kInt64), number(3, 0, DType::kFloat), number(4, none, DType::kFloat)},
+           {{"center", c.Int("center_point_box", 0) != 0}}));
+}
+
+void Det(Context& c) { c.Out(c.b.Op("MillpondDeterminant", {c.In(0)})); }
+
+void Dft(Context& c) {
+  Builder& b = c.b;
+  Val axis;
+  if (c.opset < 20) {
+    axis = b.ConstInt(c.Int("axis", 1));
+  } else {
+    axis = c.Has(2) ? c.In(2) : b.ConstInt(-2);
+  }
+  c.Out(b.Op("MillpondFourier", {c.In(0), c.Maybe(1), axis},
+             {{"inverse", c.Int("inverse", 0) != 0}, {"onesided", c.Int("onesided", 0) != 0}}));
+}
+
+void Stft(Context& c) {
+  Builder& b = c.b;
+  Val signal = c.In(0);
+  const std::optional<Ints> step = b.IntsOf(c.In(1));
+  const Val window = c.Maybe(2);
+  const std::optional<Ints> length = c.Has(3) ? b.IntsOf(c.In(3)) : std::nullopt;
+  if (!b.IsStatic(signal) || !step || step->size() != 1 || (c.Has(3) && !length)) {
+    return c.Refuse("its shape, frame_step and frame_length must be known");
+  }
+  if (b.RankOf(signal) == 2) signal = b.Unsqueeze(signal, {2});
+  const ir::Dims dims = b.DimsOf(signal);
+  const int64_t size = Given(window) ? b.DimsOf(window)[0] : length ? length->at(0) : 0;
+  const int64_t frame = length ? length->at(0) : size;
+  const int64_t hop = step->at(0);
+  if (dims.size() != 3 || size < 1 || hop < 1 || frame != size || dims[1] < size)
+    return c.Refuse("its frames do not fit the signal");
+  const int64_t frames = (dims[1] - size) / hop + 1;
+  const auto range = [&](int64_t count) { return b.Op("Range", {b.ConstInt(0), b.ConstInt(count), b.ConstInt(1)}); };
+  const Val places = b.Add(b.Reshape(b.Mul(range(frames), b.ConstInt(hop)), {frames, 1}), range(size));
+  Val parts = b.Op("GatherV2", {signal, places, b.ConstInt(1)});  // [N, frames, size, 1 or 2]
+  if (Given(window)) parts = b.Mul(parts, b.Reshape(window, {size, 1}));
+  c.Out(b.Op("MillpondFourier", {parts, Val(), b.ConstInt(2)}, {{"onesided", c.Int("onesided", 1) != 0}}));
+}
+
+// a - b cos(2 pi n / N) + c cos(4 pi n / N).
+void SignalWindow(Context& c) {
+  Builder& b = c.b;
+  const DType type = TypeFromOnnx(c.Int("output_datatype", 1));
+  const bool periodic = c.Int("periodic", 1) != 0;
+  Val size = b.Cast(c.In(0), DType::kDouble);
+  if (b.RankOf(size) == 1) size = b.Reshape(size, {});
+  const auto real = [&](double value) { return b.Scalar(DType::kDouble, value); };
+  const Val n = b.Op("Range", {real(0), size, real(1)});
+  const Val whole = periodic ? size : b.Sub(size, real(1));
+  const auto cosine = [&](double times) {
+    return b.Op("Cos", {b.Div(b.Mul(n, real(times * std::numbers::pi)), whole)});
+  };
+  Val result;
+  if (c.type() == "BlackmanWindow") {
+    result = b.Add(b.Sub(real(0.42), b.Mul(cosine(2), real(0.5))), b.Mul(cosine(4), real(0.08)));
+  } else {
+    const double a = c.type() == "HannWindow" ? 0.5 : 25.0 / 46.0;
+    result = b.Sub(real(a), b.Mul(cosine(2), real(1 - a)));
+  }
+  c.Out(b.Cast(result, type));
+}
+
+void CenterCropPad(Context& c) {
+  Builder& b = c.b;
+  Val x = c.In(0);
+  const std::optional<Ints> shape = b.IntsOf(c.In(1));
+  if (!b.IsStatic(x) || !shape) return c.Refuse("its shapes must be known");
+  const ir::Dims dims = b.DimsOf(x);
+  const auto rank = static_cast<int64_t>(dims.size());
+  Ints axes;
+  for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+  axes = c.List("axes", axes);
+  if (axes.size() != shape->size()) return c.Refuse("%zu sizes for %zu axes", shape->size(), axes.size());
+  Ints pads(static_cast<size_t>(2 * rank), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = c.Axis(axes[i], rank);
+    const int64_t size = dims[static_cast<size_t>(axis)];
+    const int64_t wanted = shape->at(i);
+    if (wanted < size) {
+      const int64_t begin = (size - wanted) / 2;
+      x = b.Slice(x, axis, begin, begin + wanted);
+    } else {
+      pads[static_cast<size_t>(axis)] = (wanted - size) / 2;
+      pads[static_cast<size_t>(rank + axis)] = wanted - size - (wanted - size) / 2;
+    }
+  }
+  c.Out(b.Op("PadV3", {x, b.ConstInts(pads)}, {{"paddings_contiguous", false}}));
+}
+
+void SwiGlu(Context& c) {
+  Builder& b = c.b;
+  const Val x = c.In(0);
+  const Val gate = b.Wide("Sigmoid", {b.Mul(x, b.ScalarLike(x, c.Real("alpha", 1.0)))});
+  c.Out(b.Mul(b.Mul(x, gate), c.In(1)));
+}
+
+constexpr HandlerEntry kHandlers[] = {
+    {"BlackmanWindow", &SignalWindow},
+    {"CenterCropPad", &CenterCropPad},
+    {"DFT", &Dft},
+    {"Det", &Det},
+    {"GRU", &Recurrent},
+    {"HammingWindow", &SignalWindow},
+    {"HannWindow", &SignalWindow},
+    {"LSTM", &Recurrent},
+    {"NonMaxSuppression", &NonMaxSuppression},
+    {"RNN", &Recurrent},
+    {"STFT", &Stft},
+    {"SwiGLU", &SwiGlu},
+    {"Unique", &Unique},
+};
+
+}  // namespace
+
+std::span<const HandlerEntry> OwnHandlers() { return kHandlers; }
+
+}  // namespace millpond::onnx

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX models from the onnx package, through the installed libraries' public interface."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="the onnx package is not in this Python; requirements.txt has it")
+import numpy as np  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+LEAST = 1100
+
+
+def program(root, name):
+    """The newest build of a test program."""
+    found = sorted(root.glob(f"build/*/bin/{name}"), key=lambda path: path.stat().st_mtime)
+    found = [path for path in found if path.parts[-3] not in ("asan", "tsan")]
+    if not found:
+        pytest.fail(f"{name} is not built; ./millpond test builds it")
+    return found[-1]
+
+
+def test_a_model_runs_on_a_stream_with_an_external_allocator(root, tmp_path):
+    weight = np.arange(12, dtype=np.float32).reshape(3, 4) / 4
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["product"], "dense"), helper.make_node("Relu", ["product"], ["y"], "active"),
+         helper.make_node("Shape", ["y"], ["shape"]), helper.make_node("Cast", ["shape"], ["sizes"], to=TensorProto.FLOAT)],
+        "model", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 4]), helper.make_tensor_value_info("sizes", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(weight, "w")])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    done = subprocess.run([program(root, "onnx_stream_client"), path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    x = np.array([[-2, -1, 0], [1, 2, 3]], dtype=np.float32)
+    assert np.allclose(np.array(lines[0].split(), dtype=np.float32), np.maximum(x @ weight, 0).ravel(), rtol=1e-5)
+    assert lines[1].split() == ["2", "4"]
+    made, freed = (int(word) for word in lines[2].split() if word.isdigit())
+    assert made > 0 and made == freed, lines[2]
+
+
+def test_node_tests_of_the_package_pass_and_none_is_wrong(root, tmp_path):
+    results = tmp_path / "results.json"
+    done = subprocess.run([sys.executable, HERE / "node_tests.py", "--runner", program(root, "onnx_model_runner"), "--least", str(LEAST), "--json", results],
+                          capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert len(json.loads(results.read_text())) > 1800
+    page = subprocess.run([sys.executable, root / "tools" / "gen_onnx_doc.py", "--check", results], capture_output=True, text=True, check=False)
+    assert page.returncode == 0, page.stdout[-4000:]

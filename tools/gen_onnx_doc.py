@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/onnx.md: which of the onnx package's node tests pass, and why the others do not.
+
+    tests/onnx/node_tests.py --runner build/.../onnx_model_runner --json FILE
+    tools/gen_onnx_doc.py [--check] FILE
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
+
+HEAD = """# ONNX models
+
+Made by tools/gen_onnx_doc.py from a run of tests/onnx/node_tests.py; do not edit.
+
+`aclgrphParseONNX` and `aclgrphParseONNXFromMem` (`parser/onnx_parser.h`, `libfmk_onnx_parser.so`) make a graph of GE operators out of an ONNX model of
+opset 9 to 28, which sessions compile and run like any other. What cannot be done is refused by name when the model is parsed; nothing is passed over in
+silence: an attribute, input or output that the translation does not know refuses its node.
+
+- Constants in other files must lie in the model's folder or below it, and no part of the way may be a link.
+- Functions of the model are written out where they are called. `If` becomes GE's `If`; `Scan`, and `Loop` that collects values, are written out round by
+  round (at most 1,024) and need a length that is known; other `Loop`s become GE's `While`.
+- Nodes that depend on constants alone are computed while the model is parsed.
+- Strings, sequences, optionals and sparse tensors are not supported.
+
+| parameter | meaning |
+|---|---|
+| `ge.INPUT_NODES_SET_FP16` | inputs (`a;b`) that are fed as float16 |
+| `input_shape` | shapes of inputs, `a:1,3,224,224;b:-1` |
+| `ge.outputNodeName` | what is returned instead of the model's outputs, `node:0;other:1` |
+| `output` | the graph's name |
+| `input_data_names` | names that must be inputs of the model |
+| `is_input_adjust_hw_layout`, `is_output_adjust_hw_layout` | only `false` |
+| `enable_scope_fusion_passes` | accepted, says nothing about ONNX |
+
+"""
+
+
+def plain(reason):
+    """Without what differs from test to test: files, names of nodes."""
+    reason = re.sub(r'"[^"]*\.onnx"', "the model", reason)
+    reason = re.sub(r"^(parse|compile|run): ", "", reason)
+    reason = re.sub(r"^.*?aclgrphParseONNX: (the model: )?", "", reason)
+    reason = re.sub(r'^.*?RunGraph: ', "when it runs: ", reason)
+    reason = re.sub(r'(graph "[^"]*": )?node "[^"]*" \([^)]*\): ', "", reason)
+    reason = re.sub(r'input "[^"]*" is', "an input is", reason)
+    reason = re.sub(r'input "[^"]*": is', "an input is", reason)
+    reason = re.sub(r', from node "[^"]*" \([^)]*\)', "", reason)
+    return reason.strip()[:160]
+
+
+def render(results):
+    counts = Counter(outcome for outcome, _, _ in results.values())
+    lines = [HEAD + "## The onnx package's node tests", ""]
+    others = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()) if outcome != "pass")
+    lines += [f"Of {len(results)} tests {counts['pass']} pass; {others or 'none else'}. (`refused`: an error says why; `wrong` and `crash` must not be.)", ""]
+    lines += ["An operator's row counts the tests whose last node it is; those of its expansion into other operators (`_expanded`) count under the last of these.",
+              "", "| operator | pass | of | operator | pass | of | operator | pass | of |", "|---|---|---|---|---|---|---|---|---|"]
+    by_type = defaultdict(lambda: [0, 0])
+    for outcome, _, kind in results.values():
+        by_type[kind][0] += outcome == "pass"
+        by_type[kind][1] += 1
+    cells = [f"| {kind} | {passed} | {all_of} " for kind, (passed, all_of) in sorted(by_type.items())]
+    cells += ["| | | "] * (-len(cells) % 3)
+    rows = len(cells) // 3
+    lines += [cells[i] + cells[rows + i] + cells[2 * rows + i] + "|" for i in range(rows)]
+    lines += ["", "## Not passed, by reason", ""]
+    reasons = defaultdict(list)
+    for name, (outcome, reason, _) in results.items():
+        if outcome != "pass":
+            reasons[(outcome, plain(reason))].append(name.removeprefix("test_"))
+    for (outcome, reason), names in sorted(reasons.items(), key=lambda one: (-len(one[1]), one[0])):
+        lines.append(f"- **{outcome}**: {reason} ({len(names)}): {', '.join(sorted(names))}")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when docs/onnx.md is not current")
+    parser.add_argument("json", metavar="FILE", help="what node_tests.py --json wrote")
+    options = parser.parse_args()
+    page = render(json.loads(Path(options.json).read_text()))
+    if not options.check:
+        PAGE.write_text(page)
+        return 0
+    if PAGE.exists() and PAGE.read_text() == page:
+        return 0
+    old = PAGE.read_text().splitlines() if PAGE.exists() else []
+    for line in sorted(set(old) ^ set(page.splitlines())):
+        print(("- " if line in old else "+ ") + line[:200])
+    print(f"docs/onnx.md is not what the run gave; tools/gen_onnx_doc.py {options.json} writes it anew")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
