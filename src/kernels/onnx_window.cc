@@ -139,6 +139,43 @@ MP_KERNEL(OwnPool, const Tensor& x, IntArrayRef kernel, IntArrayRef strides, Int
   Write(y, values.sum(-1).div(counted.sum(-1)));
 }
 
+MP_KERNEL(OwnCol2Im, const Tensor& x, IntArrayRef image, IntArrayRef block, IntArrayRef dilations, IntArrayRef pads,
+          IntArrayRef strides, Tensor& y) {
+  const size_t spatial = image.size();
+  TORCH_CHECK(
+      block.size() == spatial && dilations.size() == spatial && strides.size() == spatial && pads.size() == 2 * spatial,
+      "the lists are not for ", spatial, " dimensions");
+  // The place in the padded picture of each element of each window: [block..., windows...].
+  Tensor places = at::zeros({}, at::kLong);
+  std::vector<int64_t> padded;
+  std::vector<int64_t> order;
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t size = image[i] + pads[i] + pads[spatial + i];
+    const int64_t windows = (size - dilations[i] * (block[i] - 1) - 1) / strides[i] + 1;
+    TORCH_CHECK(windows > 0, "the block is larger than the padded picture");
+    padded.push_back(size);
+    const Tensor along =
+        at::arange(block[i], options).mul_(dilations[i]).unsqueeze(1) + at::arange(windows, options).mul_(strides[i]);
+    places = places.mul(size).unsqueeze(-1).unsqueeze(-1) + along;
+  }
+  for (size_t half = 0; half < 2; ++half) {
+    for (size_t i = 0; i < spatial; ++i) order.push_back(static_cast<int64_t>(2 * i + half));
+  }
+  const Tensor flat = places.permute(order).reshape({-1});
+  int64_t elements = 1;
+  for (const int64_t size : padded) elements *= size;
+  TORCH_CHECK(x.size(1) * x.size(2) == y.size(1) * flat.numel(), "x has ", x.size(2),
+              " windows; that is not what the picture has");
+  Tensor sums = at::zeros({y.size(0), y.size(1), elements}, x.options());
+  sums.index_add_(2, flat, x.reshape({y.size(0), y.size(1), flat.numel()}));
+  std::vector<int64_t> shape = {y.size(0), y.size(1)};
+  shape.insert(shape.end(), padded.begin(), padded.end());
+  Tensor result = sums.reshape(shape);
+  for (size_t i = 0; i < spatial; ++i) result = result.narrow(static_cast<int64_t>(i) + 2, pads[i], image[i]);
+  Write(y, result);
+}
+
 MP_KERNEL(OwnConv, const Tensor& x, const Tensor& filter, const OptTensor& bias, IntArrayRef strides, IntArrayRef pads,
           IntArrayRef dilations, int64_t groups, Tensor& y) {
   const std::vector<int64_t> zeros(strides.size(), 0);

@@ -225,6 +225,18 @@ Status spectrum(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status blocks_back(const InferArgs& args, Shape* out) {
+  const Dims x = ShapeOf(args, 0);
+  MP_REQUIRE(x.size() == 3, "%s: %s must have three dimensions", RowName(args), NameOf(args, 0));
+  const int64_t each = Elements(Ints(args, 2));
+  MP_REQUIRE(each > 0 && x[1] % each == 0, "%s: %lld channels are not blocks of %lld", RowName(args),
+             static_cast<long long>(x[1]), static_cast<long long>(each));
+  const int64_t front[] = {x[0], x[1] / each};
+  MP_RETURN_IF_ERROR(Assign(args, front, out));
+  for (const int64_t size : Ints(args, 1)) MP_RETURN_IF_ERROR(Append(args, size, out));
+  return Ok();
+}
+
 Status without_matrix(const InferArgs& args, Shape* out) {
   const Dims x = ShapeOf(args, 0);
   MP_REQUIRE(x.size() >= 2, "%s: %s must have two dimensions or more", RowName(args), NameOf(args, 0));

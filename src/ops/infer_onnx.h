@@ -27,6 +27,8 @@ Status recurrent_steps(const InferArgs& args, Shape* out);
 Status recurrent_last(const InferArgs& args, Shape* out);
 // spectrum(x, length, axis, inverse, onesided).
 Status spectrum(const InferArgs& args, Shape* out);
+// blocks_back(x, image, block): [N, C / elements of a block, image...].
+Status blocks_back(const InferArgs& args, Shape* out);
 // without_matrix(x): without the last two dimensions.
 Status without_matrix(const InferArgs& args, Shape* out);
 

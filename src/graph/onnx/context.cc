@@ -131,11 +131,12 @@ Status Context::Finish(Vals* out_outputs) {
 }
 
 Handler FindHandler(std::string_view domain, std::string_view type) {
-  if (!domain.empty()) return nullptr;
-  for (const auto list : {ElementwiseHandlers(), ArrangeHandlers(), IndexHandlers(), ReduceHandlers(), WindowHandlers(),
-                          NormHandlers(), AttentionHandlers(), QuantHandlers(), OwnHandlers(), FlowHandlers()}) {
+  const std::string key = domain.empty() ? std::string(type) : std::string(domain) + "::" + std::string(type);
+  for (const auto list :
+       {ElementwiseHandlers(), ArrangeHandlers(), IndexHandlers(), ReduceHandlers(), WindowHandlers(), NormHandlers(),
+        AttentionHandlers(), QuantHandlers(), OwnHandlers(), MoreHandlers(), FlowHandlers()}) {
     const auto found =
-        std::find_if(list.begin(), list.end(), [&](const HandlerEntry& entry) { return entry.type == type; });
+        std::find_if(list.begin(), list.end(), [&](const HandlerEntry& entry) { return entry.type == key; });
     if (found != list.end()) return found->handler;
   }
   return nullptr;

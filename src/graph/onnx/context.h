@@ -97,7 +97,7 @@ using Handler = void (*)(Context& c);
 Handler FindHandler(std::string_view domain, std::string_view type);
 
 struct HandlerEntry {
-  std::string_view type;
+  std::string_view type;  // with its domain and "::" in front when that is not ONNX's own
   Handler handler;
 };
 // One list for each ops_*.cc.
@@ -110,6 +110,7 @@ std::span<const HandlerEntry> NormHandlers();
 std::span<const HandlerEntry> AttentionHandlers();
 std::span<const HandlerEntry> QuantHandlers();
 std::span<const HandlerEntry> OwnHandlers();
+std::span<const HandlerEntry> MoreHandlers();
 std::span<const HandlerEntry> FlowHandlers();
 
 // Elementwise operators with one GE operator of the same operands; null when the type is none of them.
