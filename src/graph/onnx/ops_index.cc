@@ -26,8 +26,7 @@ void Gather(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
   const int64_t axis = c.Int("axis", 0);
-  const Val index = Wrapped(c, c.In(1), SizeOf(c, x, axis, b.TypeOf(c.In(1))));
-  c.Out(b.Op("GatherV2", {x, index, b.ConstInt(axis)}));
+  c.Out(b.Op("GatherV2", {x, c.In(1), b.ConstInt(axis)}, {{"negative_index_support", true}}));
 }
 
 void GatherElements(Context& c) {
@@ -55,7 +54,7 @@ void GatherNd(Context& c) {
   const Val x = c.In(0);
   const Val indices = c.In(1);
   const int64_t batch = c.Int("batch_dims", 0);
-  if (batch == 0) return c.Out(b.Op("GatherNd", {x, WrappedTuples(c, x, indices, 0)}));
+  if (batch == 0) return c.Out(b.Op("GatherNd", {x, indices}, {{"negative_index_support", true}}));
   // The batch becomes one more number of each index.
   if (!b.IsStatic(x) || !b.IsStatic(indices)) return c.Refuse("with batch_dims the shapes must be known");
   const ir::Dims xs = b.DimsOf(x);
