@@ -40,6 +40,19 @@ MP_KERNEL(OwnScatterNdMul, const Tensor& self, const Tensor& indices, const Tens
   Write(out, at::scatter_reduce(flat, 0, places, values, "prod", true).reshape(self.sizes()));
 }
 
+MP_KERNEL(OwnTopK, const Tensor& self, int64_t k, int64_t axis, bool largest, Tensor& out, Tensor& positions) {
+  const ScalarType type = self.scalar_type();
+  const bool rare = type == at::kUInt16 || type == at::kUInt32;
+  auto [values, places] = at::sort(rare ? self.to(at::kLong) : self, /*stable=*/true, axis, /*descending=*/largest);
+  if (self.dim() > 0) {
+    TORCH_CHECK(k <= self.size(axis), "k is ", k, ", and there are ", self.size(axis), " elements");
+    values = values.narrow(axis, 0, k);
+    places = places.narrow(axis, 0, k);
+  }
+  Write(out, values);
+  Write(positions, places);
+}
+
 MP_KERNEL(OwnUnique, const Tensor& self, int64_t axis, bool sorted, Tensor& out, Tensor& first, Tensor& inverse,
           Tensor& counts) {
   const bool flat = axis == -1000;

@@ -154,8 +154,8 @@ MP_KERNEL(OwnRecurrent, const Tensor& x, const Tensor& w, const Tensor& r, const
 }
 
 MP_KERNEL(OwnFourier, const Tensor& x, OptIntArrayRef length, int64_t axis, bool inverse, bool onesided, Tensor& y) {
-  const ScalarType type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  const Tensor wide = x.to(type);
+  // In double, as who compares with numpy expects: sums that cancel leave less.
+  const Tensor wide = x.to(at::kDouble);
   const bool complex = x.size(-1) == 2;
   const Tensor signal = complex ? at::view_as_complex(wide.contiguous()) : wide.select(-1, 0);
   const int64_t dim = axis < 0 ? axis + x.dim() : axis;

@@ -115,8 +115,12 @@ std::span<const DType> WiderThan(DType type) {
 
 // Whose low 64 bits are the same for signed and unsigned numbers.
 bool IsModular(std::string_view type) {
-  return type == "Add" || type == "Sub" || type == "Mul" || type == "Equal" || type == "NotEqual" || type == "Neg";
+  return type == "Add" || type == "Sub" || type == "Mul" || type == "Equal" || type == "NotEqual" || type == "Neg" ||
+         type == "Invert" || type.starts_with("Bitwise");
 }
+
+// The CPU has few kernels for these, whatever a definition says.
+bool IsRare(DType type) { return type == DType::kUint16 || type == DType::kUint32; }
 
 }  // namespace
 
@@ -209,7 +213,10 @@ Val Builder::Wide(const char* type, const std::vector<Arg>& inputs, const std::v
   DType narrow = DType::kUndefined;
   for (size_t i = 0; i < inputs.size() && i < definition->inputs.size(); ++i) {
     for (const Val& value : inputs[i].members) {
-      if (Given(value) && !definition->inputs[i].Allows(TypeOf(value))) narrow = TypeOf(value);
+      const DType type_of = TypeOf(value);
+      if (!Given(value)) continue;
+      const bool modular = type_of == DType::kUint64 && IsModular(type);
+      if (IsRare(type_of) || modular || !definition->inputs[i].Allows(type_of)) narrow = type_of;
     }
   }
   if (narrow == DType::kUndefined) return Op(type, inputs, attributes);

@@ -15,7 +15,7 @@
 
 namespace millpond::onnx {
 
-inline constexpr int64_t kOldestOpset = 9;
+inline constexpr int64_t kOldestOpset = 7;
 inline constexpr int64_t kNewestOpset = 28;
 
 struct ImportOptions {

@@ -59,7 +59,6 @@ void Divide(Context& c) {
 void Modulo(Context& c) {
   const Val x = c.In(0);
   const bool truncated = c.Int("fmod", 0) != 0;
-  if (!truncated && IsReal(c.b.TypeOf(x))) return c.Refuse("fmod must be 1 for floating-point operands");
   c.Out(c.b.Wide(truncated ? "Mod" : "FloorMod", {x, c.In(1)}));
 }
 
@@ -179,6 +178,7 @@ void CastTo(Context& c, const Val& x, DType type) {
     return c.Refuse("casts from %s to %s are not supported", DTypeName(from), DTypeName(type));
   }
   const bool narrow = type == DType::kFloat8E4m3 || type == DType::kFloat8E5m2;
+  if (type == DType::kFloat8E4m3 && !saturate) return c.Refuse("casts to FLOAT8E4M3FN without saturation");
   if (narrow && IsReal(from) && saturate) {
     return c.Out(b.Cast(Clamped(b, b.Cast(x, DType::kFloat), -MostOf(type), MostOf(type)), type));
   }
@@ -214,7 +214,8 @@ void Dropout(Context& c) {
     if (!off) return c.Refuse("training_mode must be a constant false: what is dropped is not defined");
   }
   c.Out(0, b.Op("Identity", {x}));
-  if (c.Wants(1)) c.Out(1, b.Op("Equal", {b.Op("ZerosLike", {x}), b.ScalarLike(x, 0)}));
+  // Before opset 10 the mask was of the input's type.
+  if (c.Wants(1) && c.opset >= 10) c.Out(1, b.Op("Equal", {b.Op("ZerosLike", {x}), b.ScalarLike(x, 0)}));
 }
 
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }

@@ -91,6 +91,7 @@ bool Round(Context& c, const Graph& body, const Vals& inputs, size_t number, Val
 
 void Scan(Context& c) {
   Builder& b = c.b;
+  if (c.opset < 9) return c.Refuse("Scan of opset 8 has a batch, which is not supported");
   const Graph* body = c.Subgraph("body");
   if (body == nullptr) return;
   const auto scanned = static_cast<size_t>(std::max<int64_t>(c.Int("num_scan_inputs", 0), 0));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that read, write, search and order by index.
+#include <limits>
+
 #include "src/graph/onnx/context.h"
 
 namespace millpond::onnx {
@@ -124,12 +126,15 @@ void TopK(Context& c) {
   const Val x = c.In(0);
   Val k = c.opset < 10 ? b.ConstInt(c.Int("k", 0)) : c.In(1);
   if (b.RankOf(k) == 1) k = b.Reshape(k, {});
-  const Vals out = b.Ops("TopKV2", {x, k},
-                         {{"sorted", c.Int("sorted", 1) != 0},
-                          {"dim", c.Int("axis", -1)},
-                          {"largest", c.Int("largest", 1) != 0},
-                          {"indices_dtype", static_cast<int64_t>(DType::kInt64)}});
-  c.Out(0, out[0]);
+  const int64_t axis = c.Int("axis", -1);
+  c.Ignore("sorted");  // sorted ones are right in any case
+  const DType type = b.TypeOf(x);
+  // Unsigned 64-bit numbers in the order of signed ones: the sign bit is turned.
+  const Val turn = b.ConstInt(std::numeric_limits<int64_t>::min());
+  const bool turned = type == DType::kUint64;
+  const Val ordered = turned ? b.Sub(b.Cast(x, DType::kInt64), turn) : x;
+  const Vals out = b.Ops("MillpondTopK", {ordered, k}, {{"axis", axis}, {"largest", c.Int("largest", 1) != 0}});
+  c.Out(0, turned ? b.Cast(b.Sub(out[0], turn), type) : out[0]);
   c.Out(1, out[1]);
 }
 

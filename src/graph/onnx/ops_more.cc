@@ -40,15 +40,11 @@ void AffineGrid(Context& c) {
 
 void Col2Im(Context& c) {
   Builder& b = c.b;
-  const std::optional<Ints> image = b.IntsOf(c.In(1));
-  const std::optional<Ints> block = b.IntsOf(c.In(2));
-  if (!image || !block || image->size() != block->size())
-    return c.Refuse("its image and block must be constants of one length");
-  const size_t spatial = image->size();
-  c.Out(b.Op("MillpondCol2Im", {c.In(0)},
-             {{"image", *image},
-              {"block", *block},
-              {"dilations", c.List("dilations", Ints(spatial, 1))},
+  const Val image = c.In(1);
+  if (b.RankOf(image) != 1 || b.DimsOf(image)[0] < 1) return c.Refuse("how many dimensions its image has is not known");
+  const auto spatial = static_cast<size_t>(b.DimsOf(image)[0]);
+  c.Out(b.Op("MillpondCol2Im", {c.In(0), image, c.In(2)},
+             {{"dilations", c.List("dilations", Ints(spatial, 1))},
               {"pads", c.List("pads", Ints(2 * spatial, 0))},
               {"strides", c.List("strides", Ints(spatial, 1))}}));
 }

@@ -162,7 +162,10 @@ void Gemm(Context& c) {
 
 void Einsum(Context& c) {
   const Vals all = c.AllFrom(0);
-  c.Out(c.b.Op("Einsum", {all}, {{"equation", c.Text("equation", "")}, {"N", static_cast<int64_t>(all.size())}}));
+  const DType type = all.empty() ? DType::kFloat : c.b.TypeOf(all[0]);
+  const bool known = type == DType::kFloat || type == DType::kHalf || type == DType::kInt32;
+  c.Out(c.b.Op(known ? "Einsum" : "MillpondEinsum", {all},
+               {{"equation", c.Text("equation", "")}, {"N", static_cast<int64_t>(all.size())}}));
 }
 
 void LpNormalization(Context& c) {
