@@ -29,7 +29,7 @@ TYPES = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16":
 NAMES = {number: name for name, number in TYPES.items()}
 # Neighbours of these types lie further apart than the tests' tolerance: two steps are allowed, for the order in which a chain of operators
 # rounds is nobody's promise (we round once where numpy rounds after each).
-HALF_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-8}
+HALF_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 SECONDS = 60  # for one test
 
 
@@ -120,6 +120,10 @@ def difference(expected, actual, rtol, atol):
         rtol = max(rtol, 2 * HALF_STEP[expected.dtype.name])
     if expected.dtype.kind not in "fc":  # the narrow types of ml_dtypes
         expected, actual = expected.astype(np.float32), actual.astype(np.float32)
+    # Sums that cancel (Fourier transforms) leave one rounding of the largest element where the result is 0.
+    finite = np.abs(expected[np.isfinite(expected)])
+    if expected.dtype == np.float32 and finite.size:
+        atol = max(atol, float(np.finfo(np.float32).eps * finite.max()))
     if np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
         return None
     with np.errstate(all="ignore"):
