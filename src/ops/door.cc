@@ -23,10 +23,7 @@ struct Slice {
 
 std::optional<Slice> Locate(std::span<const DoorOperand> operands, std::string_view name, size_t given,
                             std::span<const uint32_t> counts) {
-  size_t dynamic = 0;
-  for (const DoorOperand& operand : operands) dynamic += operand.dynamic ? 1 : 0;
-  const size_t fixed = operands.size() - dynamic;
-  const size_t spread = dynamic == 0 || given < fixed ? 0 : (given - fixed) / dynamic;
+  const size_t spread = EvenShare(operands, given);
   size_t place = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
     const DoorOperand& operand = operands[i];
@@ -469,6 +466,19 @@ std::vector<size_t> ValueInputs(const OpRow& row, const DoorBinding& binding, co
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
+}
+
+size_t EvenShare(std::span<const DoorOperand> operands, size_t given) {
+  const auto dynamic = static_cast<size_t>(
+      std::count_if(operands.begin(), operands.end(), [](const DoorOperand& operand) { return operand.dynamic; }));
+  if (dynamic == 0) return 0;
+  const size_t fixed = operands.size() - dynamic;
+  for (size_t left_out = 0; left_out <= fixed; ++left_out) {
+    if (left_out != 0 && operands[operands.size() - left_out].dynamic) break;
+    const size_t others = fixed - left_out;
+    if (given >= others && (given - others) % dynamic == 0) return (given - others) / dynamic;
+  }
+  return given < fixed ? 0 : (given - fixed) / dynamic;
 }
 
 }  // namespace millpond

@@ -53,6 +53,9 @@ Status CallFromDoor(const OpRow& row, const DoorBinding& binding, const DoorArgu
 // ones left out.
 std::vector<size_t> ValueInputs(const OpRow& row, const DoorBinding& binding, const DoorArguments& given);
 
+// How many tensors each dynamic operand has when `given` are shared out evenly. Operands at the end may be left out.
+size_t EvenShare(std::span<const DoorOperand> operands, size_t given);
+
 }  // namespace millpond
 
 #endif  // MILLPOND_SRC_OPS_DOOR_H_

@@ -100,11 +100,7 @@ class Inference {
   static size_t CountOf(std::span<const DoorOperand> operands, size_t which, std::span<const uint32_t> counts,
                         size_t given) {
     if (!counts.empty()) return which < counts.size() ? counts[which] : 0;
-    if (!operands[which].dynamic) return 1;
-    size_t dynamic = 0;
-    for (const DoorOperand& operand : operands) dynamic += operand.dynamic ? 1 : 0;
-    const size_t fixed = operands.size() - dynamic;
-    return given < fixed ? 0 : (given - fixed) / dynamic;
+    return operands[which].dynamic ? EvenShare(operands, given) : 1;
   }
 
   Status ForEachOutput(Status (Inference::*infer)(const DoorOperand&, size_t, GeInferOutput::Tensor*)) {
