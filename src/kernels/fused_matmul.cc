@@ -73,9 +73,13 @@ MP_KERNEL(OwnMatMulPack, const Tensor& weight, bool transposed, int64_t rows, In
 
 MP_KERNEL(OwnAttention, const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& mask, double scale,
           string_view q_layout, string_view k_layout, string_view v_layout, string_view y_layout, Tensor& y) {
-  const Tensor result =
-      at::scaled_dot_product_attention(Heads(q, q_layout), Heads(k, k_layout), Heads(v, v_layout), mask,
-                                       /*dropout_p=*/0.0, /*is_causal=*/false, scale);
+  const Tensor queries = Heads(q, q_layout);
+  const Tensor keys = Heads(k, k_layout);
+  // ATen reads the mask's rows and columns, which a single number does not have.
+  const bool flat = mask.has_value() && mask->dim() < 2;
+  const OptTensor rows = flat ? OptTensor(mask->expand({queries.size(-2), keys.size(-2)})) : mask;
+  const Tensor result = at::scaled_dot_product_attention(queries, keys, Heads(v, v_layout), rows,
+                                                         /*dropout_p=*/0.0, /*is_causal=*/false, scale);
   Heads(y, y_layout).copy_(result);
 }
 
