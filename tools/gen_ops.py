@@ -355,6 +355,11 @@ def write(path, text):
         path.write_text(text, encoding="utf-8")
 
 
+def read_own(table):
+    """Types of our own, for what no GE operator says: nodes like all others, but in no header."""
+    return ge_table.read(Path(table) / "own_ir.tsv") | ge_table.read(Path(table) / "fused_ir.tsv")
+
+
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", default=str(Path(__file__).resolve().parents[1] / "src" / "ops" / "table"))
@@ -363,8 +368,7 @@ def main(argv):
     try:
         rows = read_table(arguments.table)
         vendor_ops = ge_table.read(Path(arguments.table) / "ge_ir.tsv")
-        # Types of our own, for what no GE operator says: nodes like all others, but in no header.
-        ge_ops = vendor_ops | ge_table.read(Path(arguments.table) / "fused_ir.tsv") | ge_table.read(Path(arguments.table) / "own_ir.tsv")
+        ge_ops = vendor_ops | read_own(arguments.table)
         check_ge(rows, ge_ops)
     except (Bad, ValueError) as error:
         print(f"gen_ops: {error}", file=sys.stderr)

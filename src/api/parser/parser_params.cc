@@ -18,14 +18,24 @@ std::vector<std::string> Parts(std::string_view text, char separator) {
   return parts;
 }
 
-// "name:1,3,224,224;other:-1,5"; names may have colons.
+// One dimension. A range such as 1~8 is open here: who compiles the graph keeps to its ends.
+std::optional<int64_t> ReadDim(std::string_view text) {
+  const size_t tilde = text.find('~');
+  if (tilde == text.npos) return ParseInt(Trim(text));
+  const std::optional<int64_t> low = ParseInt(Trim(text.substr(0, tilde)));
+  const std::optional<int64_t> high = ParseInt(Trim(text.substr(tilde + 1)));
+  if (!low || !high || *low < 0 || (*high < *low && *high != ir::kUnknownDim)) return std::nullopt;
+  return *low == *high ? *low : ir::kUnknownDim;
+}
+
+// "name:1,3,224,224;other:-1,1~8"; names may have colons.
 Status ReadShapes(std::string_view value, onnx::ImportOptions* out) {
   for (const std::string& part : Parts(value, ';')) {
     const size_t colon = part.rfind(':');
     MP_REQUIRE(colon != part.npos && colon > 0, "\"%.200s\" is not \"name:1,3,224,224\"", part.c_str());
     ir::Dims dims;
     for (const std::string& number : Parts(std::string_view(part).substr(colon + 1), ',')) {
-      const std::optional<int64_t> dim = ParseInt(number);
+      const std::optional<int64_t> dim = ReadDim(number);
       MP_REQUIRE(dim && *dim >= -1, "\"%.200s\": \"%.40s\" is not a dimension", part.c_str(), number.c_str());
       dims.push_back(*dim);
     }
