@@ -74,7 +74,7 @@ class ErrorNoRegisterar {
 };
 
 GE_ERRORNO(0, 0, 0, 0, 0, SUCCESS, 0, "success");
-GE_ERRORNO(0b11, 0b11, 0b111, 0xFFU, 0b11111, FAILED, 0xFFFU, "failed");
+GE_ERRORNO(0x3, 0x3, 0x7, 0xFFU, 0x1F, FAILED, 0xFFFU, "failed");
 
 }  // namespace ge
 
