@@ -138,10 +138,14 @@ void DepthGroups(const Tensor& x, const Tensor& weight, const Groups& groups, Ou
   }
 }
 
+// Only a kernel's own operands can be asked, so before anything is made of them.
+void CheckAllPlain(TensorList weight) {
+  for (const Tensor& matrix : weight) CheckPlain(matrix, "weight");
+}
+
 void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor& group_list, int64_t group_type,
                    int64_t group_list_type, OutList y) {
   TORCH_CHECK(!x.empty() && !weight.empty() && y.size() != 0, "x, weight and y need at least one tensor each");
-  for (const Tensor& matrix : weight) CheckPlain(matrix, "weight");
   lists.stacked = weight.size() == 1 && weight[0].dim() == 3;
   if (x.size() > 1 || !group_list.has_value() || group_type == kNoGroups) {
     return EachWithItsOwn(x, weight, lists, y);
@@ -186,6 +190,7 @@ MP_KERNEL(aclnnGroupedMatmul, TensorList x, TensorList weight, OptTensorList bia
           OptIntArrayRef group_list, int64_t, OutList y) {
   OptTensor list;
   if (group_list.has_value() && !group_list->empty()) list = at::tensor(*group_list, at::kLong);
+  CheckAllPlain(weight);
   GroupedMatmul(x, weight, {bias, scale, offset, antiquant_scale, antiquant_offset, {}}, list,
                 list.has_value() ? kGroupsOfRows : kNoGroups, 0, y);
 }
@@ -196,6 +201,7 @@ MP_KERNEL(aclnnGroupedMatmulV4, TensorList x, TensorList weight, OptTensorList b
           OptTensorList act_offset, int64_t, int64_t group_type, int64_t list_type, int64_t act_type, OutList y,
           OptOutList, OptOutList) {
   CheckNoActivationLists(act_input, act_scale, act_offset);
+  CheckAllPlain(weight);
   GroupedMatmul(x, weight, {bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type}, group_list,
                 group_type, list_type, y);
 }
@@ -205,6 +211,7 @@ MP_KERNEL(aclnnGroupedMatmulV5, TensorList x, TensorList weight, OptTensorList b
           OptTensorList act_offset, int64_t, int64_t group_type, int64_t list_type, int64_t act_type, OptIntArrayRef,
           OutList y, OptOutList, OptOutList) {
   CheckNoActivationLists(act_input, act_scale, act_offset);
+  CheckAllPlain(weight);
   GroupedMatmul(x, weight, {bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type}, group_list,
                 group_type, list_type, y);
 }
@@ -214,6 +221,7 @@ MP_KERNEL(aclnnGroupedMatmulWeightNz, TensorList x, TensorList weight, OptTensor
           OptTensorList act_offset, int64_t, int64_t group_type, int64_t list_type, int64_t act_type, OptIntArrayRef,
           int64_t, OutList y, OptOutList, OptOutList) {
   CheckNoActivationLists(act_input, act_scale, act_offset);
+  CheckAllPlain(weight);
   GroupedMatmul(x, weight, {bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type}, group_list,
                 group_type, list_type, y);
 }
@@ -238,6 +246,7 @@ MP_KERNEL(GeGroupedMatmul, TensorList x, TensorList weight, OptTensorList bias, 
     }
     return members;
   };
+  CheckAllPlain(weight);
   const std::vector<Tensor> left = turned(x, transpose_x);
   const std::vector<Tensor> right = turned(weight, transpose_weight);
   OptTensorList scales;
