@@ -104,7 +104,7 @@ TEST_F(StaticProgram, ViewsCostNothingAndTracesShowEachKernelByName) {
   Load(*program);
   const GraphTensor input = OnDevice<float>(DType::kFloat, {2, 3}, {1, 2, 3, 4, 5, 6});
   std::vector<GraphTensor> outputs{Room(6)};
-  auto* sink = new Names;  // leaked: hooks may be in flight
+  static auto* const sink = new Names;  // for ever: hooks may be in flight
   trace::Sink* before = trace::Exchange(sink);
   Expect(Launch(*program, {input}, &outputs));
   Sync();
