@@ -14,7 +14,8 @@ said = []
 values = torch.arange(4.0).npu()
 for _ in range(2):
     try:
-        torch_npu.npu_sort_v2(values)  # a CANN operator without an aclnn form and without a kernel here
+        # A CANN operator without an aclnn form and without a kernel here.
+        torch_npu.npu_rotated_box_encode(torch.rand(1, 5, 4).npu(), torch.rand(1, 5, 4).npu(), torch.ones(5).npu())
         torch.npu.synchronize()
         said.append("nothing")
     except RuntimeError as error:
@@ -24,7 +25,7 @@ print("RESULT " + json.dumps(said))
 """
 
 
-@pytest.mark.parametrize("soc, name", [("Ascend910B3", "SortV2"), ("Ascend950PR_9589", "npu_sort_v2")])
+@pytest.mark.parametrize("soc, name", [("Ascend910B3", "RotatedBoxEncode"), ("Ascend950PR_9589", "npu_rotated_box_encode")])
 @pytest.mark.parametrize("queue", ["0", "1"])
 def test_a_missing_operator_is_named_and_the_next_one_runs(soc, name, queue, ascend_env):
     outcome = subprocess.run([sys.executable, "-c", PROGRAM], env={**ascend_env, "MILLPOND_SOC": soc, "TASK_QUEUE_ENABLE": queue},
