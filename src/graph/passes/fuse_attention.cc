@@ -142,32 +142,22 @@ class AttentionFusion {
     }
   }
 
-  static std::vector<int64_t> PermOf(const ir::Node& node) {
-    if (node.type == "TransposeD") return Fuser::IntsAttr(node, "perm");
-    if (node.type == "Transpose") return Fuser::IntsOf(Fuser::At(node, 1));
-    return {};
-  }
-
   // Reads what the transpose reads, if nobody changes that.
   void Before(Heads* heads) const {
     const ir::NodePtr& node = heads->value.node;
-    const std::vector<int64_t> perm = PermOf(*node);
+    const std::vector<int64_t> perm = Fuser::PermOf(*node);
     const ir::Endpoint source = Fuser::At(*node, 0);
     if (perm.size() != 4 || source.node == nullptr || fuser_.IsMutable(source) || !Fuser::IsPlain(*node)) return;
     if (Fuser::RankOf(source) != 4 || !Fuser::DescOf(source).is_static()) return;
     std::string layout = "    ";
-    for (size_t i = 0; i < 4; ++i) {
-      if (perm[i] < 0 || perm[i] > 3) return;
-      layout[static_cast<size_t>(perm[i])] = heads->layout[i];
-    }
-    if (layout.find(' ') != std::string::npos) return;
+    for (size_t i = 0; i < 4; ++i) layout[static_cast<size_t>(perm[i])] = heads->layout[i];
     heads->layout = layout;
     heads->value = source;
   }
 
   void After(Attention* attention) const {
     const ir::NodePtr after = fuser_.SoleReader({attention->last, 0});
-    if (after == nullptr || PermOf(*after) != std::vector<int64_t>{0, 2, 1, 3}) return;
+    if (after == nullptr || Fuser::PermOf(*after) != std::vector<int64_t>{0, 2, 1, 3}) return;
     attention->out_layout = "bshd";
     attention->last = after;
   }

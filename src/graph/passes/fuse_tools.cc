@@ -62,6 +62,19 @@ std::vector<int64_t> Fuser::IntsOf(const ir::Endpoint& value) {
   return numbers;
 }
 
+std::vector<int64_t> Fuser::PermOf(const ir::Node& node) {
+  std::vector<int64_t> perm;
+  if (node.type == "TransposeD") perm = IntsAttr(node, "perm");
+  if (node.type == "Transpose") perm = IntsOf(At(node, 1));
+  std::vector<bool> seen(perm.size());
+  for (int64_t& dim : perm) {
+    dim += dim < 0 ? static_cast<int64_t>(perm.size()) : 0;
+    if (dim < 0 || dim >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(dim)]) return {};
+    seen[static_cast<size_t>(dim)] = true;
+  }
+  return perm;
+}
+
 int64_t Fuser::IntAttr(const ir::Node& node, std::string_view name, int64_t otherwise) {
   const ir::Attr* attr = node.FindAttr(name);
   const auto* number = attr != nullptr ? attr->As<int64_t>() : nullptr;

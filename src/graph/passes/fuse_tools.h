@@ -45,6 +45,9 @@ class Fuser {
   // Whole numbers of an attribute or of a constant; empty when there are none.
   static std::vector<int64_t> IntsAttr(const ir::Node& node, std::string_view name);
   static std::vector<int64_t> IntsOf(const ir::Endpoint& value);
+  // The order of a transpose, each dimension once, counted from 0. Empty when the node is none, or its order is not
+  // known.
+  static std::vector<int64_t> PermOf(const ir::Node& node);
   static int64_t IntAttr(const ir::Node& node, std::string_view name, int64_t otherwise);
   static bool BoolAttr(const ir::Node& node, std::string_view name, bool otherwise);
   static float FloatAttr(const ir::Node& node, std::string_view name, float otherwise);

@@ -8,20 +8,6 @@ namespace {
 
 using Perm = std::vector<int64_t>;
 
-// Empty when the node is no transpose, or its order is not known or not one.
-Perm PermOf(const ir::Node& node) {
-  Perm perm;
-  if (node.type == "TransposeD") perm = Fuser::IntsAttr(node, "perm");
-  if (node.type == "Transpose") perm = Fuser::IntsOf(Fuser::At(node, 1));
-  std::vector<bool> seen(perm.size());
-  for (int64_t& dim : perm) {
-    dim += dim < 0 ? static_cast<int64_t>(perm.size()) : 0;
-    if (dim < 0 || dim >= static_cast<int64_t>(perm.size()) || seen[static_cast<size_t>(dim)]) return {};
-    seen[static_cast<size_t>(dim)] = true;
-  }
-  return perm;
-}
-
 bool IsIdentity(const Perm& perm) {
   for (size_t i = 0; i < perm.size(); ++i) {
     if (perm[i] != static_cast<int64_t>(i)) return false;
@@ -56,12 +42,12 @@ class Transposes {
 
  private:
   Status Visit(const ir::NodePtr& node) {
-    Perm perm = PermOf(*node);
+    Perm perm = Fuser::PermOf(*node);
     ir::Endpoint x = Fuser::At(*node, 0);
     if (perm.empty() || x.node == nullptr || Fuser::RankOf(x) != static_cast<int>(perm.size())) return Ok();
     bool joined = false;
-    for (Perm inner = PermOf(*x.node); inner.size() == perm.size() && fuser_.MayMove(*x.node);
-         inner = PermOf(*x.node)) {
+    for (Perm inner = Fuser::PermOf(*x.node); inner.size() == perm.size() && fuser_.MayMove(*x.node);
+         inner = Fuser::PermOf(*x.node)) {
       for (int64_t& dim : perm) dim = inner[static_cast<size_t>(dim)];
       x = Fuser::At(*x.node, 0);
       joined = true;
