@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What graphs built by clients compute: control flow, calls, variables, references, files (facts 5.2, 6.1; issue 6.3).
+#include <unistd.h>
+
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -159,7 +161,8 @@ TEST_F(GraphFlowTest, AGraphThatWasSavedAndLoadedComputesTheSame) {
   ge::Graph loaded;
   ASSERT_EQ(loaded.LoadFromMem(buffer), ge::GRAPH_SUCCESS);
   EXPECT_EQ(Run(loaded, {One(3)}), (std::vector<Values>{{195}}));
-  const std::string path = (std::filesystem::path(testing::TempDir()) / "millpond_flow.air").string();
+  const std::string path =
+      (std::filesystem::path(testing::TempDir()) / ("millpond_flow_" + std::to_string(getpid()) + ".air")).string();
   ASSERT_EQ(Choice("filed").SaveToFile(path.c_str()), ge::GRAPH_SUCCESS);
   ge::Graph filed;
   ASSERT_EQ(filed.LoadFromFile(path.c_str()), ge::GRAPH_SUCCESS);

@@ -4,6 +4,7 @@
 #include "graph/graph.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -377,7 +378,7 @@ TEST(Graph, KeepsAttributesAndOperators) {
 class GraphFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / "millpond_graph_files";
+    folder_ = std::filesystem::path(::testing::TempDir()) / ("millpond_graph_files_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

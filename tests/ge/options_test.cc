@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options (facts 4): wrong values are refused by name, unknown ones warned about once, levels override each other.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -119,7 +121,8 @@ TEST_F(OptionsTest, TheStringFormsAreTheSame) {
 }
 
 TEST_F(OptionsTest, DumpGeGraphWritesTheGraphAfterEachPass) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "millpond_dump_ge_graph";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("millpond_dump_ge_graph_" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
   setenv("DUMP_GE_GRAPH", "2", 1);
   setenv("DUMP_GRAPH_PATH", folder.c_str(), 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions, the rest of facts 3.2-3.6: every method before initialisation, modes that a failed run claims, spellings of
 // load options, what DUMP_GE_GRAPH writes.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -115,7 +117,8 @@ TEST_F(SessionRulesTest, FrozenInputsAreSpeltAsTheDocumentsSay) {
 
 // Facts 9.3 and issue 6.4: a file after each pass, in the folder and format that the environment names.
 TEST_F(SessionRulesTest, DumpGeGraphWritesAFileAfterEachPass) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "millpond_dump_passes";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("millpond_dump_passes_" + std::to_string(getpid()));
   const auto stages = [&](const char* level) {
     std::filesystem::remove_all(folder);
     setenv("DUMP_GE_GRAPH", "2", 1);
