@@ -43,8 +43,28 @@ function(mp_shells needed)
   endforeach()
 endfunction()
 
-# The parts CANN divides the runtime into.
-mp_shells(ascendcl acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform)
+# The parts CANN divides the runtime into. Some clients link a part alone, and a linker does not look into what a
+# library needs: such a part names all that libascendcl exports and is its filter, so the loader takes every symbol from
+# libascendcl and none from the part.
+function(mp_filters filtered)
+  file(STRINGS "${PROJECT_SOURCE_DIR}/abi/lib${filtered}.exports" names)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/abi/lib${filtered}.exports")
+  set(text "// Written by src/api/shims.cmake. No body here is ever reached.\nstatic void Unreachable(void) { __builtin_trap(); }\n")
+  foreach(name IN LISTS names)
+    string(APPEND text "__attribute__((alias(\"Unreachable\"), visibility(\"default\"))) void ${name}(void);\n")
+  endforeach()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/filter_${filtered}.c")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
+  set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-w;-fno-sanitize=all;-fno-builtin")
+  foreach(name IN LISTS ARGN)
+    mp_shim(${name} "${source}")
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_options(${name} PRIVATE -Wl,--no-as-needed "-Wl,--filter=lib${filtered}.so")
+    target_link_libraries(${name} PRIVATE ${filtered})
+  endforeach()
+endfunction()
+mp_filters(ascendcl acl_rt acl_rt_impl acl_mdl acl_op_executor msprofiler ascend_dump)
+mp_shells(ascendcl runtime profapi platform)
 # Operators: generated entry points. dlsym on libopapi's handle must reach libnnopbase.
 mp_shim(opapi ${opapi_sources})
 add_dependencies(opapi op_tables)

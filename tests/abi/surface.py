@@ -34,10 +34,10 @@ def exported(library):
 
 
 def dynamic_section(library):
-    """{tag: [value, ...]} for SONAME and NEEDED."""
+    """{tag: [value, ...]} for SONAME, NEEDED and FILTER."""
     listing = subprocess.run(["readelf", "-d", "-W", str(library)], capture_output=True, text=True, check=True)
-    found = {"SONAME": [], "NEEDED": []}
-    for tag, value in re.findall(r"\((SONAME|NEEDED)\)[^\[]*\[([^\]]*)\]", listing.stdout):
+    found = {"SONAME": [], "NEEDED": [], "FILTER": []}
+    for tag, value in re.findall(r"\((SONAME|NEEDED|FILTER)\)[^\[]*\[([^\]]*)\]", listing.stdout):
         found[tag].append(value)
     return found
 

@@ -14,9 +14,10 @@ surface = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(surface)
 
 # Linked or opened by name by torch_npu, vllm-ascend and the samples; nothing of their own yet.
-SHELLS = ("acl_rt acl_mdl acl_op_executor runtime profapi msprofiler ascend_dump platform hcomm graph_base metadef "
-          "ge_common ge_common_base ge_executor fmk_parser ascend_protobuf tiling_api register ascendalog "
+SHELLS = ("runtime profapi platform hcomm graph_base metadef ge_common_base ge_executor fmk_parser ascend_protobuf tiling_api register ascendalog "
           "ascend_hal ascend_ml dcmi lcal mspti ms_tools_ext ascendsk shmem").split()
+# Parts of the runtime that samples link alone; the loader takes every symbol of theirs from libascendcl.
+FILTERS = "acl_rt acl_rt_impl acl_mdl acl_op_executor msprofiler ascend_dump".split()
 # No public header declares these; binaries bind them all the same when they are loaded.
 LOAD_TIME = ("MsprofGetHashId MsprofRegisterCallback MsprofReportAdditionalInfo MsprofReportApi MsprofReportCompactInfo "
              "MsprofSysCycleTime rtDevBinaryRegister rtFunctionRegister rtGetC2cCtrlAddr rtKernelLaunch").split()
@@ -53,6 +54,8 @@ def test_exports_are_the_recorded_ones(library, libraries):
 def test_every_declared_function_has_exactly_one_home(libraries, include):
     homes = {}
     for path in sorted(libraries.glob("*.so")):
+        if surface.dynamic_section(path)["FILTER"]:
+            continue
         for name in surface.exported(path):
             homes.setdefault(name, []).append(path.name)
     declared = surface.declared(include)
@@ -101,6 +104,27 @@ def test_shell_exists_and_pretends_nothing(name, libraries):
     library = libraries / f"lib{name}.so"
     assert surface.exported(library) == []
     assert "libascendcl.so" in closure(libraries, library.name)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_part_names_all_of_libascendcl_and_has_nothing_of_its_own(name, libraries):
+    library = libraries / f"lib{name}.so"
+    assert surface.dynamic_section(library)["FILTER"] == ["libascendcl.so"]
+    assert surface.exported(library) == surface.exported(libraries / "libascendcl.so")
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_program_linked_with_one_part_alone_calls_libascendcl(name, libraries, include, tmp_path, ascend_env):
+    source = tmp_path / "part.c"
+    source.write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include \"acl/acl.h\"\n"
+                      "int main(void) {\n  Dl_info found;\n  if (dladdr((void*)aclInit, &found) == 0) return 1;\n"
+                      "  printf(\"%d %s\\n\", aclInit(NULL) + aclFinalize(), found.dli_fname);\n  return 0;\n}\n")
+    program = tmp_path / "part"
+    subprocess.run(["gcc", "-std=gnu99", f"-I{include}", str(source), "-o", str(program), f"-L{libraries}", f"-l{name}"], check=True)
+    environment = {**ascend_env, "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    outcome = subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=True, timeout=60)
+    answer, home = outcome.stdout.split()
+    assert (answer, Path(home).name) == ("0", "libascendcl.so")
 
 
 def test_sonames_are_unversioned_and_equal_the_file_names(libraries):

@@ -33,6 +33,20 @@ int FirstFailure(const std::vector<Call>& calls) {
   return -1;
 }
 
+// A virtual device has no faults of hardware, and says so: a program that asks after an error of its own goes on.
+TEST_F(DeviceTest, ADeviceHasNoFaultToRepair) {
+  aclrtErrorInfo info;
+  std::memset(&info, 0xFF, sizeof(info));
+  ACL_REQUIRE_OK(aclrtSetDevice(0));
+  ACL_OK(aclrtGetErrorVerbose(0, &info));
+  EXPECT_EQ(info.errorType, ACL_RT_NO_ERROR);
+  EXPECT_EQ(info.tryRepair, 0);
+  EXPECT_EQ(info.hasDetail, 0);
+  ACL_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtGetErrorVerbose(99, &info));
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetErrorVerbose(0, nullptr));
+  ACL_OK(aclrtResetDevice(0));
+}
+
 // doc 04, aclrtResetDeviceForce: the orders it calls right.
 TEST_F(DeviceTest, RightOrdersOfSetAndResetSucceed) {
   EXPECT_EQ(FirstFailure({kSet, kForce, kSet, kForce}), -1);

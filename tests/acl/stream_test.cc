@@ -169,6 +169,22 @@ TEST_F(StreamTest, PriorityAndFlagsAreAnswered) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtSetStreamAttribute(plain, ACL_STREAM_ATTR_PRIORITY, &value));
 }
 
+// CANN's sample of stream configurations gives the flags in four bytes.
+TEST_F(StreamTest, AConfigHandleTakesFlagsOfEitherWidth) {
+  aclrtStreamConfigHandle* config = aclrtCreateStreamConfigHandle();
+  ASSERT_NE(config, nullptr);
+  const uint32_t flags[] = {ACL_STREAM_FAST_SYNC, 0xFFFFFFFFu};  // what follows the four bytes must not be read
+  ACL_OK(aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_FLAG, flags, sizeof(flags[0])));
+  aclrtStream stream = nullptr;
+  ACL_OK(aclrtCreateStreamV2(&stream, config));
+  uint32_t got = 0;
+  ACL_OK(aclrtStreamGetFlags(stream, &got));
+  EXPECT_EQ(got, static_cast<uint32_t>(ACL_STREAM_FAST_SYNC));
+  ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtSetStreamConfigOpt(config, ACL_RT_STREAM_WORK_SIZE, flags, sizeof(flags[0])));
+  ACL_OK(aclrtDestroyStream(stream));
+  ACL_OK(aclrtDestroyStreamConfigHandle(config));
+}
+
 TEST_F(StreamTest, ConfigHandleMakesTheSameStreams) {
   aclrtStreamConfigHandle* config = aclrtCreateStreamConfigHandle();
   ASSERT_NE(config, nullptr);

@@ -79,7 +79,20 @@ def test_as_cann_samples_do_it(ascend, tmp_path):
     sh("g++", "-std=c++17", f"-I{ascend}/include", STRANGER / "stranger.cc", f"-L{ascend}/devlib", "-lascendcl", "-o", tmp_path / "dev")
 
 
-C_FOLDERS = ("acl", "aclnn", "aclnnop", "hccl")
+@pytest.mark.parametrize("kernel", [False, True])
+def test_a_project_that_includes_ascendc_cmake_builds_unless_it_has_a_kernel(ascend, tmp_path, kernel):
+    """CANN's samples include the file whether they have kernels or not."""
+    machine = os.uname().machine
+    lines = ["cmake_minimum_required(VERSION 3.16)", "project(sample CXX)",
+             f"include({ascend}/{machine}-linux/tikcpp/ascendc_kernel_cmake/ascendc.cmake)"]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines + ["ascendc_library(kernels STATIC add.cpp)"] * kernel) + "\n")
+    outcome = subprocess.run(["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")], env=bare(), capture_output=True, text=True,
+                             check=False)
+    assert (outcome.returncode != 0) == kernel, outcome.stderr
+    assert ("ascendc_library(kernels)" in outcome.stderr) == kernel, outcome.stderr
+
+
+C_FOLDERS = ("acl", "aclnn", "aclnnop", "hccl", "securec.h")
 HEADERS = sorted(path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h"))
 
 

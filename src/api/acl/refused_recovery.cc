@@ -16,7 +16,6 @@ constexpr char kNoHccl[] = "there are no communication tasks to recover; create 
 // Faults.
 MP_REFUSE(aclError, aclrtGetMemUceInfo, (int32_t, aclrtMemUceInfo*, size_t, size_t*), kNoFaults)
 MP_REFUSE(aclError, aclrtMemUceRepair, (int32_t, aclrtMemUceInfo*, size_t), kNoFaults)
-MP_REFUSE(aclError, aclrtGetErrorVerbose, (int32_t, aclrtErrorInfo*), kNoFaults)
 MP_REFUSE(aclError, aclrtRepairError, (int32_t, const aclrtErrorInfo*), kNoFaults)
 
 // Snapshots.

@@ -95,10 +95,12 @@ extern "C" aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, acl
     MP_NOT_NULL(handle);
     MP_NOT_NULL(attrValue);
     const size_t expected = attr == ACL_RT_STREAM_PRIORITY ? sizeof(uint32_t) : sizeof(size_t);
+    // Flags have 32 bits wherever else they are given, and CANN's own sample gives them so here too.
+    const bool short_flag = attr == ACL_RT_STREAM_FLAG && valueSize == sizeof(uint32_t);
     if (attr < ACL_RT_STREAM_WORK_ADDR_PTR || attr > ACL_RT_STREAM_PRIORITY) {
       return InvalidValue("attr", std::to_string(attr), "it must be one of aclrtStreamConfigAttr, 0 to 3");
     }
-    if (valueSize != expected) {
+    if (valueSize != expected && !short_flag) {
       return InvalidValue("valueSize", std::to_string(valueSize), Format("this attribute takes %zu bytes", expected));
     }
     switch (attr) {
@@ -109,7 +111,7 @@ extern "C" aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle, acl
         handle->workSize = *static_cast<const size_t*>(attrValue);
         break;
       case ACL_RT_STREAM_FLAG:
-        handle->flag = *static_cast<const size_t*>(attrValue);
+        handle->flag = short_flag ? *static_cast<const uint32_t*>(attrValue) : *static_cast<const size_t*>(attrValue);
         break;
       case ACL_RT_STREAM_PRIORITY:
         handle->priority = *static_cast<const uint32_t*>(attrValue);

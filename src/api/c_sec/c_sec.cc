@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/api/c_sec/c_sec.h"
-
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <algorithm>
+
+#include "include/securec.h"
 
 namespace {
 
