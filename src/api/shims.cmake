@@ -70,6 +70,7 @@ mp_shim(opapi ${opapi_sources})
 add_dependencies(opapi op_tables)
 target_link_options(opapi PRIVATE -Wl,--no-as-needed)
 target_link_libraries(opapi PRIVATE nnopbase)
+mp_shells(opapi opapi_math opapi_nn opapi_cv opapi_transformer)  # the parts newer CANN divides it into
 # Named by torch_npu, vllm-ascend and their like; later work fills some of them.
 mp_shells(hccl hcomm)
 mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti

@@ -7,6 +7,7 @@
 
 #include "src/exec/model_info.h"
 #include "src/exec/model_shapes.h"
+#include "src/exec/model_types.h"
 #include "src/exec/session_error.h"
 #include "src/graph/io/om.h"
 
@@ -102,7 +103,9 @@ Status BuildModel(const ir::Graph& graph, const GraphOptions& options, std::stri
   model.options = options;
   MP_RETURN_IF_ERROR(ApplyOutputs(options, model.graph.get()));
   MP_RETURN_IF_ERROR(ApplyShapes(options, model.gears, model.graph.get()));
+  MP_RETURN_IF_ERROR(ApplyInputTypes(options, model.graph.get()));
   MP_RETURN_IF_ERROR(NameOutputs(*model.graph, &model.output_names));
+  MP_RETURN_IF_ERROR(ApplyOutputTypes(options, model.graph.get()));  // outputs keep their names
   std::shared_ptr<const ModelInfo> info;
   MP_RETURN_IF_ERROR(ModelInfo::Make(model, &info));  // it can run, in every gear
   return io::WriteOm(model, out_file);

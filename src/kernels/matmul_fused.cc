@@ -49,12 +49,18 @@ MP_KERNEL(MatrixProduct, const Tensor& x1, const Tensor& x2, const OptTensor& bi
   if (bias.has_value()) y.add_(*bias);
 }
 
-// alpha * a x b + beta * c; both factors lie on the device.
+// alpha * a x b + beta * c; both factors lie on the device. Halves are rounded at each step, as a card does: CANN's
+// sample asks for the very numbers of Matmul, Muls and Add.
 MP_KERNEL(ScaledProduct, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& alpha, const Tensor& beta,
           bool transpose_a, bool transpose_b, Tensor& y) {
   const ScalarType type = IsHalf(a.scalar_type()) || IsHalf(c.scalar_type()) ? at::kFloat : c.scalar_type();
   const Tensor left = transpose_a ? a.mT() : a;
   const Tensor right = transpose_b ? b.mT() : b;
+  if (IsHalf(c.scalar_type()) && a.scalar_type() == c.scalar_type() && b.scalar_type() == c.scalar_type()) {
+    Tensor product = at::empty_like(c);
+    Multiply(product, left, right);
+    return Write(y, product.mul(alpha.item()).add(c.mul(beta.item())));
+  }
   Write(y, at::matmul(left.to(type), right.to(type)) * alpha.item() + c.to(type) * beta.item());
 }
 

@@ -55,6 +55,17 @@ TEST_F(OpBlasTest, GemmExTakesEveryDocumentedCombination) {
   EXPECT_EQ(ReadDevice<int32_t>(ci.address(), 4), (std::vector<int32_t>{11, 13, 23, 25}));
 }
 
+// 2049 is no half: the product becomes 2048 before C is added, as Matmul, Muls and Add by themselves would have it.
+TEST_F(OpBlasTest, HalvesAreRoundedAfterEachStep) {
+  NEEDS_GEMM();
+  const DeviceValues a(Halves({2048, 1})), b(Halves({1, 1})), c(Halves({1})), one(Halves({1}));
+  ACL_OK(aclblasGemmEx(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, 1, 1, 2, one.address(), a.address(), -1, ACL_FLOAT16,
+                       b.address(), -1, ACL_FLOAT16, one.address(), c.address(), -1, ACL_FLOAT16,
+                       ACL_COMPUTE_HIGH_PRECISION, stream_));
+  ACL_OK(Synchronize());
+  EXPECT_EQ(FromHalves(c.address(), 1), Floats{2048});
+}
+
 TEST_F(OpBlasTest, TurnedMatricesAreReadTurned) {
   NEEDS_GEMM();
   const DeviceValues a(a_turned_), b(b_turned_), one(std::vector<int32_t>{1}), zero(std::vector<int32_t>{0});

@@ -88,6 +88,47 @@ TEST_F(AtcTool, RangesGearsAndOutputsComeThrough) {
   }
 }
 
+// The model computes in float as before: only its ends are halves, and the outputs keep their names.
+TEST_F(AtcTool, TypesOfInputsAndOutputsAreAsAsked) {
+  const Outcome outcome = Atc(usual_ + "--input_shape='x:4,4' --input_fp16_nodes=x --output_type=FP16");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  uint32_t id = 0;
+  ACL_REQUIRE_OK(aclmdlLoadFromFile((folder_ + "/net.om").c_str(), &id));
+  aclmdlDesc* const desc = aclmdlCreateDesc();
+  ACL_OK(aclmdlGetDesc(desc, id));
+  EXPECT_EQ(aclmdlGetInputDataType(desc, 0), ACL_FLOAT16);
+  EXPECT_EQ(aclmdlGetOutputDataType(desc, 0), ACL_FLOAT16);
+  EXPECT_EQ(aclmdlGetOutputDataType(desc, 1), ACL_FLOAT16);
+  EXPECT_EQ(std::string(aclmdlGetOutputNameByIndex(desc, 0)).rfind("product:0", 0), 0u)
+      << aclmdlGetOutputNameByIndex(desc, 0);
+  std::vector<uint16_t> halves;
+  for (const float value : Counting()) halves.push_back(aclFloatToFloat16(value));
+  const DeviceMemory input(32);
+  const DeviceMemory product(32);
+  const DeviceMemory difference(32);
+  ACL_OK(aclrtMemcpy(input.data(), 32, halves.data(), 32, ACL_MEMCPY_HOST_TO_DEVICE));
+  Dataset inputs;
+  Dataset outputs;
+  inputs.Add(input);
+  outputs.Add(product).Add(difference);
+  ACL_REQUIRE_OK(aclmdlExecute(id, inputs.get(), outputs.get()));
+  ACL_OK(aclrtMemcpy(halves.data(), 32, product.data(), 32, ACL_MEMCPY_DEVICE_TO_HOST));
+  const std::vector<float> expected = Products();
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(aclFloat16ToFloat(halves[i]), expected[i]) << i;
+  ACL_OK(aclmdlDestroyDesc(desc));
+  ACL_OK(aclmdlUnload(id));
+}
+
+TEST_F(AtcTool, OneOutputMayHaveATypeOfItsOwn) {
+  const Outcome outcome = Atc(usual_ + "--input_shape='x:4,4' --output_type='difference:0:INT8'");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  aclmdlDesc* const desc = aclmdlCreateDesc();
+  ACL_OK(aclmdlGetDescFromFile(desc, (folder_ + "/net.om").c_str()));
+  EXPECT_EQ(aclmdlGetOutputDataType(desc, 0), ACL_FLOAT);
+  EXPECT_EQ(aclmdlGetOutputDataType(desc, 1), ACL_INT8);
+  ACL_OK(aclmdlDestroyDesc(desc));
+}
+
 TEST_F(AtcTool, EachWrongOptionIsNamed) {
   ExpectRefused("--modell=x", "did you mean --model?");
   ExpectRefused("model=x", "is no option");
@@ -110,6 +151,9 @@ TEST_F(AtcTool, EachWrongOptionIsNamed) {
   ExpectRefused(usual_ + "--input_shape='x:-1,4' --dynamic_dims='1,2;2,3'", "numbers");
   ExpectRefused(usual_ + "--input_shape='x:4,4' --out_nodes=nobody:0", "no node nobody");
   ExpectRefused(usual_ + "--precision_mode=fp12", "it takes");
+  ExpectRefused(usual_ + "--input_shape='x:4,4' --output_type=FP12", "write FP32");
+  ExpectRefused(usual_ + "--input_shape='x:4,4' --output_type=nobody:0:FP16", "no output nobody:0");
+  ExpectRefused(usual_ + "--input_shape='x:4,4' --input_fp16_nodes=y", "no input y");
   ExpectRefused(usual_ + "--insert_op_conf=aipp.cfg", "AIPP");
   ExpectRefused("--model=x --weight=y --framework=0 --output=z --soc_version=Ascend910B3", "Caffe");
   ExpectRefused("--mode=1 --om=x", "--mode=1 is not supported");

@@ -27,6 +27,8 @@ constexpr Flag kFlags[] = {
     {"dynamic_image_size", "ge.dynamicImageSize", nullptr, "\"224,224;448,448\": heights and widths of -1"},
     {"dynamic_dims", "ge.dynamicDims", nullptr, "\"1,224;8,448\": a number for each -1"},
     {"out_nodes", "ge.outputNodeName", nullptr, "\"node:0;other:1\": these are the outputs"},
+    {"input_fp16_nodes", "ge.INPUT_NODES_SET_FP16", nullptr, "\"x;y\": these inputs are fed as float16"},
+    {"output_type", "ge.outputDatatype", nullptr, "FP32, FP16, UINT8, INT8 for all outputs; or \"node:0:FP16;...\""},
     {"precision_mode", "ge.exec.precision_mode", kPrecision, "checked; types stay as the model has them"},
     {"precision_mode_v2", "ge.exec.precision_mode_v2", kPrecisionV2, "the same in newer words"},
     {"disable_reuse_memory", "ge.exec.disableReuseMemory", "0|1", "1: every value has memory of its own"},
@@ -38,7 +40,6 @@ constexpr Flag kFlags[] = {
     // Refused: they ask for something that would not be done.
     {"insert_op_conf", "ge.insertOpFile", nullptr, nullptr},
     {"external_weight", "ge.externalWeight", "0|1|2", nullptr},
-    {"output_type", nullptr, nullptr, nullptr},
     {"weight", nullptr, nullptr, nullptr},
     {"json", nullptr, nullptr, nullptr},
     // Without effect here: they steer how an NPU's compiler works.
@@ -63,7 +64,6 @@ constexpr Flag kFlags[] = {
     {"fusion_switch_file", nullptr, nullptr, nullptr},
     {"host_env_cpu", nullptr, nullptr, nullptr},
     {"host_env_os", nullptr, "linux", nullptr},
-    {"input_fp16_nodes", nullptr, nullptr, nullptr},
     {"input_hint_shape", nullptr, nullptr, nullptr},
     {"is_input_adjust_hw_layout", nullptr, nullptr, nullptr},
     {"is_output_adjust_hw_layout", nullptr, nullptr, nullptr},
@@ -189,8 +189,7 @@ std::string HelpText() {
   for (const Flag& flag : Flags()) {
     if (flag.help != nullptr) continue;
     const std::string_view name = flag.name;
-    if (name == "insert_op_conf" || name == "external_weight" || name == "output_type" || name == "weight" ||
-        name == "json") {
+    if (name == "insert_op_conf" || name == "external_weight" || name == "weight" || name == "json") {
       continue;
     }
     if (column + name.size() + 3 > 110) {

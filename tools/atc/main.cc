@@ -62,9 +62,6 @@ std::string Unsupported(const Values& values) {
   if (ValueOr(values, "external_weight", "0") != "0") {
     return "--external_weight asks for weights in files of their own; they stay in the .om here: leave it out";
   }
-  if (values.contains("output_type")) {
-    return "--output_type is not supported; outputs have the types of the model: put a Cast into the model instead";
-  }
   const std::string mode = ValueOr(values, "mode", "0");
   if (mode == "1" || mode == "5" || mode == "30") {
     return "--mode=" + mode +
