@@ -41,9 +41,6 @@ Status MakeDynamic(const std::shared_ptr<const Compiled>& compiled, std::shared_
 // A value for each input, in memory that the run is given. pre: shapes are known.
 Value InputValue(const ir::TensorDesc& desc, const ir::Dims& dims);
 
-// Queues the copies of constants to the area at `base`. `keep` holds the bytes.
-Status CopyConstants(const Plan& plan, void* base, std::shared_ptr<const void> keep, Stream* stream);
-
 }  // namespace millpond::program
 
 #endif  // MILLPOND_SRC_EXEC_GRAPH_COMPILED_H_

@@ -11,6 +11,7 @@
 #include "src/base/format.h"
 #include "src/device/memory.h"
 #include "src/exec/graph_compiled.h"
+#include "src/exec/graph_constants.h"
 #include "src/exec/graph_execute.h"
 #include "src/exec/graph_memory.h"
 #include "src/exec/launch.h"
@@ -219,25 +220,24 @@ struct Kept {
 class DynamicProgram : public CompiledProgram {
  public:
   explicit DynamicProgram(std::shared_ptr<const Compiled> compiled) : CompiledProgram(std::move(compiled)) {
+    Plan area;
     for (const ir::TensorPtr& tensor : compiled_->recipes.constants) {
       ir::Bytes bytes = tensor->data;  // which may be longer than the tensor
       bytes.size = static_cast<size_t>(ir::BytesOf(tensor->desc.dtype, tensor->desc.dims));
-      AddConstant(bytes, &constants_);
+      AddConstant(bytes, &area);
     }
+    constant_offsets_ = area.constant_offsets;
+    constants_ = std::make_shared<ConstantArea>(&area);
   }
 
   bool is_static() const override { return false; }
   std::span<const ir::TensorDesc> outputs() const override { return compiled_->outputs; }
-  size_t const_bytes() const override { return constants_.const_bytes; }
+  size_t const_bytes() const override { return constants_->bytes(); }
   size_t feature_bytes() const override { return 0; }
 
-  Status LoadConstants(void* const_base, Stream* stream) const override {
+  Status LoadConstants(void* const_base, LoadKind kind, Stream* stream) const override {
     MP_RETURN_IF_ERROR(JudgeRange("constant memory", const_base, const_bytes(), const_bytes(), kBaseAlignment));
-    const auto plan = std::make_shared<Plan>();
-    plan->constants = constants_.constants;
-    plan->constant_offsets = constants_.constant_offsets;
-    plan->const_bytes = constants_.const_bytes;
-    return CopyConstants(*plan, const_base, plan, stream);
+    return constants_->Load(const_base, kind, stream);
   }
 
   Status Launch(const RunArguments& run, Stream* stream) const override {
@@ -248,7 +248,7 @@ class DynamicProgram : public CompiledProgram {
     if (const std::shared_ptr<const Kept> kept = Find(key)) return Repeat(*kept, run, stream);
     auto made = std::make_shared<Kept>();
     made->key = std::move(key);
-    made->plan.constant_offsets = constants_.constant_offsets;
+    made->plan.constant_offsets = constant_offsets_;
     DynamicRun running(compiled_, run, made->plan, stream);
     MP_RETURN_IF_ERROR(running.Begin());
     Lowering lowering(compiled_->recipes, &made->plan, &running);
@@ -332,7 +332,8 @@ class DynamicProgram : public CompiledProgram {
     if (kept_.size() > kMostPlans) kept_.pop_back();
   }
 
-  Plan constants_;  // the constant area alone
+  std::shared_ptr<ConstantArea> constants_;
+  std::vector<size_t> constant_offsets_;
   mutable std::mutex mutex_;
   mutable std::list<std::shared_ptr<const Kept>> kept_;
 };

@@ -264,8 +264,14 @@ Status Lowering::RunSource(const NodeInfo& info, std::vector<Value>* out) {
     value.format = info.constant->desc.format;
     value.known = true;
     value.host = info.constant->data;
-    value.host.size = value.bytes();
     value.constant = static_cast<int32_t>(info.position);
+    const bool stripped = value.host.size < value.bytes();
+    value.host.size = value.bytes();
+    if (stripped) {  // the constant area alone has it
+      MP_RETURN_IF_ERROR(Materialise(info, &value));
+      value.known = false;
+      value.host = {};
+    }
   } else if (info.kind == NodeKind::kVariable) {
     const VariableInfo& variable = recipes_.variables[info.position];
     value.dtype = variable.desc.dtype;

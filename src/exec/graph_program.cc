@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "src/base/log.h"
-#include "src/device/memory.h"
 #include "src/exec/graph_compiled.h"
+#include "src/exec/graph_constants.h"
 #include "src/exec/graph_host.h"
 #include "src/graph/io/dump.h"
 #include "src/graph/ir/client_hooks.h"
@@ -20,20 +20,6 @@ Value InputValue(const ir::TensorDesc& desc, const ir::Dims& dims) {
   value.format = desc.format;
   value.dims = dims;
   return value;
-}
-
-Status CopyConstants(const Plan& plan, void* base, std::shared_ptr<const void> keep, Stream* stream) {
-  if (plan.const_bytes == 0) return Ok();
-  return stream->Launch<TaskKind::kCopy>("GraphConstants", {{base, plan.const_bytes, trace::Mode::kWrite}},
-                                         [&plan, base, keep = std::move(keep)]() -> Status {
-                                           for (size_t i = 0; i < plan.constants.size(); ++i) {
-                                             const ir::Bytes& bytes = plan.constants[i];
-                                             if (bytes.size != 0)
-                                               CopyBytes(static_cast<std::byte*>(base) + plan.constant_offsets[i],
-                                                         bytes.data, bytes.size);
-                                           }
-                                           return Ok();
-                                         });
 }
 
 namespace {
@@ -84,6 +70,8 @@ Status GraphProgram::Compile(const ir::Graph& graph, const ProgramOptions& optio
   std::shared_ptr<const GraphProgram> made;
   MP_RETURN_IF_ERROR(program::MakeStatic(compiled, options, &made));
   if (made == nullptr) MP_RETURN_IF_ERROR(program::MakeDynamic(compiled, &made));
+  program::StripConstants(compiled->graph.get(), &compiled->recipes);
+  program::LetGoOfFiles(graph);
   *out_program = std::move(made);
   return Ok();
 }

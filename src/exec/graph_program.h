@@ -60,6 +60,9 @@ struct ProgramOptions {
   VariableStore* variables = nullptr;
 };
 
+// Whether the constants may be asked for again after a load, or the host's copy of them may go.
+enum class LoadKind : uint8_t { kMore, kLast };
+
 struct RunArguments {
   std::span<const GraphTensor> inputs;
   std::span<GraphTensor> outputs;  // one for each of the program's; filled in
@@ -88,10 +91,11 @@ class GraphProgram {
   virtual bool SameConstants(const GraphProgram& other) const { return this == &other; }
   // Pairs (input, output) that share memory because the graph says so.
   virtual std::span<const std::pair<uint32_t, uint32_t>> aliases() const = 0;
+  // Large constants of it are without their bytes.
   virtual const ir::Graph& compiled_graph() const = 0;
 
   // Copies the constants to const_base, in the stream's order.
-  virtual Status LoadConstants(void* const_base, Stream* stream) const = 0;
+  virtual Status LoadConstants(void* const_base, LoadKind kind, Stream* stream) const = 0;
   // Queues one run. What a kernel reports surfaces at the next synchronisation of the stream. A dynamic program may
   // wait for values that decide a shape.
   virtual Status Launch(const RunArguments& run, Stream* stream) const = 0;

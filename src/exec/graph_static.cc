@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose shapes are all known: lowered and planned when compiled, run as one task.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "src/base/format.h"
 #include "src/device/memory.h"
 #include "src/exec/graph_compiled.h"
+#include "src/exec/graph_constants.h"
 #include "src/exec/graph_execute.h"
 #include "src/exec/graph_memory.h"
 #include "src/graph/planner/planner.h"
@@ -112,9 +112,11 @@ Status PlanFeature(bool reuse, Plan* plan, size_t* out_bytes) {
 
 class StaticProgram : public CompiledProgram {
  public:
-  StaticProgram(std::shared_ptr<const Compiled> compiled, std::shared_ptr<const Executable> executable,
-                std::vector<ir::TensorDesc> outputs, std::vector<bool> staged, size_t feature_bytes)
+  StaticProgram(std::shared_ptr<const Compiled> compiled, std::shared_ptr<ConstantArea> constants,
+                std::shared_ptr<const Executable> executable, std::vector<ir::TensorDesc> outputs,
+                std::vector<bool> staged, size_t feature_bytes)
       : CompiledProgram(std::move(compiled)),
+        constants_(std::move(constants)),
         executable_(std::move(executable)),
         outputs_(std::move(outputs)),
         staged_(std::move(staged)),
@@ -125,26 +127,17 @@ class StaticProgram : public CompiledProgram {
 
   bool is_static() const override { return true; }
   std::span<const ir::TensorDesc> outputs() const override { return outputs_; }
-  size_t const_bytes() const override { return executable_->plan().const_bytes; }
+  size_t const_bytes() const override { return constants_->bytes(); }
   size_t feature_bytes() const override { return feature_bytes_; }
 
   bool SameConstants(const GraphProgram& other) const override {
     const auto* const program = dynamic_cast<const StaticProgram*>(&other);
-    if (program == nullptr) return false;
-    const Plan& ours = executable_->plan();
-    const Plan& theirs = program->executable_->plan();
-    const auto same = [](const ir::Bytes& left, const ir::Bytes& right) {
-      return left.size == right.size &&
-             (left.data == right.data || left.size == 0 || std::memcmp(left.data, right.data, left.size) == 0);
-    };
-    return ours.const_bytes == theirs.const_bytes && ours.constant_offsets == theirs.constant_offsets &&
-           std::equal(ours.constants.begin(), ours.constants.end(), theirs.constants.begin(), theirs.constants.end(),
-                      same);
+    return program != nullptr && constants_->Same(*program->constants_);
   }
 
-  Status LoadConstants(void* const_base, Stream* stream) const override {
+  Status LoadConstants(void* const_base, LoadKind kind, Stream* stream) const override {
     MP_RETURN_IF_ERROR(JudgeRange("constant memory", const_base, const_bytes(), const_bytes(), kBaseAlignment));
-    return CopyConstants(executable_->plan(), const_base, executable_, stream);
+    return constants_->Load(const_base, kind, stream);
   }
 
   Status Launch(const RunArguments& run, Stream* stream) const override {
@@ -215,6 +208,7 @@ class StaticProgram : public CompiledProgram {
     out->owner = block.owner;
   }
 
+  const std::shared_ptr<ConstantArea> constants_;
   const std::shared_ptr<const Executable> executable_;
   const std::vector<ir::TensorDesc> outputs_;
   const std::vector<bool> staged_;  // by input: has memory of its own, for what comes from the host
@@ -257,9 +251,10 @@ Status MakeStatic(const std::shared_ptr<const Compiled>& compiled, const Program
     outputs[i].dims = outputs[i].origin_dims = results[i].dims;
     outputs[i].has_shape = outputs[i].has_origin_shape = true;
   }
+  auto constants = std::make_shared<ConstantArea>(&plan);
   auto executable = std::make_shared<const Executable>(std::move(plan), compiled);
-  *out_program = std::make_shared<StaticProgram>(compiled, std::move(executable), std::move(outputs), std::move(staged),
-                                                 feature_bytes);
+  *out_program = std::make_shared<StaticProgram>(compiled, std::move(constants), std::move(executable),
+                                                 std::move(outputs), std::move(staged), feature_bytes);
   return Ok();
 }
 

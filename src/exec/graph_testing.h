@@ -152,7 +152,7 @@ class GraphProgramFixture : public ::testing::Test {
   void Load(const GraphProgram& program) {
     const_base_ = Allocate(program.const_bytes());
     feature_base_ = Allocate(program.feature_bytes());
-    Expect(program.LoadConstants(const_base_, stream_));
+    Expect(program.LoadConstants(const_base_, LoadKind::kMore, stream_));
   }
   Status Launch(const GraphProgram& program, std::vector<GraphTensor> inputs, std::vector<GraphTensor>* outputs) {
     if (outputs->empty()) outputs->resize(program.outputs().size());

@@ -2,7 +2,9 @@
 #include "src/exec/kernel_table.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ struct Table {
   Status failure;
   std::vector<const kernels::Kernel*> by_row;  // null where a row has none
 };
+
+std::atomic<void (*)()> g_trim{nullptr};
 
 // The folder of the library this code is in: the kernels' library lies beside it.
 std::string OwnFolder() {
@@ -51,6 +55,7 @@ Status Load(Table* table) {
   found->start([](void* address) { return Reachable(address); });
   CalmTorchReleaseThread();
   if (found->leave != nullptr) SetAfterRun(found->leave);
+  g_trim.store(found->trim, std::memory_order_release);
   table->by_row.assign(OpRows().size(), nullptr);
   for (const kernels::Kernel* kernel : found->kernels) {
     const OpRow* row = FindOp(kernel->row);
@@ -81,6 +86,11 @@ Status FindKernel(const OpRow& row, const kernels::Kernel** out_kernel) {
   MP_CHECK(kernel != nullptr, kUnsupported, "%s has no kernel in this release", row.name);
   *out_kernel = kernel;
   return Ok();
+}
+
+void TrimKernels() {
+  if (auto* trim = g_trim.load(std::memory_order_acquire)) trim();
+  malloc_trim(0);
 }
 
 }  // namespace millpond

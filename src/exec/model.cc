@@ -36,7 +36,8 @@ Status Model::Load(std::shared_ptr<const ModelInfo> info, const ModelMemory& mem
   for (size_t i = 0; i < made.programs().size(); ++i) {
     const GraphProgram& program = *made.programs()[i];
     if (program.const_bytes() == 0) continue;
-    MP_RETURN_IF_ERROR(program.LoadConstants(static_cast<std::byte*>(model->weight_) + made.weight_offset(i), stream));
+    void* const weights = static_cast<std::byte*>(model->weight_) + made.weight_offset(i);
+    MP_RETURN_IF_ERROR(program.LoadConstants(weights, LoadKind::kLast, stream));
   }
   MP_RETURN_IF_ERROR(stream->Synchronize(std::nullopt, Code::kStreamSyncTimeout).Prefixed("loading the weights"));
   *out = model;

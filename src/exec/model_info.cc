@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/exec/graph_constants.h"
 #include "src/exec/model_shapes.h"
 #include "src/exec/session_graph.h"
 
@@ -56,7 +57,9 @@ Status ModelInfo::Read(std::span<const std::byte> file, std::shared_ptr<const vo
                        std::shared_ptr<const ModelInfo>* out) {
   io::OmModel model;
   MP_RETURN_IF_ERROR(io::ReadOm(file, std::move(keep), &model));
-  return Make(model, out);
+  MP_RETURN_IF_ERROR(Make(model, out));
+  program::DropConstants(model.graph.get());  // the programs have them; nobody else reads the file's graph for them
+  return Ok();
 }
 
 Status ModelInfo::Make(const io::OmModel& model, std::shared_ptr<const ModelInfo>* out) {

@@ -96,7 +96,7 @@ GraphSession::~GraphSession() {
   runner_.reset();  // every run that was accepted is told its end while the graphs are there
   std::map<uint32_t, std::shared_ptr<SessionGraph>> graphs;
   graphs.swap(graphs_);
-  for (auto& [number, graph] : graphs) GraphEngine::Get().Release(graph->source().get());
+  for (auto& [number, graph] : graphs) GraphEngine::Get().Release(graph->claim());
   if (!variables_->Names().empty()) {  // what still runs may use them
     for (auto& [number, graph] : graphs) graph->Wait();
   }
@@ -116,15 +116,15 @@ Status GraphSession::AddGraph(uint32_t id, const ir::GraphPtr& graph, const Grap
     }
   }
   const ir::GraphPtr used = copy ? graph->Clone() : graph;
-  if (!GraphEngine::Get().Claim(used.get())) {
+  if (!GraphEngine::Get().Claim(used)) {
     return SequenceError(Code::kInvalidArgument,
                          Format("graph \"%s\" is in use under another number; add a copy (AddGraphWithCopy, "
                                 "AddGraphClone) instead",
                                 graph->name.c_str()));
   }
   // Given back unless the session keeps the graph, also when the host is out of memory.
-  const auto give_back = [](const ir::Graph* claimed) { GraphEngine::Get().Release(claimed); };
-  std::unique_ptr<const ir::Graph, void (*)(const ir::Graph*)> claim(used.get(), give_back);
+  const auto give_back = [](const ir::GraphPtr* claimed) { GraphEngine::Get().Release(*claimed); };
+  std::unique_ptr<const ir::GraphPtr, void (*)(const ir::GraphPtr*)> claim(&used, give_back);
   auto added = std::make_shared<SessionGraph>(id, used, MergeOptions(options_, options), device_, variables_.get());
   bool taken = false;
   {
@@ -151,7 +151,7 @@ Status GraphSession::RemoveGraph(uint32_t id) {
     }
   }
   if (removed == nullptr) return SequenceError(Code::kGraphUnknown, Format("there is no graph %u", id));
-  GraphEngine::Get().Release(removed->source().get());
+  GraphEngine::Get().Release(removed->claim());
   return Ok();
 }
 
@@ -290,12 +290,12 @@ void GraphEngine::DestroySession(uint64_t id) {
   sessions_.erase(found);
 }
 
-bool GraphEngine::Claim(const ir::Graph* graph) {
+bool GraphEngine::Claim(const std::weak_ptr<const ir::Graph>& graph) {
   std::lock_guard lock(mutex_);
   return claimed_.insert(graph).second;
 }
 
-void GraphEngine::Release(const ir::Graph* graph) {
+void GraphEngine::Release(const std::weak_ptr<const ir::Graph>& graph) {
   std::lock_guard lock(mutex_);
   claimed_.erase(graph);
 }

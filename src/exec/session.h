@@ -100,8 +100,8 @@ class GraphEngine {
   void DestroySession(uint64_t id);
 
   // One graph object is in use under one number of one session. False: it is in use.
-  bool Claim(const ir::Graph* graph);
-  void Release(const ir::Graph* graph);
+  bool Claim(const std::weak_ptr<const ir::Graph>& graph);
+  void Release(const std::weak_ptr<const ir::Graph>& graph);
 
  private:
   GraphEngine() = default;
@@ -112,7 +112,7 @@ class GraphEngine {
   Device* device_ = nullptr;  // retained
   uint64_t last_id_ = 0;      // 0 is nobody's: a failed construction has it
   std::map<uint64_t, std::shared_ptr<GraphSession>> sessions_;
-  std::set<const ir::Graph*> claimed_;
+  std::set<std::weak_ptr<const ir::Graph>, std::owner_less<>> claimed_;  // some have no other holder left
 };
 
 }  // namespace millpond

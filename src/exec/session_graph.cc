@@ -56,7 +56,12 @@ ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id
 
 SessionGraph::SessionGraph(uint32_t id, ir::GraphPtr graph, GraphOptions options, Device* device,
                            VariableStore* variables)
-    : id_(id), source_(std::move(graph)), options_(std::move(options)), device_(device), variables_(variables) {}
+    : id_(id),
+      claim_(graph),
+      options_(std::move(options)),
+      device_(device),
+      variables_(variables),
+      source_(std::move(graph)) {}
 
 SessionGraph::~SessionGraph() {
   // Blocks first, as the client's allocator is told of the graph's end before the program goes (facts 3.3).
@@ -144,6 +149,7 @@ Status SessionGraph::CompileNow(std::span<const InputDesc> inputs) {
                          .Prefixed(Format("graph %u (%s) cannot be compiled", id_, source_->name.c_str())));
   std::lock_guard lock(mutex_);
   program_ = std::move(program);
+  source_ = nullptr;
   return Ok();
 }
 
@@ -215,7 +221,7 @@ Status SessionGraph::LoadNow(const GraphOptions& options, const void* handle, St
   MP_RETURN_IF_ERROR(TakeConst(lease, stream, &constants));
   MP_RETURN_IF_ERROR(TakeFeatureAtLoad(lease, stream, &feature));
   void* const base = const_base_.address != nullptr ? const_base_.address : constants.address;
-  MP_RETURN_IF_ERROR(program_->LoadConstants(base, stream));
+  MP_RETURN_IF_ERROR(program_->LoadConstants(base, LoadKind::kLast, stream));
   std::lock_guard lock(mutex_);
   host_inputs_ = std::move(host_inputs);
   const_block_ = std::move(constants);

@@ -77,7 +77,8 @@ class SessionGraph {
   SessionGraph& operator=(const SessionGraph&) = delete;
 
   uint32_t id() const { return id_; }
-  const ir::GraphPtr& source() const { return source_; }
+  // What the client added; gone from here once it is compiled, so that its constants may go.
+  const std::weak_ptr<const ir::Graph>& claim() const { return claim_; }
   CompiledBy compiled_by() const;
 
   // Once; again is fine and changes nothing. No `inputs`: as the graph says.
@@ -168,11 +169,12 @@ class SessionGraph {
   }
 
   const uint32_t id_;
-  const ir::GraphPtr source_;
+  const std::weak_ptr<const ir::Graph> claim_;
   const GraphOptions options_;
   Device* const device_;
   VariableStore* const variables_;
 
+  ir::GraphPtr source_;       // until it is compiled; changed while busy_
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;
   bool busy_ = false;

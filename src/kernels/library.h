@@ -26,6 +26,8 @@ struct Library {
   void (*start)(void* (*reach)(void*));
   // Called on a thread that has run kernels, before it turns to anything else; may be null.
   void (*leave)() = nullptr;
+  // Gives back memory that is kept from kernel to kernel; may be null.
+  void (*trim)() = nullptr;
 };
 
 inline constexpr char kLibraryFile[] = "libmillpond_kernels.so";

@@ -19,6 +19,7 @@
 #include "src/kernels/isa_probe.h"
 #include "src/kernels/kernel.h"
 #include "src/kernels/lend.h"
+#include "src/kernels/scratch.h"
 #include "src/kernels/team.h"
 
 namespace millpond::kernels {
@@ -146,6 +147,7 @@ extern "C" __attribute__((visibility("default"))) const millpond::kernels::Libra
             HalfTypesFinding();
           },
       .leave = [] { PlainAten::OfThread().Leave(); },
+      .trim = &DropScratch,
   };
   return &library;
 }

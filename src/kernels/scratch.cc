@@ -61,6 +61,12 @@ class Scratch {
     shelves_[block->number].push_back(std::move(block));
   }
 
+  void Drop() {
+    std::lock_guard lock(mutex_);
+    for (auto& shelf : shelves_) shelf.clear();
+    kept_ = 0;
+  }
+
  private:
   std::mutex mutex_;
   std::array<std::vector<std::unique_ptr<Block>>, kClasses> shelves_;
@@ -78,5 +84,7 @@ c10::DataPtr TakeScratch(size_t bytes, c10::Allocator* base) {
           },
           c10::Device(c10::kCPU)};
 }
+
+void DropScratch() { Scratch::Get().Drop(); }
 
 }  // namespace millpond::kernels

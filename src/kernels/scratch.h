@@ -17,6 +17,9 @@ inline constexpr size_t kMostScratch = size_t{64} << 20;
 // pre: kLeastScratch <= bytes <= kMostScratch. `base` provides what is not there yet.
 c10::DataPtr TakeScratch(size_t bytes, c10::Allocator* base);
 
+// Gives back what nobody uses.
+void DropScratch();
+
 }  // namespace millpond::kernels
 
 #endif  // MILLPOND_SRC_KERNELS_SCRATCH_H_

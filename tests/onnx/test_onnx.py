@@ -45,6 +45,35 @@ def test_a_model_runs_on_a_stream_with_an_external_allocator(root, tmp_path):
     assert made > 0 and made == freed, lines[2]
 
 
+def chain_of_products(path, layers, width, rows):
+    """A model of `layers` products with square matrices, whose weights take layers * width * width * 4 bytes."""
+    nodes, weights, at = [], [], "x"
+    for i in range(layers):
+        weights.append(numpy_helper.from_array(np.full((width, width), 1 / width + i, dtype=np.float32), f"w{i}"))
+        nodes += [helper.make_node("MatMul", [at, f"w{i}"], [f"m{i}"]), helper.make_node("Relu", [f"m{i}"], [f"r{i}"])]
+        at = f"r{i}"
+    graph = helper.make_graph(nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, width])],
+                              [helper.make_tensor_value_info(at, TensorProto.FLOAT, None)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return layers * width * width * 4
+
+
+@pytest.mark.parametrize("rows", [8, "rows"])
+def test_weights_are_in_memory_once(root, tmp_path, rows):
+    chain_of_products(tmp_path / "warm.onnx", 1, 64, rows)
+    weights = chain_of_products(tmp_path / "model.onnx", 6, 2048, rows)
+    done = subprocess.run([program(root, "onnx_memory_client"), tmp_path / "warm.onnx", "8x64", tmp_path / "model.onnx", "8x2048"],
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = dict(line.split() for line in done.stdout.splitlines())  # the last model's figures
+    assert told["static"] == str(int(rows == 8))
+    slack = 8 << 20  # what the heap and the page tables take, whatever the model
+    most = 1.2 * weights + 1.1 * int(told["feature"]) + slack
+    assert int(told["graph_gone"]) <= most, done.stdout
+    # The client's graph shares a mapped file, whose pages come and go: it is free while it is not read.
+    assert int(told["run"]) <= most, done.stdout
+
+
 def test_node_tests_of_the_package_pass_and_none_is_wrong(root, tmp_path):
     results = tmp_path / "results.json"
     done = subprocess.run([sys.executable, HERE / "node_tests.py", "--runner", program(root, "onnx_model_runner"), "--least", str(LEAST), "--json", results],

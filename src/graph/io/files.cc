@@ -57,6 +57,12 @@ Status WriteTo(const std::string& path, int flags, std::string_view bytes) {
   return file.Close() ? Ok() : FileError("cannot close", path);
 }
 
+// Also tells whose memory it is.
+struct Unmap {
+  size_t size;
+  void operator()(const void* held) const { munmap(const_cast<void*>(held), size); }
+};
+
 Status MakeFolders(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -79,6 +85,22 @@ Status WriteFile(const std::string& path, std::string_view bytes) {
   return status;
 }
 
+bool MapFile(int file, size_t size, FileBytes* out) {
+  void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (address == MAP_FAILED) return false;
+  out->keep = std::shared_ptr<const void>(address, Unmap{size});
+  out->bytes = {static_cast<const std::byte*>(address), size};
+  return true;
+}
+
+void LetGoOfPages(const std::shared_ptr<const void>& keep, const void* data, size_t size) {
+  if (std::get_deleter<Unmap>(keep) == nullptr) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(data) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size + page - 1) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 Status ReadFile(const std::string& path, FileBytes* out) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError("cannot open", path);
@@ -87,12 +109,7 @@ Status ReadFile(const std::string& path, FileBytes* out) {
   MP_CHECK(S_ISREG(info.st_mode), kInvalidFile, "\"%s\" is not a file", path.c_str());
   const auto size = static_cast<size_t>(info.st_size);
   if (size >= kMappedBytes) {
-    void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (address == MAP_FAILED) return FileError("cannot map", path);
-    out->keep =
-        std::shared_ptr<const void>(address, [size](const void* held) { munmap(const_cast<void*>(held), size); });
-    out->bytes = {static_cast<const std::byte*>(address), size};
-    return Ok();
+    return MapFile(file.get(), size, out) ? Ok() : FileError("cannot map", path);
   }
   const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
   size_t filled = 0;

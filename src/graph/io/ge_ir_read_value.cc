@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes, descriptions of tensors, tensors.
+#include "src/graph/io/files.h"
 #include "src/graph/io/ge_ir_format.h"
 #include "src/graph/io/ge_ir_read.h"
 
@@ -12,9 +13,6 @@ using wire::Field;
 using wire::Reader;
 
 namespace {
-
-// Smaller constants are copied: then they are aligned, and a handful of scalars does not keep a file's memory.
-constexpr size_t kCopiedBytes = 4096;
 
 // Older files name the type in an attribute, with numbers of that time's enumeration; one of them differs.
 constexpr std::string_view kOldTypeAttribute = "__tensor_desc_data_type__";

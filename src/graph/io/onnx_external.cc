@@ -2,7 +2,6 @@
 // Files beside a model. A model that somebody sent must not read what its receiver can: the way to a file goes down
 // from the model's folder, one name at a time, and no name may be a link.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,11 +37,8 @@ Status Map(int file, const std::string& location, io::FileBytes* out) {
            location.c_str());
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return Ok();
-  void* const address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  MP_CHECK(address != MAP_FAILED, kInvalidFile, "external data \"%.200s\" cannot be mapped: %s", location.c_str(),
-           std::strerror(errno));
-  out->keep = std::shared_ptr<const void>(address, [size](const void* held) { munmap(const_cast<void*>(held), size); });
-  out->bytes = {static_cast<const std::byte*>(address), size};
+  MP_CHECK(io::MapFile(file, size, out), kInvalidFile, "external data \"%.200s\" cannot be mapped: %s",
+           location.c_str(), std::strerror(errno));
   return Ok();
 }
 

@@ -235,7 +235,7 @@ Status ModelReader::Tensor(Reader* reader, std::string* out_name, ir::TensorPtr*
   if (parts.location == 1) {
     MP_REQUIRE(parts.filled() == 0, "has elements of its own and external data");
     MP_RETURN_IF_ERROR(External(parts, &files_, &tensor->data));
-  } else if (parts.has_raw && keep_ != nullptr) {
+  } else if (parts.has_raw && keep_ != nullptr && parts.raw.size() > io::kCopiedBytes) {
     tensor->data = {parts.raw.data(), parts.raw.size(), keep_};
   } else if (parts.has_raw) {
     tensor->data = ir::Bytes::Copy(parts.raw.data(), parts.raw.size());
