@@ -20,31 +20,32 @@ void Describe(const SingleOpTensor& tensor, DoorTensor* out) {
   if (!tensor.constant.empty()) out->values = tensor.constant.data();
 }
 
-// Members of dynamic operands that say whose they are; where none does, the table shares them out evenly.
-Status CountMembers(const SingleOp& op, std::vector<uint32_t>* out) {
-  const auto& inputs = op.desc.inputs;
-  const bool told = std::any_of(inputs.begin(), inputs.end(), [](const auto& in) { return !in.dynamic_input.empty(); });
+}  // namespace
+
+Status CountMembers(std::string_view type, const DoorBinding& binding, std::span<const std::string_view> member_of,
+                    std::vector<uint32_t>* out) {
+  const bool told =
+      std::any_of(member_of.begin(), member_of.end(), [](std::string_view name) { return !name.empty(); });
   if (!told) return Ok();
   size_t place = 0;
-  for (const DoorOperand& operand : op.binding->inputs) {
+  for (const DoorOperand& operand : binding.inputs) {
     uint32_t count = 0;
     if (operand.dynamic) {
-      while (place + count < inputs.size() && inputs[place + count].dynamic_input == operand.name) ++count;
-    } else if (place < inputs.size()) {
-      MP_REQUIRE(inputs[place].dynamic_input.empty(),
-                 "inputDesc[%zu] is a member of the dynamic input '%s', where %s has '%s'", place,
-                 inputs[place].dynamic_input.c_str(), op.desc.type.c_str(), std::string(operand.name).c_str());
+      while (place + count < member_of.size() && member_of[place + count] == operand.name) ++count;
+    } else if (place < member_of.size()) {
+      MP_REQUIRE(member_of[place].empty(), "inputDesc[%zu] is a member of the dynamic input '%s', where %s has '%s'",
+                 place, std::string(member_of[place]).c_str(), std::string(type).c_str(),
+                 std::string(operand.name).c_str());
       count = 1;
     }
     out->push_back(count);
     place += count;
   }
-  MP_REQUIRE(place == inputs.size(), "%zu inputs were given, and %s has room for %zu; inputDesc[%zu] is one too many",
-             inputs.size(), op.desc.type.c_str(), place, place);
+  MP_REQUIRE(place == member_of.size(),
+             "%zu inputs were given, and %s has room for %zu; inputDesc[%zu] is one too many", member_of.size(),
+             std::string(type).c_str(), place, place);
   return Ok();
 }
-
-}  // namespace
 
 Status DescribeForDoor(const SingleOp& op, DoorArguments* out) {
   out->inputs.resize(op.desc.inputs.size());
@@ -52,7 +53,9 @@ Status DescribeForDoor(const SingleOp& op, DoorArguments* out) {
   for (size_t i = 0; i < op.desc.inputs.size(); ++i) Describe(op.desc.inputs[i], &out->inputs[i]);
   for (size_t i = 0; i < op.desc.outputs.size(); ++i) Describe(op.desc.outputs[i], &out->outputs[i]);
   out->attributes = op.desc.attributes;
-  return CountMembers(op, &out->input_counts);
+  std::vector<std::string_view> member_of;
+  for (const SingleOpTensor& input : op.desc.inputs) member_of.push_back(input.dynamic_input);
+  return CountMembers(op.desc.type, *op.binding, member_of, &out->input_counts);
 }
 
 Status InferUnknownShapes(const SingleOp& op, DoorArguments* arguments,

@@ -53,3 +53,15 @@ def test_refused_functions_are_declared_and_listed_once(root):
     assert sorted(set(names) - set(surface.declared(root / "include"))) == []
     recorded = surface.recorded()
     assert [name for name, library, _ in surface.refused() if name not in recorded[library]] == []
+
+
+def test_every_entry_point_of_models_and_operators_is_tried_with_wrong_arguments(root):
+    """Refused ones by the tests above, the others by the tables of tests/acl. Captured models have suites of their own."""
+    recorded = surface.recorded()
+    names = [name for library in ("libascendcl.so", "libacl_op_compiler.so", "libacl_cblas.so") for name in recorded[library]
+             if name.startswith(("aclmdl", "aclop", "aclblas")) and not name.startswith("aclmdlRI")]
+    refused = {name for name, _, _ in surface.refused()}
+    tables = "".join((root / "tests" / "acl" / f"{suite}_test.cc").read_text() for suite in
+                     ("model_robust", "model_fault", "op_robust"))
+    assert len(names) > 150
+    assert [name for name in names if name not in refused and f"{name}(" not in tables] == []

@@ -52,6 +52,126 @@ TEST_F(OpRobustTest, NullsAreRefusedEverywhere) {
   refused(aclopCreateHandleForCast(x.desc(), x.desc(), 0, nullptr));
 }
 
+// Every call on attributes, with what is none and with nulls for the name and the values.
+TEST_F(OpRobustTest, AttributesThatAreNoneAndNullsAreRefused) {
+  const int64_t number = 1;
+  const int64_t* lists[] = {&number};
+  const int one = 1;
+  const uint8_t flag = 1;
+  const float fraction = 1;
+  const aclDataType type = ACL_FLOAT;
+  const char* texts[] = {"text"};
+  const std::vector<std::function<aclError(aclopAttr*, const char*)>> setters = {
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrBool(attr, name, 1); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrInt(attr, name, 1); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrFloat(attr, name, 1); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrString(attr, name, "text"); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrDataType(attr, name, ACL_FLOAT); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListBool(attr, name, 1, &flag); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListInt(attr, name, 1, &number); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListFloat(attr, name, 1, &fraction); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListString(attr, name, 1, texts); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListDataType(attr, name, 1, &type); },
+      [&](aclopAttr* attr, const char* name) { return aclopSetAttrListListInt(attr, name, 1, &one, lists); },
+  };
+  const Attr attr;
+  aclopAttr* const gone = aclopCreateAttr();
+  aclopDestroyAttr(gone);
+  void* const wrong[] = {nullptr, gone, stream_, reinterpret_cast<void*>(0x10)};
+  for (size_t i = 0; i < setters.size(); ++i) {
+    ACL_OK(setters[i](attr.get(), "good"));
+    EXPECT_EQ(setters[i](attr.get(), nullptr), ACL_ERROR_INVALID_PARAM) << i;
+    for (void* one_wrong : wrong) {
+      EXPECT_EQ(setters[i](static_cast<aclopAttr*>(one_wrong), "name"), ACL_ERROR_INVALID_PARAM) << i;
+    }
+  }
+  const char* null_text[] = {nullptr};
+  const int64_t* null_list[] = {nullptr};
+  for (const aclError code :
+       {aclopSetAttrString(attr.get(), "a", nullptr), aclopSetAttrListBool(attr.get(), "a", 1, nullptr),
+        aclopSetAttrListInt(attr.get(), "a", 1, nullptr), aclopSetAttrListFloat(attr.get(), "a", 1, nullptr),
+        aclopSetAttrListString(attr.get(), "a", 1, nullptr), aclopSetAttrListString(attr.get(), "a", 1, null_text),
+        aclopSetAttrListDataType(attr.get(), "a", 1, nullptr),
+        aclopSetAttrListListInt(attr.get(), "a", 1, nullptr, lists),
+        aclopSetAttrListListInt(attr.get(), "a", 1, &one, null_list),
+        aclopSetAttrListInt(attr.get(), "a", -1, &number)}) {
+    EXPECT_EQ(code, ACL_ERROR_INVALID_PARAM);
+  }
+}
+
+TEST_F(OpRobustTest, NullsAndNonsenseAreRefusedByTheRest) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2});
+  Call call({&x, &x}, {&x});
+  const auto in_descs = call.in_descs.data(), out_descs = call.out_descs.data();
+  const auto in_buffers = call.in_buffers.data(), out_buffers = call.out_buffers.data();
+  const auto refused = [](aclError code) { EXPECT_NE(code, ACL_SUCCESS) << RecentMessage(); };
+  refused(aclopInferShape(nullptr, 2, in_descs, in_buffers, 1, out_descs, nullptr));
+  refused(aclopInferShape("Add", 2, nullptr, in_buffers, 1, out_descs, nullptr));
+  refused(aclopInferShape("Add", 2, in_descs, in_buffers, 1, nullptr, nullptr));
+  refused(aclopLoad(nullptr, 8));
+  refused(aclopLoad("no model", 8));
+  refused(aclopLoad("", 0));
+  refused(aclopSetModelDir(nullptr));
+  refused(aclopSetModelDir("/nowhere"));
+  refused(aclopSetMaxOpQueueNum(0));
+  aclOpCompileFlag odd;
+  std::memset(&odd, 0x63, sizeof odd);
+  refused(aclopSetCompileFlag(odd));
+  for (const char* type : {"Add", static_cast<const char*>(nullptr)}) {
+    refused(aclopCompileAndExecute(type, 2, nullptr, in_buffers, 1, out_descs, out_buffers, nullptr, ACL_ENGINE_SYS,
+                                   ACL_COMPILE_SYS, nullptr, stream_));
+    refused(aclopCompileAndExecuteV2(type, 2, in_descs, nullptr, 1, out_descs, out_buffers, nullptr, ACL_ENGINE_SYS,
+                                     ACL_COMPILE_SYS, nullptr, stream_));
+  }
+  ACL_OK(Synchronize());
+}
+
+// Null matrices, null handles, sizes of nothing.
+TEST_F(OpRobustTest, ProductsOfNothingAreRefused) {
+  constexpr aclComputeType kPrecision = ACL_COMPUTE_HIGH_PRECISION;
+  constexpr aclTransType kPlain = ACL_TRANS_N;
+  aclopHandle* handle = nullptr;
+  const std::vector<std::function<aclError()>> calls = {
+      [&] {
+        return aclblasGemvEx(kPlain, 2, 2, nullptr, nullptr, -1, ACL_FLOAT16, nullptr, -1, ACL_FLOAT16, nullptr,
+                             nullptr, -1, ACL_FLOAT16, kPrecision, stream_);
+      },
+      [&] {
+        return aclblasHgemv(kPlain, 2, 2, nullptr, nullptr, -1, nullptr, -1, nullptr, nullptr, -1, kPrecision, stream_);
+      },
+      [&] {
+        return aclblasS8gemv(kPlain, 2, 2, nullptr, nullptr, -1, nullptr, -1, nullptr, nullptr, -1, kPrecision,
+                             stream_);
+      },
+      [&] {
+        return aclblasGemmEx(kPlain, kPlain, kPlain, 2, 2, 2, nullptr, nullptr, -1, ACL_FLOAT16, nullptr, -1,
+                             ACL_FLOAT16, nullptr, nullptr, -1, ACL_FLOAT16, kPrecision, stream_);
+      },
+      [&] {
+        return aclblasHgemm(kPlain, kPlain, kPlain, 2, 2, 2, nullptr, nullptr, -1, nullptr, -1, nullptr, nullptr, -1,
+                            kPrecision, stream_);
+      },
+      [&] {
+        return aclblasS8gemm(kPlain, kPlain, kPlain, 2, 2, 2, nullptr, nullptr, -1, nullptr, -1, nullptr, nullptr, -1,
+                             kPrecision, stream_);
+      },
+      [&] {
+        return aclblasCreateHandleForGemvEx(kPlain, 0, 2, ACL_FLOAT16, ACL_FLOAT16, ACL_FLOAT16, kPrecision, &handle);
+      },
+      [&] { return aclblasCreateHandleForHgemv(kPlain, 2, 2, kPrecision, nullptr); },
+      [&] { return aclblasCreateHandleForS8gemv(kPlain, 2, -1, kPrecision, &handle); },
+      [&] {
+        return aclblasCreateHandleForGemmEx(kPlain, kPlain, kPlain, 2, 2, 2, ACL_FLOAT16, ACL_FLOAT16, ACL_FLOAT16,
+                                            kPrecision, nullptr);
+      },
+      [&] { return aclblasCreateHandleForHgemm(kPlain, kPlain, kPlain, 2, 0, 2, kPrecision, &handle); },
+      [&] { return aclblasCreateHandleForS8gemm(kPlain, kPlain, kPlain, 2, 2, 2, kPrecision, nullptr); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i](), ACL_ERROR_INVALID_PARAM) << i << RecentMessage();
+  EXPECT_EQ(handle, nullptr);
+}
+
 TEST_F(OpRobustTest, ForeignHandlesAreRefused) {
   const DeviceValues a(Floats{1, 2});
   const Operand x(a, {2}), y(a, {2});

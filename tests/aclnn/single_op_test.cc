@@ -165,6 +165,20 @@ TEST_F(InferShapeTest, AShapeKnownOnlyAfterTheRunHasARange) {
   EXPECT_EQ(range[1], 6);
 }
 
+TEST_F(InferShapeTest, MembersOfDynamicInputsSayWhoseTheyAre) {
+  const Operand x(nullptr, 0, {4, 2}), w1(nullptr, 0, {2, 3}), w2(nullptr, 0, {2, 3});
+  ACL_OK(aclSetTensorDynamicInput(x.desc(), "x"));
+  ACL_OK(aclSetTensorDynamicInput(w1.desc(), "x"));
+  aclopAttr* const attr = aclopCreateAttr();
+  ACL_OK(aclopSetAttrInt(attr, "N", 2));
+  ACL_REQUIRE_OK(Infer("AddN", {&x, &x}, output_, attr));
+  EXPECT_EQ(ShapeOf(output_), (std::vector<int64_t>{4, 2}));
+  ACL_OK(aclSetTensorDynamicInput(w2.desc(), "nobody"));
+  EXPECT_NE(Infer("AddN", {&w1, &w2}, output_, attr), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("inputDesc[1]"), std::string::npos) << RecentMessage();
+  aclopDestroyAttr(attr);
+}
+
 TEST_F(InferShapeTest, MistakesAreNamed) {
   const Operand x(nullptr, 0, {2}), y(nullptr, 0, {3});
   EXPECT_NE(Infer("Add", {&x, &y}, output_), ACL_SUCCESS);

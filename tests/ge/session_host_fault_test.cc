@@ -1,60 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory that runs out: the nth request of the calling thread fails, for every n, in each call from AddGraph to
 // the run. The call fails with its documented status or manages without; nothing is lost; the session goes on.
-//
-// This program's operator new serves the libraries too, and throws when it is told to.
-#include <cstdlib>
-#include <new>
-#include <utility>
-
 #include "session_fixture.h"
-
-namespace {
-
-thread_local int64_t requests_left = -1;  // below 0: nothing fails
-thread_local bool fired = false;
-
-void* Allocate(size_t size, size_t alignment) noexcept {
-  if (requests_left >= 0 && --requests_left < 0) {
-    fired = true;
-    return nullptr;
-  }
-  const size_t bytes = size == 0 ? 1 : size;
-  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-void* AllocateOrThrow(size_t size, size_t alignment) {
-  void* const memory = Allocate(size, alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-constexpr size_t kPlain = alignof(std::max_align_t);
-
-}  // namespace
-
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // the pair is right: both are below
-void* operator new(size_t size) { return AllocateOrThrow(size, kPlain); }
-void* operator new[](size_t size) { return AllocateOrThrow(size, kPlain); }
-void* operator new(size_t size, std::align_val_t align) { return AllocateOrThrow(size, static_cast<size_t>(align)); }
-void* operator new[](size_t size, std::align_val_t align) { return AllocateOrThrow(size, static_cast<size_t>(align)); }
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return Allocate(size, kPlain); }
-void* operator new[](size_t size, const std::nothrow_t&) noexcept { return Allocate(size, kPlain); }
-void* operator new(size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
-  return Allocate(size, static_cast<size_t>(align));
-}
-void* operator new[](size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
-  return Allocate(size, static_cast<size_t>(align));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "tests/failing_new.h"
 
 namespace {
 
@@ -64,15 +12,12 @@ using namespace ge_test;  // NOLINT
 class SparedAllocator : public CountingAllocator {
  public:
   ge::MemBlock* Malloc(size_t size) override {
-    const int64_t left = std::exchange(requests_left, -1);
-    ge::MemBlock* const block = CountingAllocator::Malloc(size);
-    requests_left = left;
-    return block;
+    const failing_new::Spared spared;
+    return CountingAllocator::Malloc(size);
   }
   void Free(ge::MemBlock* block) override {
-    const int64_t left = std::exchange(requests_left, -1);
+    const failing_new::Spared spared;
     CountingAllocator::Free(block);
-    requests_left = left;
   }
 };
 
@@ -89,16 +34,6 @@ class SessionHostFaultTest : public SessionTest {
     SessionTest::TearDown();
   }
 
-  // `call` with its nth request failing. False: it made fewer.
-  template <class Call>
-  bool FailNth(int64_t nth, const Call& call, ge::Status* out_status) {
-    fired = false;
-    requests_left = nth - 1;
-    *out_status = call();
-    requests_left = -1;
-    return fired;
-  }
-
   // Fails every request of `call` in turn, each on a session of its own that `before` prepares; `after` must then
   // succeed as if nothing had been.
   template <class Before, class Call, class After>
@@ -111,8 +46,7 @@ class SessionHostFaultTest : public SessionTest {
         ge::Session session(Options{});
         before(session);
         ge::Status status = 0;
-        reached = FailNth(
-            nth, [&] { return call(session); }, &status);
+        reached = failing_new::FailNth(nth, [&] { status = call(session); });
         if (!reached) GE_OK(status);
         if (status != ge::SUCCESS) {
           ++failures;

@@ -102,8 +102,17 @@ aclError aclopSetAttrListInt(aclopAttr* attr, const char* attrName, int numValue
   return SetList<int64_t>("aclopSetAttrListInt", attr, attrName, numValues, values, [](int64_t v) { return v; });
 }
 aclError aclopSetAttrListString(aclopAttr* attr, const char* attrName, int numValues, const char** values) {
-  return SetList<std::string>("aclopSetAttrListString", attr, attrName, numValues, values,
-                              [](const char* v) { return std::string(v == nullptr ? "" : v); });
+  return Set("aclopSetAttrListString", attr, attrName, [&](AttrValue* out) -> Status {
+    MP_REQUIRE(numValues >= 0 && (values != nullptr || numValues == 0), "values is NULL or numValues %d is negative",
+               numValues);
+    std::vector<std::string> texts;
+    for (int i = 0; i < numValues; ++i) {
+      MP_REQUIRE(values[i] != nullptr, "values[%d] is NULL", i);
+      texts.emplace_back(values[i]);
+    }
+    *out = std::move(texts);
+    return Ok();
+  });
 }
 aclError aclopSetAttrListListInt(aclopAttr* attr, const char* attrName, int numLists, const int* numValues,
                                  const int64_t* const values[]) {

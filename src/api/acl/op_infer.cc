@@ -2,6 +2,7 @@
 // Which shapes a GE operator's outputs have, without running it.
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "include/acl/acl_op.h"
@@ -12,7 +13,9 @@
 #include "src/api/acl/tensor_desc.h"
 #include "src/base/format.h"
 #include "src/device/memory.h"
+#include "src/exec/single_op_shapes.h"
 #include "src/ops/ge_infer.h"
+#include "src/ops/row.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
 using namespace millpond::acl;  // NOLINT
@@ -71,9 +74,15 @@ Status InferShape(const char* type, std::span<aclTensorDesc* const> input_descs,
   GeInferInput given;
   given.inputs.resize(input_descs.size());
   given.outputs = output_descs.size();
+  std::vector<std::string_view> member_of;
   if (attr != nullptr) given.attributes = &attr->values;
   for (size_t i = 0; i < input_descs.size(); ++i) {
     MP_RETURN_IF_ERROR(Describe(static_cast<int>(i), input_descs[i], &given.inputs[i]));
+    member_of.push_back(input_descs[i]->dynamic_input);
+  }
+  const DoorBinding* binding = nullptr;
+  if (FindGeOp(type, &binding) != nullptr) {  // else InferGe says why not
+    MP_RETURN_IF_ERROR(CountMembers(type, *binding, member_of, &given.input_counts));
   }
   for (size_t i = 0; i < output_descs.size(); ++i) {
     MP_REQUIRE(output_descs[i] != nullptr && output_descs[i]->magic.alive(),

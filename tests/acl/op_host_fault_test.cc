@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory that runs out under single operators: the nth request of the calling thread fails, for every n. The call
+// is refused or manages without; nothing is lost; the next call works.
+#include "acl/ops/acl_cblas.h"
+#include "tests/acl/op_fixture.h"
+#include "tests/failing_new.h"
+
+namespace acl_test {
+namespace {
+
+class OpHostFault : public OpTest {
+ protected:
+  // Fails every request of `call` in turn; `after` sees its answer.
+  template <class Call, class After>
+  void FailEach(const char* what, const Call& call, const After& after) {
+    after(call());  // what is made once and stays is made now
+    int64_t told = 0;
+    int64_t nth = 1;
+    for (bool reached = true; reached; ++nth) {
+      aclError code = ACL_SUCCESS;
+      reached = failing_new::FailNth(nth, [&] { code = call(); });
+      if (!reached) ACL_OK(code);
+      told += code != ACL_SUCCESS ? 1 : 0;
+      after(code);
+      if (::testing::Test::HasFailure()) FAIL() << what << ": request " << nth;
+    }
+    EXPECT_GT(told, 0) << what << ": no failure was ever told";
+    std::printf("%s: %lld requests, %lld told\n", what, static_cast<long long>(nth - 2), static_cast<long long>(told));
+  }
+};
+
+TEST_F(OpHostFault, EveryRequestOfAnExecutionMayFail) {
+  const DeviceValues a(Floats{1, 2}), b(Floats{3, 4}), c(Floats{0, 0});
+  const Operand x(a, {2}), y(b, {2}), z(c, {2});
+  Call call({&x, &y}, {&z});
+  FailEach(
+      "aclopExecuteV2",
+      [&] {
+        return aclopExecuteV2("Add", 2, call.in_descs.data(), call.in_buffers.data(), 1, call.out_descs.data(),
+                              call.out_buffers.data(), nullptr, stream_);
+      },
+      [&](aclError) {
+        aclrtSynchronizeStream(stream_);  // a task that failed is told here, once
+        ACL_OK(Execute("Add", {&x, &y}, {&z}));
+        ACL_OK(Synchronize());
+        EXPECT_EQ(ReadDevice(c.address(), 2), (Floats{4, 6}));
+      });
+}
+
+TEST_F(OpHostFault, EveryRequestOfAHandleMayFail) {
+  const DeviceValues a(Floats{1, 2}), c(Floats{0, 0});
+  const Operand x(a, {2}), z(c, {2});
+  Call call({&x, &x}, {&z});
+  aclopHandle* handle = nullptr;
+  FailEach(
+      "aclopCreateHandle, aclopExecWithHandle",
+      [&]() -> aclError {
+        const aclError code =
+            aclopCreateHandle("Add", 2, call.in_descs.data(), 1, call.out_descs.data(), nullptr, &handle);
+        if (code != ACL_SUCCESS) return code;
+        return aclopExecWithHandle(handle, 2, call.in_buffers.data(), 1, call.out_buffers.data(), stream_);
+      },
+      [&](aclError) {
+        aclrtSynchronizeStream(stream_);
+        aclopDestroyHandle(std::exchange(handle, nullptr));
+      });
+}
+
+TEST_F(OpHostFault, EveryRequestOfACompilationMayFail) {
+  const DeviceValues a(Floats{1, 2});
+  const Operand x(a, {2});
+  Call call({&x, &x}, {&x});
+  FailEach(
+      "aclopCompile",
+      [&] {
+        return aclopCompile("Mul", 2, call.in_descs.data(), 1, call.out_descs.data(), nullptr, ACL_ENGINE_SYS,
+                            ACL_COMPILE_SYS, nullptr);
+      },
+      [](aclError) {});
+}
+
+TEST_F(OpHostFault, EveryRequestOfAttributesMayFail) {
+  const int64_t numbers[] = {1, 2};
+  const int64_t* lists[] = {numbers, numbers};
+  const int counts[] = {2, 2};
+  const char* texts[] = {"a long text that does not fit into a string object itself", "b"};
+  aclopAttr* attr = nullptr;
+  FailEach(
+      "attributes",
+      [&]() -> aclError {
+        attr = aclopCreateAttr();
+        if (attr == nullptr) return ACL_ERROR_BAD_ALLOC;
+        const aclError codes[] = {
+            aclopSetAttrString(attr, "text", texts[0]), aclopSetAttrListInt(attr, "numbers", 2, numbers),
+            aclopSetAttrListListInt(attr, "lists", 2, counts, lists), aclopSetAttrListString(attr, "texts", 2, texts)};
+        for (const aclError code : codes) {
+          if (code != ACL_SUCCESS) return code;
+        }
+        return ACL_SUCCESS;
+      },
+      [&](aclError) { aclopDestroyAttr(std::exchange(attr, nullptr)); });
+}
+
+}  // namespace
+}  // namespace acl_test
