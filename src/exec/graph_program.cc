@@ -7,6 +7,7 @@
 #include "src/exec/graph_compiled.h"
 #include "src/exec/graph_constants.h"
 #include "src/exec/graph_host.h"
+#include "src/exec/graph_picture.h"
 #include "src/graph/io/dump.h"
 #include "src/graph/ir/client_hooks.h"
 #include "src/graph/passes/optimize.h"
@@ -69,7 +70,10 @@ Status GraphProgram::Compile(const ir::Graph& graph, const ProgramOptions& optio
   }
   std::shared_ptr<const GraphProgram> made;
   MP_RETURN_IF_ERROR(program::MakeStatic(compiled, options, &made));
-  if (made == nullptr) MP_RETURN_IF_ERROR(program::MakeDynamic(compiled, &made));
+  if (made == nullptr) {
+    MP_RETURN_IF_ERROR(program::MakeDynamic(compiled, &made));
+    if (!options.picture.empty()) program::DrawDynamic(*compiled, options);
+  }
   program::StripConstants(compiled->graph.get(), &compiled->recipes);
   program::LetGoOfFiles(graph);
   *out_program = std::move(made);

@@ -57,6 +57,8 @@ struct ProgramOptions {
   // Where DUMP_GE_GRAPH's files go, decided by the caller; empty: no dumps.
   std::string dump_folder;
   uint32_t graph_id = 0;  // for the dumps' names
+  // A folder that receives a page about the program, or a file that ends in .html; empty: none.
+  std::string picture;
   VariableStore* variables = nullptr;
 };
 

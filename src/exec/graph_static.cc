@@ -9,106 +9,13 @@
 #include "src/exec/graph_constants.h"
 #include "src/exec/graph_execute.h"
 #include "src/exec/graph_memory.h"
-#include "src/graph/planner/planner.h"
-#include "src/graph/planner/validator.h"
+#include "src/exec/graph_picture.h"
+#include "src/exec/graph_place.h"
 
 namespace millpond::program {
 namespace {
 
-constexpr size_t kFeatureAlignment = 512;
 constexpr size_t kBaseAlignment = 32;
-constexpr size_t kSearchWork = 1'000'000;  // steps times buffers
-constexpr size_t kMostValidated = 256;     // buffers: judging a plan takes time with their square
-
-struct Range {
-  uint32_t first = UINT32_MAX;
-  uint32_t last = 0;
-};
-
-// From the first step that names a buffer to the last. What a loop finds when it begins must live until it ends.
-std::vector<Range> LiveRanges(const Plan& plan) {
-  std::vector<Range> ranges(plan.buffers.size());
-  for (uint32_t at = 0; at < plan.steps.size(); ++at) {
-    plan.steps[at].ForEachBuffer([&](BufferId buffer) {
-      ranges[buffer].first = std::min(ranges[buffer].first, at);
-      ranges[buffer].last = std::max(ranges[buffer].last, at);
-    });
-  }
-  // Inner loops end first, and what they lengthen lies within the outer ones.
-  for (uint32_t end = 0; end < plan.steps.size(); ++end) {
-    for (const uint32_t begin : plan.steps[end].targets) {
-      if (begin > end) continue;
-      for (Range& range : ranges) {
-        if (range.first < begin && range.last >= begin) range.last = std::max(range.last, end);
-      }
-    }
-  }
-  return ranges;
-}
-
-// Kernels that are one pass over their elements by ATen: each result takes the place of the element it was made from.
-// Kernels that read an operand again after they have written the result must never be named here.
-bool WorksInPlace(const char* name) {
-  static constexpr std::string_view kNames[] = {"aclnnAdd",  "aclnnSub",     "aclnnMul",    "aclnnDiv",
-                                                "aclnnRelu", "aclnnMaximum", "aclnnMinimum"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
-
-bool SameElements(const TensorView& a, const TensorView& b) {
-  return a.dtype == b.dtype && a.rank == b.rank && a.offset == b.offset &&
-         std::equal(a.dims, a.dims + a.rank, b.dims) && std::equal(a.strides, a.strides + a.rank, b.strides);
-}
-
-// Offers a result the place of an operand that nothing reads later. `number` is each buffer's in the problem.
-void OfferPlaces(const Plan& plan, const std::vector<Range>& ranges, const std::vector<uint32_t>& number,
-                 planner::Problem* problem) {
-  for (uint32_t at = 0; at < plan.steps.size(); ++at) {
-    const Step& step = plan.steps[at];
-    if (step.kind != Step::Kind::kKernel || step.name == nullptr || !WorksInPlace(step.name)) continue;
-    const auto views = std::as_const(*step.call).all_views();
-    const auto is_result = [&](const Patch& patch) { return ranges[patch.buffer].first == at; };
-    const auto result = std::find_if(step.patches.begin(), step.patches.end(), is_result);
-    if (result == step.patches.end() || number[result->buffer] == planner::kNowhere) continue;
-    for (const Patch& operand : step.patches) {
-      if (is_result(operand) || ranges[operand.buffer].last != at || number[operand.buffer] == planner::kNowhere ||
-          plan.buffers[operand.buffer].bytes != plan.buffers[result->buffer].bytes ||
-          !SameElements(views[operand.view], views[result->view])) {
-        continue;
-      }
-      problem->buffers[number[result->buffer]].inside = number[operand.buffer];
-      break;
-    }
-  }
-}
-
-Status PlanFeature(bool reuse, Plan* plan, size_t* out_bytes) {
-  const std::vector<Range> ranges = LiveRanges(*plan);
-  planner::Problem problem;
-  problem.alignment = kFeatureAlignment;
-  std::vector<size_t> planned;
-  std::vector<uint32_t> number(plan->buffers.size(), planner::kNowhere);
-  const auto last = static_cast<uint32_t>(plan->steps.size());
-  for (size_t i = 0; i < plan->buffers.size(); ++i) {
-    const Buffer& buffer = plan->buffers[i];
-    if (buffer.home != Home::kFeature || buffer.bytes == 0 || ranges[i].first == UINT32_MAX) continue;
-    problem.buffers.push_back(
-        {.bytes = buffer.bytes, .first_step = reuse ? ranges[i].first : 0, .last_step = reuse ? ranges[i].last : last});
-    number[i] = static_cast<uint32_t>(planned.size());
-    planned.push_back(i);
-  }
-  if (reuse) OfferPlaces(*plan, ranges, number, &problem);
-  // A step of the search takes the longer the more buffers there are: compiling takes a fraction of a second in any
-  // case.
-  const planner::Budget budget{.steps = kSearchWork / std::max<size_t>(50, planned.size())};
-  const planner::Plan made = planner::PlanMemory(problem, budget);
-  if (planned.size() <= kMostValidated) {
-    const Status judged = planner::ValidatePlan(problem, made);
-    MP_CHECK(judged.ok(), kInternal, "the memory plan is wrong: %s", judged.message().c_str());
-  }
-  for (size_t i = 0; i < planned.size(); ++i) plan->buffers[planned[i]].offset = made.offsets[i];
-  *out_bytes = (made.peak + kFeatureAlignment - 1) / kFeatureAlignment * kFeatureAlignment;
-  return Ok();
-}
 
 class StaticProgram : public CompiledProgram {
  public:
@@ -243,8 +150,9 @@ Status MakeStatic(const std::shared_ptr<const Compiled>& compiled, const Program
   std::vector<Value> results;
   Status lowered = lowering.Run(inputs, &results);
   if (!lowered.ok()) return lowering.needs_run() ? Ok() : std::move(lowered);
-  size_t feature_bytes = 0;
-  MP_RETURN_IF_ERROR(PlanFeature(options.reuse_memory, &plan, &feature_bytes));
+  FeaturePlan feature;
+  MP_RETURN_IF_ERROR(PlanFeature(options.reuse_memory, &plan, &feature));
+  if (!options.picture.empty()) DrawStatic(*compiled, plan, feature, options);
   std::vector<ir::TensorDesc> outputs = compiled->outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].dtype = results[i].dtype;
@@ -254,7 +162,7 @@ Status MakeStatic(const std::shared_ptr<const Compiled>& compiled, const Program
   auto constants = std::make_shared<ConstantArea>(&plan);
   auto executable = std::make_shared<const Executable>(std::move(plan), compiled);
   *out_program = std::make_shared<StaticProgram>(compiled, std::move(constants), std::move(executable),
-                                                 std::move(outputs), std::move(staged), feature_bytes);
+                                                 std::move(outputs), std::move(staged), feature.bytes);
   return Ok();
 }
 

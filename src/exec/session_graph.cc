@@ -50,6 +50,7 @@ ProgramOptions ProgramOptionsFrom(const GraphOptions& options, uint32_t graph_id
     made.dump_folder = dumps.folder.empty() ? "." : dumps.folder;
   }
   made.graph_id = graph_id;
+  made.picture = GetOptions().graph_picture;
   made.variables = variables;
   return made;
 }

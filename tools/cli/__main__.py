@@ -7,13 +7,14 @@ import ui
 from cmd_bench import bench
 from cmd_demo import demo
 from cmd_doctor import doctor
+from cmd_graph import graph
 from cmd_plan import plan
 from cmd_run import env, run
 from cmd_test import test
 from layout import HERE
 
-COMMANDS = {"demo": demo, "test": test, "run": run, "env": env, "doctor": doctor, "plan": plan,
-            "bench": bench}
+COMMANDS = {"demo": demo, "test": test, "run": run, "env": env, "doctor": doctor, "graph": graph,
+            "plan": plan, "bench": bench}
 
 
 def main(argv):

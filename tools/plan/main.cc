@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "src/base/json.h"
+#include "src/graph/picture/page.h"
 #include "src/graph/planner/validator.h"
 #include "tools/plan/picture.h"
 #include "tools/plan/problem_file.h"
@@ -47,7 +48,8 @@ constexpr const char* kUsage =
     "  --capacity BYTES  stop at the first plan that fits (e.g. 1048576, 64K, 1.5G); for at most 60 seconds\n"
     "  --seconds S       search for at most S seconds\n"
     "  --steps N         search for at most N steps: the same plan on every machine (default 20000)\n"
-    "  --svg FILE        draw the plan; docs/plan.md says how to read it\n"
+    "  --html FILE       write a page to look into: zoom, search, what is alive at the peak (docs/plan.md)\n"
+    "  --svg FILE        draw the plan as a plain picture\n"
     "  --out FILE        write the problem again with a column offset\n"
     "  --json            print one line of JSON instead\n"
     "  --method NAME     instead of the search one greedy order: size, area, pressure, lifetime or birth, followed by\n"
@@ -58,6 +60,7 @@ constexpr const char* kUsage =
 struct Request {
   std::string file;
   std::string svg;
+  std::string html;
   std::string out;
   std::string method;
   bool json = false;
@@ -76,6 +79,8 @@ constexpr Method kMethods[] = {{"size", "Z"}, {"area", "AZ"}, {"pressure", "TZ"}
 Status ParseOption(const std::string& option, const std::string& value, Request* out) {
   if (option == "--svg") {
     out->svg = value;
+  } else if (option == "--html") {
+    out->html = value;
   } else if (option == "--out") {
     out->out = value;
   } else if (option == "--method") {
@@ -119,7 +124,7 @@ Status Parse(int argc, char** argv, Request* out) {
     const size_t equals = word.find('=');
     const std::string option = word.substr(0, equals);
     bool known = false;
-    for (const char* name : {"--capacity", "--seconds", "--steps", "--svg", "--out", "--method"}) {
+    for (const char* name : {"--capacity", "--seconds", "--steps", "--svg", "--html", "--out", "--method"}) {
       known = known || option == name;
     }
     MP_REQUIRE(known, "unknown option '%s'; see ./millpond plan --help", word.c_str());
@@ -175,6 +180,32 @@ Status MakePlan(const Request& request, const ProblemFile& file, Plan* out) {
   return Status(Code::kInvalidArgument,
                 Format("--method %s: known are size, area, pressure, lifetime and birth, followed by -best or -first",
                        request.method.c_str()));
+}
+
+std::string PageOf(const std::string& title, const ProblemFile& file, const Plan& plan, size_t capacity,
+                   double seconds) {
+  millpond::picture::Page page;
+  page.title = title;
+  page.subtitle = Format("Planned by ./millpond plan in %.1f ms, %llu steps of search", 1000 * seconds,
+                         static_cast<unsigned long long>(plan.steps));
+  page.peak = plan.peak;
+  page.bound = file.most_live;
+  page.is_optimal = plan.is_optimal;
+  page.capacity = capacity;
+  page.homes.push_back({.name = "memory", .bytes = plan.peak});
+  for (size_t i = 0; i < file.rows.size(); ++i) {
+    const Row& row = file.rows[i];
+    page.buffers.push_back({.name = row.id,
+                            .type = {},
+                            .home = 0,
+                            .bytes = row.bytes,
+                            .offset = plan.offsets[i],
+                            .first = row.lower,
+                            .end = row.upper,
+                            .inside = millpond::picture::kNone,
+                            .shape = {}});
+  }
+  return millpond::picture::Html(page);
 }
 
 std::string WithOffsets(const ProblemFile& file, const Plan& plan) {
@@ -233,9 +264,12 @@ Status Run(const Request& request, int* out_status) {
     const Status valid = ValidatePlan(file.problem, plan);
     MP_CHECK(valid.ok(), kInternal, "the plan is wrong, please report it: %s", valid.message().c_str());
   }
+  const std::string title = request.file == "-" ? "standard input" : request.file.substr(request.file.rfind('/') + 1);
   if (!request.svg.empty()) {
-    MP_RETURN_IF_ERROR(WriteText(
-        request.svg, Draw(request.file.substr(request.file.rfind('/') + 1), file, plan, request.budget.capacity)));
+    MP_RETURN_IF_ERROR(WriteText(request.svg, Draw(title, file, plan, request.budget.capacity)));
+  }
+  if (!request.html.empty()) {
+    MP_RETURN_IF_ERROR(WriteText(request.html, PageOf(title, file, plan, request.budget.capacity, seconds)));
   }
   if (!request.out.empty()) MP_RETURN_IF_ERROR(WriteText(request.out, WithOffsets(file, plan)));
   Print(request, file, plan, seconds);

@@ -174,7 +174,7 @@ class AttentionFusion {
     ir::NodePtr made;
     MP_RETURN_IF_ERROR(fuser_.NewNode("MillpondAttention", *attention.last, inputs, attention.last->outputs[0],
                                       std::move(attributes), &made));
-    return fuser_.Replace({attention.last, 0}, {made, 0});
+    return fuser_.Fuse({attention.last, 0}, made);
   }
 
   Fuser fuser_;

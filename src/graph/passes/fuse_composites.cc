@@ -107,7 +107,7 @@ class Composites {
     ir::Attributes attributes;
     attributes["approximate"].value = std::string(by_tanh ? "tanh" : "none");
     MP_RETURN_IF_ERROR(fuser_.NewNode("GeluV2", *last, inputs, last->outputs[0], std::move(attributes), &made));
-    return fuser_.Replace({last, 0}, {made, 0});
+    return fuser_.Fuse({last, 0}, made);
   }
 
   Status Swish(const ir::NodePtr& sigmoid) {
@@ -119,7 +119,7 @@ class Composites {
     ir::NodePtr made;
     const Fuser::Operand inputs[] = {{"x", x}};
     MP_RETURN_IF_ERROR(fuser_.NewNode("Swish", *product, inputs, product->outputs[0], {}, &made));
-    return fuser_.Replace({product, 0}, {made, 0});
+    return fuser_.Fuse({product, 0}, made);
   }
 
   bool IsRowMean(const ir::NodePtr& node, int64_t* out_size) const {
@@ -222,7 +222,7 @@ class Composites {
     MP_RETURN_IF_ERROR(fuser_.NewNode("LayerNormV4", *last, inputs, last->outputs[0], std::move(attributes), &made));
     made->outputs.push_back(RowStatistic(last->outputs[0], "mean"));
     made->outputs.push_back(RowStatistic(last->outputs[0], "rstd"));
-    return fuser_.Replace({last, 0}, {made, 0});
+    return fuser_.Fuse({last, 0}, made);
   }
 
   Status MakeRms(const ir::NodePtr& last, const ir::Endpoint& x, ir::Endpoint gamma, int64_t size, float epsilon) {
@@ -233,7 +233,7 @@ class Composites {
     attributes["epsilon"].value = epsilon;
     MP_RETURN_IF_ERROR(fuser_.NewNode("RmsNorm", *last, inputs, last->outputs[0], std::move(attributes), &made));
     made->outputs.push_back(RowStatistic(last->outputs[0], "rstd"));
-    return fuser_.Replace({last, 0}, {made, 0});
+    return fuser_.Fuse({last, 0}, made);
   }
 
   Fuser fuser_;

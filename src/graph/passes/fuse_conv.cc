@@ -197,7 +197,7 @@ class ConvFusion {
     ir::NodePtr made;
     MP_RETURN_IF_ERROR(
         fuser_.NewNode("MillpondFusedConv", *conv.node, inputs, conv.last->outputs[0], std::move(attributes), &made));
-    return fuser_.Replace({conv.last, 0}, {made, 0});
+    return fuser_.Fuse({conv.last, 0}, made);
   }
 
   Fuser fuser_;

@@ -114,7 +114,7 @@ class MatMulFusion {
     ir::NodePtr made;
     MP_RETURN_IF_ERROR(fuser_.NewNode("MillpondFusedMatMul", *product.node, inputs, product.last->outputs[0],
                                       std::move(attributes), &made));
-    return fuser_.Replace({product.last, 0}, {made, 0});
+    return fuser_.Fuse({product.last, 0}, made);
   }
 
   Fuser fuser_;

@@ -208,7 +208,39 @@ Status Fuser::Replace(const ir::Endpoint& old, const ir::Endpoint& value) {
   return Ok();
 }
 
-void Fuser::Drop(const ir::NodePtr& node) {
+// Of a node that was fused itself, or given a name of ours on the way, the origins are named.
+static void SetOrigins(std::span<const ir::NodePtr> gone, ir::Node* made) {
+  std::vector<std::string> names, types;
+  for (size_t i = gone.size(); i-- > 0;) {
+    const ir::Node& node = *gone[i];
+    if (KindOf(node) == Kind::kConst) continue;
+    const ir::Attr* const earlier = node.FindAttr(kOriginNames);
+    const ir::Attr* const earlier_types = node.FindAttr(kOriginTypes);
+    const auto* more = earlier != nullptr ? earlier->As<std::vector<std::string>>() : nullptr;
+    const auto* more_types = earlier_types != nullptr ? earlier_types->As<std::vector<std::string>>() : nullptr;
+    if (more != nullptr && more_types != nullptr && more->size() == more_types->size()) {
+      names.insert(names.end(), more->begin(), more->end());
+      types.insert(types.end(), more_types->begin(), more_types->end());
+    } else {
+      names.push_back(node.name);
+      types.push_back(node.type);
+    }
+  }
+  if (names.empty()) return;
+  made->attributes[std::string(kOriginNames)].value = std::move(names);
+  made->attributes[std::string(kOriginTypes)].value = std::move(types);
+}
+
+Status Fuser::Fuse(const ir::Endpoint& old, const ir::NodePtr& made) {
+  MP_RETURN_IF_ERROR(ReplaceUses(graph_, old, {made, 0}));
+  changed_ = true;
+  std::vector<ir::NodePtr> gone;
+  Drop(old.node, &gone);
+  SetOrigins(gone, made.get());
+  return Ok();
+}
+
+void Fuser::Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone) {
   std::vector<ir::NodePtr> pending = {node};
   while (!pending.empty()) {
     const ir::NodePtr now = std::move(pending.back());
@@ -224,6 +256,7 @@ void Fuser::Drop(const ir::NodePtr& node) {
       if (input.source != nullptr) sources.push_back(input.source);
     }
     graph_->RemoveNode(now);
+    if (out_gone != nullptr) out_gone->push_back(now);
     changed_ = true;
     pending.insert(pending.end(), sources.begin(), sources.end());
   }

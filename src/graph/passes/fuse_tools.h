@@ -81,9 +81,12 @@ class Fuser {
   Status NewConst(const ir::Node& after, const ir::TensorPtr& tensor, ir::NodePtr* out);
   // Whoever reads `old` reads `value` instead; `old`'s node goes if nobody reads it any more.
   Status Replace(const ir::Endpoint& old, const ir::Endpoint& value);
+  // The same, for a node that does the work of several: those that went are told in its attributes kOriginNames and
+  // kOriginTypes.
+  Status Fuse(const ir::Endpoint& old, const ir::NodePtr& made);
   bool Gone(const ir::NodePtr& node) const { return node->graph() != graph_; }
-  // Takes the node out, and what fed it alone.
-  void Drop(const ir::NodePtr& node);
+  // Takes the node out, and what fed it alone. `out_gone`, which may be null, gets them, users before sources.
+  void Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone = nullptr);
   bool changed() const { return changed_; }
 
  private:

@@ -16,6 +16,11 @@ namespace millpond::passes {
 // The attribute of a subgraph's Data: which of the parent node's inputs it stands for. Verify sets it on each.
 inline constexpr std::string_view kParentIndex = "_parent_node_index";
 
+// Attributes of a node that was made of several: their names and types, in the order they ran. Of a constant that was
+// packed: the constant's. The vendor's tools know both.
+inline constexpr std::string_view kOriginNames = "_datadump_original_op_names";
+inline constexpr std::string_view kOriginTypes = "_datadump_original_op_types";
+
 enum class Kind {
   kOperator,  // computes: a row of the operator table, or a client's own
   kData,

@@ -58,6 +58,8 @@ class Packing {
     ir::NodePtr packed;
     MP_RETURN_IF_ERROR(fuser_.NewConst(*node, made[0], &packed));
     const ir::NodePtr old = from.node;
+    packed->attributes[std::string(kOriginNames)].value = std::vector<std::string>{old->name};
+    packed->attributes[std::string(kOriginTypes)].value = std::vector<std::string>{old->type};
     node->inputs[kConstant].desc = packed->outputs[0];
     node->inputs[kConstant].desc.name = operand;
     MP_RETURN_IF_ERROR(node->Connect(kConstant, packed, 0));

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages about compiled graphs: what they tell, where they go, and that they never stand in the way.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/exec/graph_testing.h"
+#include "src/graph/passes/kinds.h"
+
+namespace millpond {
+namespace {
+
+class GraphPicture : public GraphProgramFixture {
+ protected:
+  void SetUp() override {
+    GraphProgramFixture::SetUp();
+    folder_ = std::filesystem::temp_directory_path() / Format("millpond_picture_%d", getpid());
+  }
+  void TearDown() override {
+    GraphProgramFixture::TearDown();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string PageFor(const TestGraph& test) {
+    ProgramOptions options;
+    options.picture = (folder_ / "page.html").string();
+    EXPECT_NE(Compile(test, options), nullptr);
+    std::ifstream file(options.picture);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  static bool Has(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
+
+  // exp(x) * x, then + 1 in place of the product.
+  static TestGraph Small() {
+    TestGraph test("small");
+    const ir::NodePtr x = test.Data("x", DType::kFloat, {256});
+    const ir::NodePtr power = test.Unary("power", "Exp", x);
+    const ir::NodePtr product = test.Binary("product", "Mul", power, x);
+    const ir::NodePtr sum = test.Binary("sum", "Add", product, Scalar(&test, "one", 1));
+    test.Return({test.Unary("root", "Sqrt", sum)});
+    return test;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(GraphPicture, ShowsBuffersStepsAndWhatLiesInPlaceOfWhat) {
+  const std::string page = PageFor(Small());
+  EXPECT_TRUE(Has(page, "\"title\":\"small\"")) << page.substr(0, 400);
+  EXPECT_TRUE(Has(page, "\"peak\":1024,\"bound\":1024,\"planned\":true,\"optimal\":true"))
+      << page.substr(page.find("id=\"data\""), 1500);
+  EXPECT_TRUE(Has(page, "[\"product\"")) << "the buffer is named after its node";
+  EXPECT_TRUE(Has(page, "[\"one\"")) << "the constant is named";
+  EXPECT_TRUE(Has(page, "{\"name\":\"inputs\",\"bytes\":1024,\"given\":true}"));
+  EXPECT_TRUE(Has(page, "{\"name\":\"outputs\",\"bytes\":1024}"));
+}
+
+TEST_F(GraphPicture, NamesTheNodesThatWereFused) {
+  TestGraph test("swish");
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {8});
+  const ir::NodePtr gate = test.Unary("gate", "Sigmoid", x);
+  test.Return({test.Binary("product", "Mul", gate, x)});
+  const auto program = Compile(test);
+  ASSERT_NE(program, nullptr);
+  std::vector<std::string> names;
+  for (const ir::NodePtr& node : program->compiled_graph().nodes()) {
+    if (node->type != "Swish") continue;
+    const ir::Attr* const attr = node->FindAttr(passes::kOriginNames);
+    ASSERT_NE(attr, nullptr);
+    names = *attr->As<std::vector<std::string>>();
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"gate", "product"})) << "in the order they ran";
+  EXPECT_TRUE(Has(PageFor(test), "[\"gate\",\"product\"]"));
+}
+
+TEST_F(GraphPicture, WithoutAllShapesTellsThatThereIsNoPlan) {
+  TestGraph test("open");
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {-1});
+  test.Return({test.Unary("power", "Exp", x)});
+  const std::string page = PageFor(test);
+  EXPECT_TRUE(Has(page, "\"planned\":false"));
+  EXPECT_TRUE(Has(page, "[\"power\""));
+}
+
+TEST_F(GraphPicture, AFolderReceivesAFileForEachGraph) {
+  ProgramOptions options;
+  options.picture = folder_.string();
+  for (int i = 0; i < 2; ++i) EXPECT_NE(Compile(Small(), options), nullptr);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_TRUE(entry.path().filename().string().ends_with("_small.html"));
+    ++files;
+  }
+  EXPECT_EQ(files, 2U);
+}
+
+TEST_F(GraphPicture, APageThatCannotBeWrittenDoesNotStopTheGraph) {
+  ProgramOptions options;
+  options.picture = "/dev/null/nowhere";
+  EXPECT_NE(Compile(Small(), options), nullptr);
+}
+
+}  // namespace
+}  // namespace millpond
