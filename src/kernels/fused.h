@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernels of fused nodes share: activations by their words (src/graph/passes/activations.h), and constants
-// that oneDNN has packed.
+// that were packed, for product.h or by oneDNN.
 //
-// A packed constant is a head, oneDNN's description of its layout, and the data, in one run of bytes that may lie
+// What oneDNN has packed is a head, oneDNN's description of its layout, and the data, in one run of bytes that may lie
 // anywhere: it is made when a graph is compiled and travels with the other constants.
 #ifndef MILLPOND_SRC_KERNELS_FUSED_H_
 #define MILLPOND_SRC_KERNELS_FUSED_H_
@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "src/kernels/kernel.h"
+#include "src/kernels/product.h"
 
 namespace millpond::kernels {
 
@@ -31,6 +32,10 @@ void Activate(Tensor& value, string_view activation);
 int64_t PackedBytes(const Tensor& mkldnn);
 void Pack(const Tensor& mkldnn, Tensor& out);
 inline bool IsPacked(const Tensor& constant) { return constant.scalar_type() == at::kByte; }
+// Packed for the kernels of product.h.
+inline bool IsTiled(const Tensor& constant) {
+  return IsPacked(constant) && IsPackedRight(constant.const_data_ptr(), static_cast<int64_t>(constant.nbytes()));
+}
 // oneDNN's tensor of these dimensions over packed bytes; throws when they are no such thing.
 Tensor Unpack(const Tensor& packed, IntArrayRef dims);
 

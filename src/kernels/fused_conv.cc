@@ -4,6 +4,7 @@
 
 #include "src/kernels/fused.h"
 #include "src/kernels/lend.h"
+#include "src/kernels/product.h"
 
 namespace millpond::kernels {
 namespace {
@@ -47,6 +48,41 @@ Tensor Convolve(const Tensor& x, const Tensor& filter, const OptTensor& bias, co
                    post.attr == "relu" ? Text("relu") : Text(), PostOp::NoScalars(), Text());
 }
 
+bool FitsTiles(const Tensor& filter, IntArrayRef pads, int64_t groups) {
+  return TilesPay() && groups == 1 && filter.is_contiguous() && filter.scalar_type() == at::kFloat &&
+         std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad >= 0; });
+}
+
+// All with channels last, and contiguous.
+void ConvolveTiles(const Tensor& x, const Tensor& packed, const OptTensor& bias, const OptTensor& addend,
+                   IntArrayRef filter_dims, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations, bool relu,
+                   Tensor& y) {
+  const Window window{.batch = x.size(0),
+                      .height = x.size(1),
+                      .width = x.size(2),
+                      .channels = x.size(3),
+                      .out_height = y.size(1),
+                      .out_width = y.size(2),
+                      .filter_height = filter_dims[2],
+                      .filter_width = filter_dims[3],
+                      .stride_y = strides[0],
+                      .stride_x = strides[1],
+                      .dilation_y = dilations[0],
+                      .dilation_x = dilations[1],
+                      .pad_top = pads[0],
+                      .pad_left = pads[1],
+                      .pad_bottom = pads[2],
+                      .pad_right = pads[3]};
+  TORCH_CHECK(filter_dims[1] == window.channels, "the filter has ", filter_dims[1], " channels, x has ",
+              window.channels);
+  const RightSide shape{filter_dims[1] * filter_dims[2] * filter_dims[3], filter_dims[0]};
+  const float* right = UnpackRight(packed.const_data_ptr(), static_cast<int64_t>(packed.nbytes()), shape);
+  const Epilogue epilogue{.bias = bias.has_value() ? bias->const_data_ptr<float>() : nullptr,
+                          .addend = addend.has_value() ? addend->const_data_ptr<float>() : nullptr,
+                          .relu = relu};
+  Convolution(x.const_data_ptr<float>(), window, right, shape.columns, epilogue, y.data_ptr<float>());
+}
+
 // [N, H, W, C] as [N, C, H, W] with the strides of channels last.
 Tensor Turned(const Tensor& value) { return value.permute({0, 3, 1, 2}); }
 
@@ -55,6 +91,13 @@ Tensor Turned(const Tensor& value) { return value.permute({0, 3, 1, 2}); }
 MP_KERNEL(OwnFusedConv, const Tensor& x, const Tensor& filter, const OptTensor& bias, const OptTensor& addend,
           IntArrayRef filter_dims, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations, int64_t groups,
           string_view activation, bool channels_last, Tensor& y) {
+  if (IsTiled(filter)) {
+    TORCH_CHECK(channels_last && y.is_contiguous(), "a filter packed for channels last meets another layout");
+    const OptTensor plain = addend.has_value() ? OptTensor(addend->contiguous()) : OptTensor();
+    ConvolveTiles(x.contiguous(), filter, bias, plain, filter_dims, strides, pads, dilations, activation == "relu", y);
+    if (activation != "relu") Activate(y, activation);
+    return;
+  }
   Tensor input = channels_last ? Turned(x) : x;
   Tensor result = channels_last ? Turned(y) : y;
   OptTensor added = addend;
@@ -81,11 +124,20 @@ MP_KERNEL(OwnFusedConv, const Tensor& x, const Tensor& filter, const OptTensor& 
 
 MP_KERNEL(OwnConvPackedBytes, const Tensor& filter, IntArrayRef input_dims, IntArrayRef strides, IntArrayRef pads,
           IntArrayRef dilations, int64_t groups, IntArrayRef, Tensor& y) {
+  if (FitsTiles(filter, pads, groups)) {
+    y.fill_(PackedRightBytes({filter.numel() / filter.size(0), filter.size(0)}));
+    return;
+  }
   y.fill_(PackedBytes(PackedFilter(filter, input_dims, strides, pads, dilations, groups)));
 }
 
 MP_KERNEL(OwnConvPack, const Tensor& filter, IntArrayRef input_dims, IntArrayRef strides, IntArrayRef pads,
           IntArrayRef dilations, int64_t groups, IntArrayRef, Tensor& y) {
+  if (FitsTiles(filter, pads, groups)) {
+    PackFilter(filter.const_data_ptr<float>(), filter.size(0), filter.size(1), filter.size(2), filter.size(3),
+               y.data_ptr());
+    return;
+  }
   Pack(PackedFilter(filter, input_dims, strides, pads, dilations, groups), y);
 }
 

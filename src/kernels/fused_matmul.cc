@@ -4,6 +4,7 @@
 
 #include "src/kernels/fused.h"
 #include "src/kernels/lend.h"
+#include "src/kernels/product.h"
 
 namespace millpond::kernels {
 namespace {
@@ -33,6 +34,27 @@ Tensor Linear(const Tensor& x, const Tensor& weight, const OptTensor& bias, cons
   return call.call(x, *addend, weight, bias, "add");
 }
 
+bool FitsTiles(const Tensor& weight) {
+  return TilesPay() && weight.dim() == 2 && weight.scalar_type() == at::kFloat && weight.numel() > 0;
+}
+
+RightSide ShapeOf(const Tensor& weight, bool transposed) {
+  return {weight.size(transposed ? 1 : 0), weight.size(transposed ? 0 : 1)};
+}
+
+void ProductTiles(const Tensor& x, const Tensor& packed, const OptTensor& bias, const OptTensor& addend,
+                  int64_t columns, bool relu, Tensor& y) {
+  const RightSide shape{x.size(-1), columns};
+  const float* right = UnpackRight(packed.const_data_ptr(), static_cast<int64_t>(packed.nbytes()), shape);
+  TORCH_CHECK(y.is_contiguous(), "the product's result is not contiguous");
+  const Tensor added = addend.has_value() ? addend->expand(y.sizes()).contiguous() : Tensor();
+  const Tensor shift = bias.has_value() ? bias->expand({columns}).contiguous() : Tensor();
+  const Epilogue epilogue{.bias = shift.defined() ? shift.const_data_ptr<float>() : nullptr,
+                          .addend = added.defined() ? added.const_data_ptr<float>() : nullptr,
+                          .relu = relu};
+  Product(x.const_data_ptr<float>(), x.numel() / shape.depth, right, shape, epilogue, y.data_ptr<float>());
+}
+
 // From a layout's order of dimensions to batch, heads, sequence, depth.
 Tensor Heads(const Tensor& value, string_view layout) {
   std::vector<int64_t> order;
@@ -49,6 +71,11 @@ Tensor Heads(const Tensor& value, string_view layout) {
 MP_KERNEL(OwnFusedMatMul, const Tensor& x, const Tensor& weight, const OptTensor& bias, const OptTensor& addend,
           int64_t columns, bool transposed, string_view activation, Tensor& y) {
   TORCH_CHECK(!addend.has_value() || activation == "none", "an addend and an activation in one product");
+  if (IsTiled(weight)) {
+    ProductTiles(x.contiguous(), weight, bias, addend, columns, activation == "relu", y);
+    if (activation != "relu") Activate(y, activation);
+    return;
+  }
   if (IsPacked(weight)) {
     const Tensor packed = Unpack(weight, {columns, x.size(-1)});
     Produce(y, [&] { return Linear(x, packed, bias, addend, PostOp(activation)); });
@@ -64,10 +91,20 @@ MP_KERNEL(OwnFusedMatMul, const Tensor& x, const Tensor& weight, const OptTensor
 }
 
 MP_KERNEL(OwnMatMulPackedBytes, const Tensor& weight, bool transposed, int64_t rows, IntArrayRef, Tensor& y) {
+  if (FitsTiles(weight)) {
+    y.fill_(PackedRightBytes(ShapeOf(weight, transposed)));
+    return;
+  }
   y.fill_(PackedBytes(PackedMatrix(weight, transposed, rows)));
 }
 
 MP_KERNEL(OwnMatMulPack, const Tensor& weight, bool transposed, int64_t rows, IntArrayRef, Tensor& y) {
+  if (FitsTiles(weight)) {
+    const int64_t by_depth = weight.stride(transposed ? 1 : 0);
+    const int64_t by_column = weight.stride(transposed ? 0 : 1);
+    PackRight(ShapeOf(weight, transposed), weight.const_data_ptr<float>(), by_depth, by_column, y.data_ptr());
+    return;
+  }
   Pack(PackedMatrix(weight, transposed, rows), y);
 }
 

@@ -25,6 +25,15 @@ target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/
 file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/parallel_sources.txt" parallel_sources REGEX "^[^#]")
 list(TRANSFORM parallel_sources PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
 set_source_files_properties(${parallel_sources} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
+# Loops for one kind of processor; which of them run is decided when the program runs.
+set(tile_options -O3 -ffp-contract=fast -fno-fast-math)
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/product_tile_plain.cc" PROPERTIES
+  COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND tile_options -mavx512f -mfma -mprefer-vector-width=512)
+endif()
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/product_tile_avx512.cc" PROPERTIES
+  COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
 target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)
 if(CCACHE_PROGRAM)

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/kernels/product.h"
+
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "src/kernels/product_tile.h"
+
+namespace millpond::kernels {
+namespace {
+
+struct Head {
+  char magic[8];
+  int64_t depth;
+  int64_t columns;
+  int64_t unused[5];
+};
+static_assert(sizeof(Head) == 64, "the data begins at a cache line");
+constexpr char kMagic[8] = {'m', 'p', 't', 'i', 'l', 'e', '3', '2'};
+
+// What of the left side is gone through for one panel of columns before the next: it should stay in the second cache.
+constexpr int64_t kBlockBytes = 384 << 10;
+// With more tiles than this a panel's first use is a small part of its uses.
+constexpr int64_t kMostTilesToFetchFor = 16;
+
+const TileSet& Tiles() {
+  static const TileSet* const set = TilesForAvx512() != nullptr ? TilesForAvx512() : PlainTiles();
+  return *set;
+}
+
+int64_t Panels(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns; }
+
+// How the result's pixels are cut into tiles: lines of `width` pixels, each cut evenly; narrow lines go in pairs.
+struct Tiling {
+  Tiling(int64_t lines, int64_t line_width, int64_t most_rows)
+      : width(line_width), paired(2 * line_width <= most_rows && lines % 2 == 0) {
+    per_line = paired ? 1 : (width + most_rows - 1) / most_rows;
+    tiles = (paired ? lines / 2 : lines) * per_line;
+  }
+  int64_t width;
+  bool paired;
+  int64_t per_line;
+  int64_t tiles;  // of one image
+
+  int64_t LineOf(int64_t tile) const { return tile / per_line * (paired ? 2 : 1); }
+  int64_t FirstOf(int64_t tile) const { return tile % per_line * width / per_line; }
+  int64_t RowsOf(int64_t tile) const { return (tile % per_line + 1) * width / per_line - FirstOf(tile); }
+};
+
+class Work {
+ public:
+  Work(const Window& window, const float* x, const float* right, int64_t columns, const Epilogue& epilogue, float* y)
+      : w_(window),
+        x_(x),
+        right_(right),
+        columns_(columns),
+        epilogue_(epilogue),
+        y_(y),
+        padded_(w_.pad_top + w_.pad_left + w_.pad_bottom + w_.pad_right > 0),
+        tiling_(w_.out_height, w_.out_width, Tiles().most_rows),
+        line_(w_.channels * (w_.width + w_.pad_left + w_.pad_right)),
+        depth_(w_.filter_height * w_.filter_width * w_.channels) {
+    // Neighbours along a filter's row are neighbours in memory, unless it is spread.
+    const bool joined = w_.dilation_x == 1;
+    length_ = joined ? w_.filter_width * w_.channels : w_.channels;
+    for (int64_t fy = 0; fy < w_.filter_height; ++fy) {
+      for (int64_t fx = 0; fx < (joined ? 1 : w_.filter_width); ++fx) {
+        run_offsets_.push_back(fy * w_.dilation_y * line_ + fx * w_.dilation_x * w_.channels);
+      }
+    }
+    CutIntoBlocks();
+  }
+
+  void Run() {
+    const int64_t panels = Panels(columns_);
+    at::parallel_for(0, w_.batch * blocks_ * panels, 1, [&](int64_t begin, int64_t end) {
+      std::unique_ptr<float[]> copy;
+      int64_t prepared = -1;
+      Block block{};
+      for (int64_t unit = begin; unit < end; ++unit) {
+        if (unit / panels != prepared) {
+          prepared = unit / panels;
+          block = Prepare(prepared, &copy);
+        }
+        RunPanel(block, unit % panels);
+      }
+    });
+  }
+
+ private:
+  struct Block {
+    const float* left;  // where the block's image, or the padded copy of its lines, would have line `first_line`
+    int64_t image;
+    int64_t first_line;  // of the result
+    int64_t begin, end;  // tiles
+  };
+
+  void CutIntoBlocks() {
+    const int64_t tile_bytes = static_cast<int64_t>(sizeof(float)) * w_.channels * w_.stride_x * w_.stride_y *
+                               tiling_.width * (tiling_.paired ? 2 : 1) / tiling_.per_line;
+    const int64_t unit = w_.out_height > 1 ? tiling_.per_line : 1;  // blocks of whole lines, unless there is only one
+    const int64_t units = tiling_.tiles / unit;
+    blocks_ = std::clamp<int64_t>((tiling_.tiles * tile_bytes + kBlockBytes - 1) / kBlockBytes, 1, units);
+    // Few pieces of work: as many for each thread.
+    const int64_t threads = at::get_num_threads();
+    const int64_t panels = Panels(columns_);
+    for (int64_t more = blocks_; more <= units && more < blocks_ + threads; ++more) {
+      const int64_t pieces = w_.batch * more * panels;
+      if (pieces % threads != 0 && pieces < 8 * threads) continue;
+      blocks_ = more;
+      break;
+    }
+    tiles_per_block_ = (units + blocks_ - 1) / blocks_ * unit;
+    blocks_ = (tiling_.tiles + tiles_per_block_ - 1) / tiles_per_block_;
+  }
+
+  Block Prepare(int64_t number, std::unique_ptr<float[]>* copy) const {
+    Block block{};
+    block.image = number / blocks_;
+    block.begin = number % blocks_ * tiles_per_block_;
+    block.end = std::min(block.begin + tiles_per_block_, tiling_.tiles);
+    block.first_line = tiling_.LineOf(block.begin);
+    const float* image = x_ + block.image * w_.height * w_.width * w_.channels;
+    const int64_t from = block.first_line * w_.stride_y;
+    if (!padded_) {
+      block.left = image + from * line_;
+      return block;
+    }
+    const int64_t last_line = tiling_.LineOf(block.end - 1) + (tiling_.paired ? 1 : 0);
+    const int64_t lines = (last_line - block.first_line) * w_.stride_y + (w_.filter_height - 1) * w_.dilation_y + 1;
+    if (*copy == nullptr) copy->reset(new float[static_cast<size_t>(MostLines() * line_)]);
+    CopyPadded(image, from - w_.pad_top, lines, copy->get());
+    block.left = copy->get();
+    return block;
+  }
+
+  int64_t MostLines() const {
+    const int64_t lines = (tiles_per_block_ + tiling_.per_line - 1) / tiling_.per_line * (tiling_.paired ? 2 : 1);
+    return (lines - 1) * w_.stride_y + (w_.filter_height - 1) * w_.dilation_y + 1;
+  }
+
+  // Lines `from` and on of an image with zeros around it; `from` may be before its first.
+  void CopyPadded(const float* image, int64_t from, int64_t lines, float* to) const {
+    const int64_t left = w_.pad_left * w_.channels;
+    const int64_t inside = w_.width * w_.channels;
+    for (int64_t line = from; line < from + lines; ++line, to += line_) {
+      if (line < 0 || line >= w_.height) {
+        std::fill(to, to + line_, 0.0F);
+        continue;
+      }
+      std::fill(to, to + left, 0.0F);
+      std::memcpy(to + left, image + line * inside, static_cast<size_t>(inside) * sizeof(float));
+      std::fill(to + left + inside, to + line_, 0.0F);
+    }
+  }
+
+  void RunPanel(const Block& block, int64_t panel) const {
+    const int64_t first_column = panel * kTileColumns;
+    const bool whole = first_column + kTileColumns <= columns_;
+    float bias[kTileColumns] = {};
+    if (epilogue_.bias != nullptr) {
+      std::memcpy(bias, epilogue_.bias + first_column,
+                  sizeof(float) * static_cast<size_t>(std::min(kTileColumns, columns_ - first_column)));
+    }
+    TileCall call{};
+    call.row_stride = w_.stride_x * w_.channels;
+    call.run_offsets = run_offsets_.data();
+    call.runs = static_cast<int64_t>(run_offsets_.size());
+    call.length = length_;
+    call.right = right_ + panel * depth_ * kTileColumns;
+    call.bias = bias;
+    call.relu = epilogue_.relu;
+    const int64_t count = block.end - block.begin;
+    call.next = reinterpret_cast<const char*>(call.right);
+    if (count <= kMostTilesToFetchFor && panel + 1 < Panels(columns_)) {
+      call.next_step = (kTileColumns * static_cast<int64_t>(sizeof(float)) + count - 1) / count;
+      call.next += depth_ * kTileColumns * static_cast<int64_t>(sizeof(float));
+    }
+    for (int64_t tile = block.begin; tile < block.end; ++tile) {
+      if (whole) {
+        RunTile(block, tile, first_column, &call);
+      } else {
+        RunNarrowTile(block, tile, first_column, &call);
+      }
+      call.next += call.next_step * depth_;
+    }
+  }
+
+  // Where a tile's rows are; `group` 1 is the second line of a pair.
+  const float* Left(const Block& block, int64_t tile, int group) const {
+    const int64_t line = tiling_.LineOf(tile) + group - block.first_line;
+    return block.left + line * w_.stride_y * line_ + tiling_.FirstOf(tile) * w_.stride_x * w_.channels;
+  }
+  int64_t Out(const Block& block, int64_t tile, int group, int64_t column) const {
+    const int64_t line = block.image * w_.out_height + tiling_.LineOf(tile) + group;
+    return (line * w_.out_width + tiling_.FirstOf(tile)) * columns_ + column;
+  }
+  void Call(const Block& block, int64_t tile, TileCall* call) const {
+    const int64_t rows = tiling_.RowsOf(tile);
+    for (int group = 0; group < Groups(); ++group) call->left[group] = Left(block, tile, group);
+    (tiling_.paired ? Tiles().two : Tiles().one)[rows](*call);
+  }
+  int Groups() const { return tiling_.paired ? 2 : 1; }
+
+  void RunTile(const Block& block, int64_t tile, int64_t column, TileCall* call) const {
+    call->out_stride = columns_;
+    for (int group = 0; group < Groups(); ++group) {
+      const int64_t out = Out(block, tile, group, column);
+      call->out[group] = y_ + out;
+      call->addend[group] = epilogue_.addend == nullptr ? nullptr : epilogue_.addend + out;
+    }
+    Call(block, tile, call);
+  }
+
+  // The last columns, when they do not fill a tile: through a tile of our own.
+  void RunNarrowTile(const Block& block, int64_t tile, int64_t column, TileCall* call) const {
+    const int64_t rows = tiling_.RowsOf(tile);
+    const int64_t columns = columns_ - column;
+    float made[kMostTileRows * kTileColumns];
+    float added[kMostTileRows * kTileColumns] = {};
+    const auto bytes = static_cast<size_t>(columns) * sizeof(float);
+    call->out_stride = kTileColumns;
+    for (int group = 0; group < Groups(); ++group) {
+      const int64_t at = group * rows * kTileColumns;
+      call->out[group] = made + at;
+      call->addend[group] = epilogue_.addend == nullptr ? nullptr : added + at;
+      if (epilogue_.addend == nullptr) continue;
+      const float* from = epilogue_.addend + Out(block, tile, group, column);
+      for (int64_t row = 0; row < rows; ++row) {
+        std::memcpy(added + at + row * kTileColumns, from + row * columns_, bytes);
+      }
+    }
+    Call(block, tile, call);
+    for (int group = 0; group < Groups(); ++group) {
+      float* to = y_ + Out(block, tile, group, column);
+      for (int64_t row = 0; row < rows; ++row) {
+        std::memcpy(to + row * columns_, call->out[group] + row * kTileColumns, bytes);
+      }
+    }
+  }
+
+  const Window& w_;
+  const float* const x_;
+  const float* const right_;
+  const int64_t columns_;
+  const Epilogue& epilogue_;
+  float* const y_;
+  const bool padded_;
+  const Tiling tiling_;
+  const int64_t line_;  // floats from line to line of what is read
+  const int64_t depth_;
+  int64_t length_ = 0;
+  std::vector<int64_t> run_offsets_;
+  int64_t blocks_ = 0;  // of one image
+  int64_t tiles_per_block_ = 0;
+};
+
+float* BeginPacked(const RightSide& shape, void* out) {
+  Head head{};
+  std::memcpy(head.magic, kMagic, sizeof kMagic);
+  head.depth = shape.depth;
+  head.columns = shape.columns;
+  std::memcpy(out, &head, sizeof head);
+  return reinterpret_cast<float*>(static_cast<char*>(out) + sizeof head);
+}
+
+}  // namespace
+
+bool TilesPay() { return TilesForAvx512() != nullptr; }
+
+int64_t PackedRightBytes(const RightSide& shape) {
+  return static_cast<int64_t>(sizeof(Head)) +
+         Panels(shape.columns) * shape.depth * kTileColumns * static_cast<int64_t>(sizeof(float));
+}
+
+void PackRight(const RightSide& shape, const float* values, int64_t depth_stride, int64_t column_stride, void* out) {
+  float* const data = BeginPacked(shape, out);
+  at::parallel_for(0, Panels(shape.columns), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * kTileColumns;
+      const int64_t columns = std::min(kTileColumns, shape.columns - first);
+      float* to = data + panel * shape.depth * kTileColumns;
+      for (int64_t d = 0; d < shape.depth; ++d, to += kTileColumns) {
+        const float* from = values + d * depth_stride + first * column_stride;
+        for (int64_t c = 0; c < columns; ++c) to[c] = from[c * column_stride];
+        std::fill(to + columns, to + kTileColumns, 0.0F);
+      }
+    }
+  });
+}
+
+void PackFilter(const float* filter, int64_t columns, int64_t channels, int64_t height, int64_t width, void* out) {
+  const int64_t window = height * width;
+  float* const data = BeginPacked({window * channels, columns}, out);
+  at::parallel_for(0, Panels(columns), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int64_t first = panel * kTileColumns;
+      float* to = data + panel * window * channels * kTileColumns;
+      for (int64_t at = 0; at < window * channels; ++at, to += kTileColumns) {
+        const float* from = filter + (at % channels) * window + at / channels;
+        for (int64_t c = 0; c < kTileColumns; ++c) {
+          to[c] = first + c < columns ? from[(first + c) * channels * window] : 0.0F;
+        }
+      }
+    }
+  });
+}
+
+bool IsPackedRight(const void* packed, int64_t bytes) {
+  return bytes >= static_cast<int64_t>(sizeof(Head)) && std::memcmp(packed, kMagic, sizeof kMagic) == 0;
+}
+
+const float* UnpackRight(const void* packed, int64_t bytes, const RightSide& shape) {
+  Head head{};
+  TORCH_CHECK(IsPackedRight(packed, bytes), "a packed constant of ", bytes, " bytes is damaged");
+  std::memcpy(&head, packed, sizeof head);
+  TORCH_CHECK(head.depth == shape.depth && head.columns == shape.columns && bytes == PackedRightBytes(shape),
+              "a packed constant of ", head.depth, " by ", head.columns, " in ", bytes, " bytes stands where one of ",
+              shape.depth, " by ", shape.columns, " is needed");
+  return reinterpret_cast<const float*>(static_cast<const char*>(packed) + sizeof head);
+}
+
+void Product(const float* x, int64_t rows, const float* right, const RightSide& shape, const Epilogue& epilogue,
+             float* y) {
+  if (rows == 0 || shape.columns == 0) return;
+  const Window window{1, 1, rows, shape.depth, 1, rows, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+  Work(window, x, right, shape.columns, epilogue, y).Run();
+}
+
+void Convolution(const float* x, const Window& window, const float* right, int64_t columns, const Epilogue& epilogue,
+                 float* y) {
+  const bool pointwise = window.filter_height == 1 && window.filter_width == 1 && window.stride_y == 1 &&
+                         window.stride_x == 1 &&
+                         window.pad_top + window.pad_left + window.pad_bottom + window.pad_right == 0;
+  if (pointwise) {
+    return Product(x, window.batch * window.height * window.width, right, {window.channels, columns}, epilogue, y);
+  }
+  if (window.batch * window.out_height * window.out_width == 0 || columns == 0) return;
+  Work(window, x, right, columns, epilogue, y).Run();
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What product_tile_*.cc compile, each for its processor, each in its unnamed namespace.
+#include "src/kernels/product_tile.h"
+
+namespace millpond::kernels {
+namespace {
+
+using Lanes = float __attribute__((vector_size(64), aligned(4)));
+
+// How far ahead of their use the columns of the right side are asked for, in steps of the depth.
+constexpr int64_t kAhead = 16;
+
+// Rows are reached from every third one: an address has a base and once or twice the stride, so that fourteen rows need
+// five registers.
+constexpr int kReach = 3;
+
+template <int kRows>
+struct Bases {
+  static constexpr int kCount = (kRows + kReach - 1) / kReach;
+  Bases(const float* first, int64_t stride_bytes) {
+    for (int i = 0; i < kCount; ++i) at[i] = reinterpret_cast<const char*>(first) + i * kReach * stride_bytes;
+  }
+  const char* at[kCount];
+};
+
+template <int kRows>
+[[gnu::always_inline]] inline void Multiply(Lanes (&sums)[kRows][2], const Bases<kRows>& bases, int64_t stride,
+                                            int64_t byte, Lanes right0, Lanes right1) {
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    const char* from = bases.at[row / kReach] + byte + (row % kReach) * stride;
+    const float value = *reinterpret_cast<const float*>(from);
+    sums[row][0] += right0 * value;
+    sums[row][1] += right1 * value;
+  }
+}
+
+template <int kRows>
+[[gnu::always_inline]] inline void Finish(Lanes (&sums)[kRows][2], const TileCall& call, int group) {
+  const Lanes zero{};
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    for (int half = 0; half < 2; ++half) {
+      const int64_t at = row * call.out_stride + 16 * half;
+      Lanes value = sums[row][half];
+      if (call.addend[group] != nullptr) value += *reinterpret_cast<const Lanes*>(call.addend[group] + at);
+      if (call.relu) value = value > zero ? value : zero;
+      *reinterpret_cast<Lanes*>(call.out[group] + at) = value;
+    }
+  }
+}
+
+template <int kFirst, int kSecond>
+void RunTile(const TileCall& call) {
+  Lanes sums[kFirst][2];
+  Lanes more[kSecond > 0 ? kSecond : 1][2];
+  const auto* bias = reinterpret_cast<const Lanes*>(call.bias);
+#pragma GCC unroll 16
+  for (int row = 0; row < kFirst; ++row) {
+    sums[row][0] = bias[0];
+    sums[row][1] = bias[1];
+  }
+#pragma GCC unroll 16
+  for (int row = 0; row < kSecond; ++row) {
+    more[row][0] = bias[0];
+    more[row][1] = bias[1];
+  }
+  const int64_t stride = call.row_stride * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = call.length * static_cast<int64_t>(sizeof(float));
+  const auto* right = reinterpret_cast<const Lanes*>(call.right);
+  const char* next = call.next;
+  for (int64_t run = 0; run < call.runs; ++run) {
+    const Bases<kFirst> first(call.left[0] + call.run_offsets[run], stride);
+    const Bases<(kSecond > 0 ? kSecond : 1)> second(call.left[kSecond > 0 ? 1 : 0] + call.run_offsets[run], stride);
+    for (int64_t byte = 0; byte < bytes; byte += static_cast<int64_t>(sizeof(float))) {
+      const Lanes right0 = right[0];
+      const Lanes right1 = right[1];
+      __builtin_prefetch(right + 2 * kAhead, 0, 3);
+      __builtin_prefetch(right + 2 * kAhead + 1, 0, 3);
+      __builtin_prefetch(next, 0, 2);
+      next += call.next_step;
+      right += 2;
+      Multiply<kFirst>(sums, first, stride, byte, right0, right1);
+      if constexpr (kSecond > 0) Multiply<kSecond>(more, second, stride, byte, right0, right1);
+    }
+  }
+  Finish<kFirst>(sums, call, 0);
+  if constexpr (kSecond > 0) Finish<kSecond>(more, call, 1);
+}
+
+}  // namespace
+}  // namespace millpond::kernels
