@@ -23,8 +23,12 @@ struct Head {
 static_assert(sizeof(Head) == 64, "the data begins at a cache line");
 constexpr char kMagic[8] = {'m', 'p', 't', 'i', 'l', 'e', '3', '2'};
 
-// What of the left side is gone through for one panel of columns before the next: it should stay in the second cache.
+// What is gone through for one panel of columns before the next should stay in the second cache: all of what is read
+// and written where the right side is small, else so much of what is read that the right side comes by only once or
+// twice.
 constexpr int64_t kBlockBytes = 384 << 10;
+constexpr int64_t kBlockBytesForLargeRight = 1 << 20;
+constexpr int64_t kLargeRight = 1 << 20;
 // With more tiles than this a panel's first use is a small part of its uses.
 constexpr int64_t kMostTilesToFetchFor = 16;
 
@@ -101,11 +105,17 @@ class Work {
   };
 
   void CutIntoBlocks() {
-    const int64_t tile_bytes = static_cast<int64_t>(sizeof(float)) * w_.channels * w_.stride_x * w_.stride_y *
-                               tiling_.width * (tiling_.paired ? 2 : 1) / tiling_.per_line;
+    constexpr int64_t kFloat = sizeof(float);
+    const int64_t pixels = w_.out_height * w_.out_width;
+    const int64_t read = kFloat * pixels * w_.channels * std::min(w_.stride_x, w_.filter_width) *
+                         std::min(w_.stride_y, w_.filter_height);
+    const int64_t written = kFloat * pixels * columns_ * (epilogue_.addend != nullptr ? 2 : 1);
+    const bool large = kFloat * depth_ * columns_ > kLargeRight;
+    const int64_t bytes = large ? read : read + written;
+    const int64_t most = large ? kBlockBytesForLargeRight : kBlockBytes;
     const int64_t unit = w_.out_height > 1 ? tiling_.per_line : 1;  // blocks of whole lines, unless there is only one
     const int64_t units = tiling_.tiles / unit;
-    blocks_ = std::clamp<int64_t>((tiling_.tiles * tile_bytes + kBlockBytes - 1) / kBlockBytes, 1, units);
+    blocks_ = std::clamp<int64_t>((bytes + most - 1) / most, 1, units);
     // Few pieces of work: as many for each thread.
     const int64_t threads = at::get_num_threads();
     const int64_t panels = Panels(columns_);

@@ -50,8 +50,25 @@ template <int kRows>
   }
 }
 
+// Where the results go, and what is added to them, will be needed only at the end.
+template <int kRows>
+[[gnu::always_inline]] inline void Announce(const TileCall& call, int group) {
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    for (int half = 0; half < 2; ++half) __builtin_prefetch(call.out[group] + row * call.out_stride + 16 * half, 1, 3);
+  }
+  if (call.addend[group] == nullptr) return;
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    for (int half = 0; half < 2; ++half)
+      __builtin_prefetch(call.addend[group] + row * call.out_stride + 16 * half, 0, 3);
+  }
+}
+
 template <int kFirst, int kSecond>
 void RunTile(const TileCall& call) {
+  Announce<kFirst>(call, 0);
+  if constexpr (kSecond > 0) Announce<kSecond>(call, 1);
   Lanes sums[kFirst][2];
   Lanes more[kSecond > 0 ? kSecond : 1][2];
   const auto* bias = reinterpret_cast<const Lanes*>(call.bias);
