@@ -5,6 +5,7 @@
 #include "src/kernels/ge_layout.h"
 #include "src/kernels/kernel.h"
 #include "src/kernels/lend.h"
+#include "src/kernels/max_pool_last.h"
 
 namespace millpond::kernels {
 namespace {
@@ -148,6 +149,22 @@ std::optional<Tensor> PositionsIn(const Tensor& mask, IntArrayRef shape) {
   return at::from_blob(mask.data_ptr(), shape, at::TensorOptions().dtype(at::kInt));
 }
 
+void MaximaChannelsLast(const Tensor& x, const Windows& windows, Tensor& y) {
+  MaxPoolShape shape{.batch = x.size(0),
+                     .height = x.size(1),
+                     .width = x.size(2),
+                     .channels = x.size(3),
+                     .out_height = y.size(1),
+                     .out_width = y.size(2)};
+  for (size_t i = 0; i < 2; ++i) {
+    shape.window[i] = windows.size[i];
+    shape.stride[i] = windows.stride[i];
+    shape.dilation[i] = windows.dilation[i];
+    shape.before[i] = windows.padding.before[i];
+  }
+  MaxPoolChannelsLast(x.const_data_ptr<float>(), shape, y.data_ptr<float>());
+}
+
 }  // namespace
 
 MP_KERNEL(GeAvgPool, const Tensor& x, IntArrayRef ksize, IntArrayRef strides, string_view padding, IntArrayRef pads,
@@ -196,6 +213,9 @@ MP_KERNEL(GeMaxPool, const Tensor& x, IntArrayRef ksize, IntArrayRef strides, st
   const Tensor input = ChannelsFirst(x, layout);
   Windows windows = WindowsOf(layout, input.sizes().slice(2), ksize, strides, padding, pads, global, ceil);
   windows.dilation = SpatialEntries(dilations, layout, "dilation");
+  if (layout == "NHWC" && x.scalar_type() == at::kFloat && x.is_contiguous() && y.is_contiguous()) {
+    return MaximaChannelsLast(x, windows, y);
+  }
   Tensor target = ChannelsFirst(y, layout);
   Write(target, MaximaOf(PaddedForMaxima(input, windows), windows).values);
 }
