@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
 IR_VERSION = 8  # what every runtime of these years reads
+LEAST_WORDS = 1000  # every model knows that many
 
 
 class Writer:
@@ -46,8 +47,8 @@ def _info(name, kind, shape):
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def resnet50(path, dynamic=False):
-    """Input x [1, 3, 224, 224], or any batch, height and width; output [batch, 1000]."""
+def resnet50(path, dynamic=False, tiny=False):
+    """Input x [1, 3, 224, 224], or any batch, height and width; output [batch, 1000]. Tiny: a block for each stage."""
     writer = Writer(50)
 
     def convolution(x, name, cin, cout, size, stride, spread=1.0):
@@ -63,7 +64,7 @@ def resnet50(path, dynamic=False):
     x = writer.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     cin = 64
     for stage, (width, count, first_stride) in enumerate([(64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)], 1):
-        for block in range(count):
+        for block in range(1 if tiny else count):
             name = f"layer{stage}.{block}"
             stride = first_stride if block == 0 else 1
             y = writer.node("Relu", [convolution(x, f"{name}.conv1", cin, width, 1, 1)])
@@ -83,9 +84,10 @@ def resnet50(path, dynamic=False):
 class Transformer:
     """What BERT and GPT-2 share; sizes are those of the base models."""
 
-    WIDTH, HEADS, LAYERS, INNER = 768, 12, 12, 3072
+    WIDTH, HEADS, INNER = 768, 12, 3072
 
-    def __init__(self, seed):
+    def __init__(self, seed, tiny):
+        self.layers = 1 if tiny else 12
         self.writer = Writer(seed)
         self._depth = self.WIDTH // self.HEADS
 
@@ -136,18 +138,18 @@ class Transformer:
         return self.merged(w.node("MatMul", [w.node("Softmax", [scores], axis=-1), self.heads(v, [0, 2, 1, 3])]))
 
 
-def bert_base(path, sequence=128):
+def bert_base(path, sequence=128, tiny=False):
     """Inputs ids and mask [1, sequence], int64; output [1, sequence, 768]. No sequence: any batch and any length."""
-    t = Transformer(110)
+    t = Transformer(110, tiny)
     w = t.writer
     t.shapes()
     root_of_two, one, half = t.scalar("root_of_two", 2 ** 0.5), t.scalar("one_float", 1), t.scalar("half", 0.5)
     t.scalar("root", 8)
-    x = t.embedded(30522, 512, sequence)
+    x = t.embedded(LEAST_WORDS if tiny else 30522, 512, sequence)
     x = t.norm(w.node("Add", [x, w.random("kind.weight", (1, 1, t.WIDTH), 0.02)]), "embeddings.norm")
     mask = w.node("Cast", [w.node("Unsqueeze", ["mask", t.ints("mask_axes", [1, 2])])], to=TensorProto.FLOAT)
     mask = w.node("Mul", [w.node("Sub", [one, mask]), t.scalar("least", numpy.finfo(numpy.float32).min)])
-    for layer in range(t.LAYERS):
+    for layer in range(t.layers):
         name = f"layer.{layer}"
         q, k, v = (t.linear(x, f"{name}.{part}", t.WIDTH, t.WIDTH) for part in ("query", "key", "value"))
         y = t.attention(q, k, v, lambda scores: w.node("Add", [scores, mask]))
@@ -161,23 +163,24 @@ def bert_base(path, sequence=128):
            [_info(x, TensorProto.FLOAT, [*shape, t.WIDTH])])
 
 
-def gpt2_small(path, sequence=128):
-    """Input ids [1, sequence], int64; output logits [1, sequence, 50257]. No sequence: any batch and any length."""
-    t = Transformer(117)
+def gpt2_small(path, sequence=128, tiny=False):
+    """Input ids [1, sequence], int64; output logits [1, sequence, words]. No sequence: any batch and any length."""
+    t = Transformer(117, tiny)
+    words = LEAST_WORDS if tiny else 50257
     w = t.writer
     t.shapes()
     t.scalar("root", 8)
     one, half, three = t.scalar("one_float", 1), t.scalar("half", 0.5), t.scalar("three", 3)
     least, cubic = t.scalar("least", numpy.finfo(numpy.float32).min), t.scalar("cubic", 0.044715)
     slope = t.scalar("slope", numpy.sqrt(2 / numpy.pi))
-    x = t.embedded(50257, 1024, sequence)
+    x = t.embedded(words, 1024, sequence)
     reach = sequence or 1024
     seen = w.constant("seen", numpy.tril(numpy.ones((1, 1, reach, reach), bool)))
     if sequence is None:
         ends = w.node("Unsqueeze", [w.node("Gather", [w.node("Shape", ["ids"]), "one"], axis=0), t.ints("first", [0])])
         for axis in (2, 3):
             seen = w.node("Slice", [seen, "first", ends, t.ints(f"axis_{axis}", [axis])])
-    for layer in range(t.LAYERS):
+    for layer in range(t.layers):
         name = f"h.{layer}"
         qkv = t.linear(t.norm(x, f"{name}.norm1"), f"{name}.qkv", t.WIDTH, 3 * t.WIDTH)
         q, k, v = w.node("Split", [qkv, t.ints(f"{name}.parts", [t.WIDTH] * 3)], outputs=3, axis=2)
@@ -188,27 +191,27 @@ def gpt2_small(path, sequence=128):
         gate = w.node("Tanh", [w.node("Mul", [w.node("Add", [y, cube]), slope])])
         y = w.node("Mul", [w.node("Mul", [y, half]), w.node("Add", [gate, one])])
         x = w.node("Add", [x, t.linear(y, f"{name}.outer", t.INNER, t.WIDTH)])
-    y = w.node("MatMul", [t.norm(x, "last.norm"), w.random("head.weight", (t.WIDTH, 50257), 0.02)])
+    y = w.node("MatMul", [t.norm(x, "last.norm"), w.random("head.weight", (t.WIDTH, words), 0.02)])
     shape = [1, sequence] if sequence else ["batch", "sequence"]
-    w.save(path, "gpt2", [_info("ids", TensorProto.INT64, shape)], [_info(y, TensorProto.FLOAT, [*shape, 50257])])
+    w.save(path, "gpt2", [_info("ids", TensorProto.INT64, shape)], [_info(y, TensorProto.FLOAT, [*shape, words])])
 
 
 MAKERS = {
-    "resnet50": resnet50,
-    "bert": bert_base,
-    "gpt2": gpt2_small,
-    "resnet50_dynamic": lambda path: resnet50(path, dynamic=True),
-    "bert_dynamic": lambda path: bert_base(path, sequence=None),
-    "gpt2_dynamic": lambda path: gpt2_small(path, sequence=None),
+    "resnet50": lambda path, tiny: resnet50(path, tiny=tiny),
+    "bert": lambda path, tiny: bert_base(path, tiny=tiny),
+    "gpt2": lambda path, tiny: gpt2_small(path, tiny=tiny),
+    "resnet50_dynamic": lambda path, tiny: resnet50(path, dynamic=True, tiny=tiny),
+    "bert_dynamic": lambda path, tiny: bert_base(path, sequence=None, tiny=tiny),
+    "gpt2_dynamic": lambda path, tiny: gpt2_small(path, sequence=None, tiny=tiny),
 }
 
 
-def ready(name, folder):
+def ready(name, folder, tiny=False):
     """The file of one model, written now unless an earlier run has; half a file never stays."""
-    path = pathlib.Path(folder) / f"{name}.onnx"
+    path = pathlib.Path(folder) / f"{'tiny_' if tiny else ''}{name}.onnx"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        MAKERS[name](part)
+        MAKERS[name](part, tiny)
         part.replace(path)
     return path

@@ -131,12 +131,14 @@ class Model {
   void Load() {
     CHECK(session_.CompileGraph(1));
     const auto summary = session_.GetCompiledGraphSummary(1);
-    CHECK(summary->GetConstMemorySize(constants_));
-    CHECK(summary->GetFeatureMemorySize(features_));
     CHECK(session_.LoadGraph(1, Options{}, stream_));
-    given_ = summary->IsStatic();
+    given_ = summary->IsStatic();  // else neither sizes nor shapes are known before a run
     std::vector<ge::Shape> shapes;
-    if (given_) CHECK(summary->GetOutputShapes(shapes));
+    if (given_) {
+      CHECK(summary->GetConstMemorySize(constants_));
+      CHECK(summary->GetFeatureMemorySize(features_));
+      CHECK(summary->GetOutputShapes(shapes));
+    }
     for (const ge::Shape& shape : shapes) {
       void* data = nullptr;
       gert::StorageShape both;

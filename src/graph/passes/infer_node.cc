@@ -199,9 +199,34 @@ class TableInference {
     out->needed_input = needed_input;
     for (size_t i = 0; i < node_.outputs.size(); ++i) {
       const bool told = types_ && i < types_->outputs.size();
-      out->outputs.push_back({told ? types_->outputs[i].dtype : node_.outputs[i].dtype, kAnyShape});
+      out->outputs.push_back({told ? types_->outputs[i].dtype : node_.outputs[i].dtype, ShapeWithoutNumbers()});
     }
     return Ok();
+  }
+
+  // What is sure of a result before the numbers come that decide its sizes: for some operators, the rank.
+  ir::Dims ShapeWithoutNumbers() const {
+    enum class Rank { kOne, kLength, kSame };  // one; as many as the input has numbers; the input's
+    struct Rule {
+      std::string_view type;
+      Rank rank;
+      size_t input;
+    };
+    static constexpr Rule kRules[] = {{"Range", Rank::kOne, 0},    {"Reshape", Rank::kLength, 1},
+                                      {"Fill", Rank::kLength, 0},  {"Slice", Rank::kSame, 0},
+                                      {"SliceV2", Rank::kSame, 0}, {"Pad", Rank::kSame, 0},
+                                      {"PadV2", Rank::kSame, 0},   {"PadV3", Rank::kSame, 0},
+                                      {"Tile", Rank::kSame, 0},    {"StridedSliceV2", Rank::kSame, 0}};
+    for (const Rule& rule : kRules) {
+      if (rule.type != node_.type || rule.input >= inputs_.size()) continue;
+      if (rule.rank == Rank::kOne) return UnknownOfRank(1);
+      const ir::Dims& dims = inputs_[rule.input].dims;
+      if (!ir::IsKnownRank(dims)) break;
+      if (rule.rank == Rank::kSame) return UnknownOfRank(dims.size());
+      if (dims.size() == 1 && dims[0] >= 0) return UnknownOfRank(static_cast<size_t>(dims[0]));
+      break;
+    }
+    return kAnyShape;
   }
 
   // By the names of the graph's operator: the rules know other doors' too.
