@@ -25,6 +25,7 @@ constexpr std::pair<std::string_view, NodeKind> kKinds[] = {
     {"Variable", NodeKind::kVariable},
     {"VariableV2", NodeKind::kVariable},
     {"Reshape", NodeKind::kView},
+    {"MillpondReshape", NodeKind::kView},
     {"Squeeze", NodeKind::kView},
     {"SqueezeV2", NodeKind::kView},
     {"SqueezeV3", NodeKind::kView},

@@ -15,6 +15,7 @@ void WriteSizes(Tensor& out, IntArrayRef sizes) { Write(out, at::tensor(sizes, a
 
 }  // namespace
 
+MP_KERNEL(ReshapedKeeping, const Tensor& self, IntArrayRef, Tensor& out) { WriteElements(out, self); }
 MP_KERNEL(Reshaped, const Tensor& self, IntArrayRef, int64_t, int64_t, Tensor& out) { WriteElements(out, self); }
 MP_KERNEL(Squeezed, const Tensor& self, OptIntArrayRef, Tensor& out) { WriteElements(out, self); }
 MP_KERNEL(Unsqueezed, const Tensor& self, IntArrayRef, Tensor& out) { WriteElements(out, self); }

@@ -49,6 +49,8 @@ Status given(const InferArgs& args, Shape* out);
 Status vector_of(const InferArgs& args, Shape* out);
 // reshape(x, shape, axis, numAxes): one size may be -1; only the numAxes (-1: all) dimensions from axis on change.
 Status reshape(const InferArgs& args, Shape* out);
+// reshape_keeping(x, shape): the same of all dimensions, and 0 stands for the size that x has at that place.
+Status reshape_keeping(const InferArgs& args, Shape* out);
 // squeeze(x, axes): without those, which must be 1; none named: without all that are 1.
 Status squeeze(const InferArgs& args, Shape* out);
 // unsqueeze(x, axes): ones at those places of the result. `axes` may be one number.

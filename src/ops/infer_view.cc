@@ -60,6 +60,30 @@ Status reshape(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status reshape_keeping(const InferArgs& args, Shape* out) {
+  const Dims shape = ShapeOf(args, 0);
+  const Dims wanted = Ints(args, 1);
+  int64_t known = 1;
+  int open = -1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    MP_REQUIRE(wanted[i] >= -1 && (wanted[i] != -1 || open < 0) && (wanted[i] != 0 || i < shape.size()),
+               "%s: shape %s of %s %s is not possible; one size may be -1, and 0 keeps a size that is there",
+               RowName(args), ShapeText(wanted).c_str(), NameOf(args, 0), ShapeText(shape).c_str());
+    const int64_t dim = wanted[i] == 0 ? shape[i] : wanted[i];
+    if (dim == -1) {
+      open = out->rank;
+    } else {
+      known = Times(known, dim);
+    }
+    MP_RETURN_IF_ERROR(Append(args, dim, out));
+  }
+  const int64_t count = Elements(shape);
+  MP_REQUIRE(open < 0 ? known == count : known != 0 && count % known == 0, "%s: %s %s does not fit shape %s",
+             RowName(args), NameOf(args, 0), ShapeText(shape).c_str(), ShapeText(wanted).c_str());
+  if (open >= 0) out->dims[open] = count / known;
+  return Ok();
+}
+
 Status squeeze(const InferArgs& args, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   int64_t single = 0;
