@@ -44,3 +44,9 @@ set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")
 set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)
+
+# Kernels are hidden in their library; those that need no more than ATen's threads are tested by themselves.
+list(FILTER kernel_sources INCLUDE REGEX "/product(_tile_[a-z0-9]+)?\\.cc$")
+mp_test(kernels_test ${kernel_tests} ${kernel_sources} LIBS MillpondTorch::cpu)
+target_compile_options(kernels_test PRIVATE -Wno-conversion -Wno-unused-parameter)
+target_link_options(kernels_test PRIVATE -Wl,--copy-dt-needed-entries)  # OpenMP is the one that libtorch_cpu brings

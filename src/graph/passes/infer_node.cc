@@ -204,6 +204,20 @@ class TableInference {
     return Ok();
   }
 
+  // Sizes that are written out, and those that are kept.
+  ir::Dims ReshapedKeeping(const ir::Attr& shape) const {
+    const auto* wanted = shape.As<std::vector<int64_t>>();
+    if (wanted == nullptr) return kAnyShape;
+    ir::Dims dims = UnknownOfRank(wanted->size());
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if ((*wanted)[i] > 0) dims[i] = (*wanted)[i];
+      if ((*wanted)[i] == 0 && ir::IsKnownRank(inputs_[0].dims) && i < inputs_[0].dims.size()) {
+        dims[i] = inputs_[0].dims[i];
+      }
+    }
+    return dims;
+  }
+
   // What is sure of a result before the numbers come that decide its sizes: for some operators, the rank.
   ir::Dims ShapeWithoutNumbers() const {
     enum class Rank { kOne, kLength, kSame };  // one; as many as the input has numbers; the input's
@@ -217,6 +231,9 @@ class TableInference {
                                       {"SliceV2", Rank::kSame, 0}, {"Pad", Rank::kSame, 0},
                                       {"PadV2", Rank::kSame, 0},   {"PadV3", Rank::kSame, 0},
                                       {"Tile", Rank::kSame, 0},    {"StridedSliceV2", Rank::kSame, 0}};
+    if (const ir::Attr* kept = node_.type == "MillpondReshape" ? node_.FindAttr("shape") : nullptr; kept != nullptr) {
+      return ReshapedKeeping(*kept);
+    }
     for (const Rule& rule : kRules) {
       if (rule.type != node_.type || rule.input >= inputs_.size()) continue;
       if (rule.rank == Rank::kOne) return UnknownOfRank(1);

@@ -46,14 +46,17 @@ TEST(Infer, ConstantsDecideShapes) {
   EXPECT_EQ(Text(reshape), "FLOAT [2,12]");
 }
 
-TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknown) {
+TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknownButForItsRank) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {4, 6}, 0);
   const auto shape = test.Data("shape", DType::kInt64, {2}, 1);
+  const auto any = test.Data("any", DType::kInt64, {-1}, 2);
   const auto reshape = test.Add("reshape", "Reshape", {{"x", {x, 0}}, {"shape", {shape, 0}}});
-  test.Return({reshape});
+  const auto open = test.Add("open", "Reshape", {{"x", {x, 0}}, {"shape", {any, 0}}});
+  test.Return({reshape, open});
   ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(Text(reshape), "FLOAT [-2]");
+  EXPECT_EQ(Text(reshape), "FLOAT [-1,-1]");
+  EXPECT_EQ(Text(open), "FLOAT [-2]");
 }
 
 TEST(Infer, UnknownDimensionsSpreadAndKnownOnesStay) {
