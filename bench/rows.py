@@ -13,6 +13,7 @@ class Program:
     flags: tuple[str, ...] = ()
     preload: str | None = None  # a shared library by its soname
     script: bool = False  # for the Python that has torch
+    model: str | None = None  # of bench/graph/models.py: run.py makes it and gives --model FILE
 
     @property
     def title(self):
@@ -29,6 +30,7 @@ class Comparison:
 
 
 WITHIN_1_5 = 1 / 1.5
+WITHIN_1_03 = 1 / 1.03
 WITHIN_1_05 = 1 / 1.05
 WITHIN_1_10 = 1 / 1.10
 
@@ -60,6 +62,7 @@ PROGRAMS = {
     ],
     "acl": [
         Program("acl/python_calls.py", script=True),
+        Program("mp_bench_acl_models", model="resnet50_dynamic"),
     ],
     "plan": [
         Program("plan/compare.py", flags=("--subject", "ours"), script=True),
@@ -148,6 +151,9 @@ COMPARISONS = {
     ],
     "acl": [
         *[Comparison(metric, "ctypes", bound=400) for metric in PYTHON_CALLS],
+        Comparison("resnet50", "ge", WITHIN_1_03),
+        Comparison("resnet50_dynamic", "ge", WITHIN_1_03),
+        Comparison("resnet50_external", "ours", WITHIN_1_05, "resnet50_dynamic"),
     ],
     "plan": [
         *plan_comparisons("puzzle160", ratio=1.0),

@@ -102,8 +102,20 @@ def read_google_benchmark(output):
         yield subject, f"{metric}_{size}", entry["time_unit"], entry["real_time"]
 
 
+def model_file(name, bin_dir):
+    """An ONNX file of bench/graph/models.py, made once and kept beside the programs."""
+    sys.path.insert(0, str(BENCH / "graph"))
+    try:
+        import models  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise Skipped(f"{name}: {error}; requirements-bench.txt has what makes the models") from None
+    return models.ready(name, bin_dir.absolute().parent / "bench_models")
+
+
 def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), python=None):
     """Adds one repetition of one program to `samples`, under `subject` where given."""
+    if program.model:
+        flags = [*flags, "--model", str(model_file(program.model, bin_dir))]
     if program.script:
         flags = [*program.flags, *flags, *(["--smoke"] if smoke else [])]
         found = read_lines(run_program(BENCH / program.name, flags, python=python,

@@ -1,39 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks other than allocators: on streams, for failed tasks, for dumps, for kernels of the user.
+#include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "include/acl/acl_dump.h"
+#include "include/acl/acl_mdl.h"
 #include "include/acl/acl_op.h"
 #include "include/acl/acl_rt.h"
+#include "python/acl/allocator.h"
 #include "python/acl/callback.h"
 
 namespace millpond::python {
 
 namespace {
 
-// What a callback on a stream calls, once.
+// What a callback on a stream calls: once, or, from a captured graph, at each replay.
 struct Task {
   Ref function;
   Ref argument;
+  uint64_t stream;
+  bool repeats;
 };
 
-void RunTask(void* data) {
+// By the number the runtime has, so that one that comes late finds nothing instead of an object that is gone. Guarded
+// by the GIL, never destroyed.
+using Tasks = std::map<uintptr_t, std::shared_ptr<Task>>;
+Tasks& tasks() {
+  static auto& instance = *new Tasks;
+  return instance;
+}
+
+void RunTask(void* number) {
   const WithGil gil;
   if (!gil) return;
-  const std::unique_ptr<Task> task(static_cast<Task*>(data));
+  const auto found = tasks().find(reinterpret_cast<uintptr_t>(number));
+  if (found == tasks().end()) return;
+  const std::shared_ptr<Task> task = found->second;
+  if (!task->repeats) tasks().erase(found);
   PyObject* answer = PyObject_CallFunctionObjArgs(task->function.get(), task->argument.get(), nullptr);
   if (answer == nullptr) ReportException("a callback on a stream", task->function.get());
   Py_XDECREF(answer);
 }
 
-// The launch owns the task when it succeeds.
+// How often a graph is replayed nobody knows: what it calls is kept.
+bool IsCaptured(uint64_t stream) {
+  aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  aclmdlRI model = nullptr;
+  return stream != 0 && aclmdlRICaptureGetInfo(reinterpret_cast<aclrtStream>(stream), &status, &model) == ACL_SUCCESS &&
+         status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
+}
+
 template <class Launch>
-PyObject* LaunchTask(Args& args, Py_ssize_t function, Py_ssize_t argument, Launch launch) {
+PyObject* LaunchTask(Args& args, Py_ssize_t function, Py_ssize_t argument, uint64_t stream, Launch launch) {
   PyObject* callable = args.Callable(function);
   if (!args.ok()) return nullptr;
-  auto task = std::make_unique<Task>(Task{Ref(callable), Ref(args.Object(argument))});
-  const aclError ret = Released([&] { return launch(task.get()); });
-  if (ret == ACL_SUCCESS) static_cast<void>(task.release());
+  static uintptr_t next_number = 1;
+  const uintptr_t number = next_number++;
+  tasks().emplace(number,
+                  std::make_shared<Task>(Task{Ref(callable), Ref(args.Object(argument)), stream, IsCaptured(stream)}));
+  const aclError ret = Released([&] { return launch(reinterpret_cast<void*>(number)); });
+  if (ret != ACL_SUCCESS) tasks().erase(number);
+  return Make(ret);
+}
+
+// What was queued on a stream that is gone will not run.
+template <class Destroy>
+PyObject* DestroyStream(Args& args, Destroy destroy) {
+  const uint64_t stream = args.Word(0);
+  if (!args.ok()) return nullptr;
+  const aclError ret = Destroying([&] { return destroy(reinterpret_cast<aclrtStream>(stream)); });
+  if (ret != ACL_SUCCESS) return Make(ret);
+  std::vector<std::shared_ptr<Task>> dropped;  // letting go may run Python code: after the loop
+  for (auto it = tasks().begin(); it != tasks().end();) {
+    if (it->second->stream == stream && !it->second->repeats) {
+      dropped.push_back(std::move(it->second));
+      it = tasks().erase(it);
+    } else {
+      ++it;
+    }
+  }
   return Make(ret);
 }
 
@@ -87,17 +134,20 @@ aclError NoCompilation(int, const aclTensorDesc* const*, int, const aclTensorDes
 PyObject* rt_launch_callback(Args& args) {
   const auto block_type = static_cast<aclrtCallbackBlockType>(args.Checked<int32_t>(2));
   const uint64_t stream = args.Word(3);
-  return LaunchTask(args, 0, 1, [&](Task* task) {
+  return LaunchTask(args, 0, 1, stream, [&](void* task) {
     return aclrtLaunchCallback(RunTask, task, block_type, reinterpret_cast<aclrtStream>(stream));
   });
 }
 
 PyObject* rt_launch_host_func(Args& args) {
   const uint64_t stream = args.Word(0);
-  return LaunchTask(args, 1, 2, [&](Task* task) {
+  return LaunchTask(args, 1, 2, stream, [&](void* task) {
     return aclrtLaunchHostFunc(reinterpret_cast<aclrtStream>(stream), RunTask, task);
   });
 }
+
+PyObject* rt_destroy_stream(Args& args) { return DestroyStream(args, aclrtDestroyStream); }
+PyObject* rt_destroy_stream_force(Args& args) { return DestroyStream(args, aclrtDestroyStreamForce); }
 
 PyObject* rt_set_exception_info_callback(Args& args) {
   const bool none = args.size() == 0 || args.Object(0) == Py_None;

@@ -232,6 +232,10 @@ TEST_F(ModelFault, ManyThreadsLoadRunAndUnload) {
         Dataset outputs;
         inputs.Add(input);
         outputs.Add(product).Add(difference);
+        const DeviceMemory shared_product(64);
+        const DeviceMemory shared_difference(64);
+        Dataset shared_outputs;  // the other run, on another stream, may still write to `outputs`
+        shared_outputs.Add(shared_product).Add(shared_difference);
         Dataset shaped;
         shaped.Add(input).Shape(0, {4, 4});
         for (int round = 0; round < 8; ++round) {
@@ -240,7 +244,8 @@ TEST_F(ModelFault, ManyThreadsLoadRunAndUnload) {
           if (aclmdlLoadFromMem(bytes.data(), bytes.size(), &id) != ACL_SUCCESS) ++wrong;
           const Dataset& mine = &bytes == &fixed ? inputs : shaped;
           if (aclmdlExecuteAsync(id, mine.get(), outputs.get(), stream) != ACL_SUCCESS) ++wrong;
-          if (aclmdlExecute(shared, inputs.get(), outputs.get()) != ACL_SUCCESS) ++wrong;
+          if (aclmdlExecute(shared, inputs.get(), shared_outputs.get()) != ACL_SUCCESS) ++wrong;
+          if (Read(shared_product.data()) != Products()) ++wrong;
           if (aclmdlUnload(id) != ACL_SUCCESS) ++wrong;
           if (aclrtSynchronizeStream(stream) != ACL_SUCCESS) ++wrong;
           if (Read(product.data()) != Products()) ++wrong;

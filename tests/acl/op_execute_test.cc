@@ -7,6 +7,14 @@ namespace {
 
 using OpExecuteTest = OpTest;
 
+TEST_F(OpExecuteTest, ASumOfAWholeNumberAndFloatsIsExact) {
+  const DeviceValues five(std::vector<int64_t>{5}), reals(Floats{0.5, 1.25}), sums(Floats{0, 0});
+  const Operand x(five, {}, ACL_INT64), y(reals, {2}), z(sums, {2});
+  ACL_OK(Execute("Add", {&x, &y}, {&z}));
+  ACL_OK(Synchronize());
+  EXPECT_EQ(ReadDevice(sums.address(), 2), (Floats{5.5, 6.25}));
+}
+
 TEST_F(OpExecuteTest, BothFormsRunOnTheStream) {
   const DeviceValues a(Floats{1, 2}), b(Floats{10, 20}), c(Floats{0, 0}), d(Floats{0, 0});
   const Operand x1(a, {2}), x2(b, {2}), y(c, {2}), z(d, {2});

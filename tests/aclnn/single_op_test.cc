@@ -138,6 +138,17 @@ TEST_F(InferShapeTest, AShapeThatFollowsFromShapesIsExact) {
   EXPECT_EQ(aclGetTensorDescType(output_), ACL_BOOL);
 }
 
+// CANN's graph samples add a float to a whole number.
+TEST_F(InferShapeTest, ASumHasTheTypeThatHoldsBothOperands) {
+  const Operand whole(nullptr, 0, {}, ACL_INT64), real(nullptr, 0, {2}), half(nullptr, 0, {2}, ACL_FLOAT16);
+  ACL_REQUIRE_OK(Infer("Add", {&whole, &real}, output_));
+  EXPECT_EQ(aclGetTensorDescType(output_), ACL_FLOAT);
+  ACL_REQUIRE_OK(Infer("Add", {&half, &real}, output_));
+  EXPECT_EQ(aclGetTensorDescType(output_), ACL_FLOAT);
+  ACL_REQUIRE_OK(Infer("Add", {&half, &whole}, output_));
+  EXPECT_EQ(aclGetTensorDescType(output_), ACL_FLOAT16);
+}
+
 TEST_F(InferShapeTest, ValuesAreReadWhereTheyDecide) {
   const Operand x(nullptr, 0, {6});
   int64_t sizes[] = {2, -1};

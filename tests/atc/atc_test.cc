@@ -88,8 +88,15 @@ TEST_F(AtcTool, RangesGearsAndOutputsComeThrough) {
   }
 }
 
+#if MP_SANITIZED
+#define NEEDS_CAST() GTEST_SKIP() << "the stand-in kernels of sanitizer builds have no Cast"
+#else
+#define NEEDS_CAST() static_cast<void>(0)
+#endif
+
 // The model computes in float as before: only its ends are halves, and the outputs keep their names.
 TEST_F(AtcTool, TypesOfInputsAndOutputsAreAsAsked) {
+  NEEDS_CAST();
   const Outcome outcome = Atc(usual_ + "--input_shape='x:4,4' --input_fp16_nodes=x --output_type=FP16");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   uint32_t id = 0;
@@ -120,6 +127,7 @@ TEST_F(AtcTool, TypesOfInputsAndOutputsAreAsAsked) {
 }
 
 TEST_F(AtcTool, OneOutputMayHaveATypeOfItsOwn) {
+  NEEDS_CAST();
   const Outcome outcome = Atc(usual_ + "--input_shape='x:4,4' --output_type='difference:0:INT8'");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   aclmdlDesc* const desc = aclmdlCreateDesc();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python code on streams and threads; and nobody holds the GIL while waiting for work that needs it."""
 
+import ctypes
 import gc
 import sys
 import threading
@@ -126,6 +127,37 @@ def test_a_callback_and_its_argument_live_until_they_ran(device, stream):
     assert device.rt.synchronize_stream(stream) == 0
     gc.collect()
     assert Data.ran and watched() is None and function() is None
+
+
+def test_what_a_destroyed_stream_never_called_is_let_go(device):
+    class Data:
+        pass
+
+    data, go = Data(), threading.Event()
+    watched = weakref.ref(data)
+    stream, ret = device.rt.create_stream()
+    assert ret == 0
+    assert device.rt.launch_host_func(stream, lambda _: go.wait(SECONDS), None) == 0
+    assert device.rt.launch_host_func(stream, lambda _: None, data) == 0
+    del data
+    threading.Timer(0.2, go.set).start()
+    assert device.rt.destroy_stream_force(stream) == 0
+    gc.collect()
+    assert watched() is None
+
+
+def test_a_captured_callback_is_called_at_each_replay(device, stream):
+    """And its argument is still there."""
+    seen, library = [], ctypes.CDLL("libascendcl.so")
+    graph = ctypes.c_void_p()
+    assert library.aclmdlRICaptureBegin(ctypes.c_void_p(stream), 2) == 0
+    assert device.rt.launch_host_func(stream, lambda data: seen.append(data[0]), [2**40]) == 0
+    assert library.aclmdlRICaptureEnd(ctypes.c_void_p(stream), ctypes.byref(graph)) == 0
+    for _ in range(3):
+        assert library.aclmdlRIExecuteAsync(graph, ctypes.c_void_p(stream)) == 0
+    assert device.rt.synchronize_stream(stream) == 0
+    assert seen == [2**40] * 3
+    assert library.aclmdlRIDestroy(graph) == 0
 
 
 def test_a_launch_that_fails_keeps_nothing(device):

@@ -14,7 +14,7 @@ using millpond::acl::Guard;
 
 Status CheckBuffer(const aclDataBuffer* buffer) {
   if (buffer == nullptr) return millpond::acl::NullPointer("dataBuffer");
-  MP_REQUIRE(buffer->magic.alive(),
+  MP_REQUIRE(millpond::acl::IsAlive(buffer),
              "dataBuffer %p is not a live data buffer (destroyed twice, or not from aclCreateDataBuffer)",
              static_cast<const void*>(buffer));
   return Ok();

@@ -25,6 +25,13 @@ class Magic {
   uintptr_t address() const { return reinterpret_cast<uintptr_t>(this); }
 };
 
+// Of an object with a member `magic`. Any address but null may be asked; one where no such object could lie is not even
+// a place to look for the member.
+template <class Object>
+bool IsAlive(const Object* object) {
+  return reinterpret_cast<uintptr_t>(object) % alignof(Object) == 0 && object->magic.alive();
+}
+
 }  // namespace millpond::acl
 
 #endif  // MILLPOND_SRC_API_ACL_MAGIC_H_

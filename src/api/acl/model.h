@@ -93,7 +93,7 @@ Status CheckHandle(const char* parameter, const char* maker, const Handle* handl
   if (handle == nullptr) {
     return InvalidArgument(Format("[EH0008] {api} failed because %s cannot be a NULL pointer.", parameter));
   }
-  MP_REQUIRE(handle->magic.alive(), "%s %p is not alive (destroyed twice, or not from %s)", parameter,
+  MP_REQUIRE(IsAlive(handle), "%s %p is not alive (destroyed twice, or not from %s)", parameter,
              static_cast<const void*>(handle), maker);
   return Ok();
 }

@@ -204,7 +204,7 @@ extern "C" aclError aclmdlLoadFromModel(const aclmdlModel* model, const aclmdlCo
     *modelId = 0;
     if (handle != nullptr) MP_RETURN_IF_ERROR(CheckHandle("handle", "aclmdlCreateConfigHandle", handle));
     const auto* const built = reinterpret_cast<const BuiltModel*>(model);
-    MP_REQUIRE(built->magic.alive() && built->self == built,
+    MP_REQUIRE(IsAlive(built) && built->self == built,
                "model %p is not from aclgrphBuildModelFromFile or aclgrphBuildModelFromData, or was destroyed",
                static_cast<const void*>(model));
     std::shared_ptr<const ModelInfo> info;

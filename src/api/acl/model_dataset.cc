@@ -12,8 +12,8 @@ namespace {
 
 Status CheckBuffer(const char* parameter, const aclDataBuffer* buffer) {
   if (buffer == nullptr) return NullPointer(parameter);
-  MP_REQUIRE(buffer->magic.alive(), "%s %p is not a live data buffer (destroyed, or not from aclCreateDataBuffer)",
-             parameter, static_cast<const void*>(buffer));
+  MP_REQUIRE(IsAlive(buffer), "%s %p is not a live data buffer (destroyed, or not from aclCreateDataBuffer)", parameter,
+             static_cast<const void*>(buffer));
   return Ok();
 }
 

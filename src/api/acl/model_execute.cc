@@ -118,7 +118,7 @@ Status Execution::CheckInRange(size_t index, const ir::Dims& dims) const {
 Status Execution::PutInput(size_t index, GraphTensor* out) {
   const ModelInfo& info = model_->info();
   const aclmdlDataset::Blob& blob = input_->blobs[index];
-  MP_REQUIRE(blob.buffer->magic.alive(), "the buffer of input %zu was destroyed while the dataset holds it", index);
+  MP_REQUIRE(IsAlive(blob.buffer), "the buffer of input %zu was destroyed while the dataset holds it", index);
   const ModelTensor& wanted = info.inputs()[index];
   out->dtype = wanted.dtype;
   out->data = blob.buffer->data;
@@ -146,7 +146,7 @@ Status Execution::PutInput(size_t index, GraphTensor* out) {
 Status Execution::PutOutput(size_t index, bool may_allocate, GraphTensor* out) {
   const ModelInfo& info = model_->info();
   aclDataBuffer* const buffer = output_->blobs[index].buffer;
-  MP_REQUIRE(buffer->magic.alive(), "the buffer of output %zu was destroyed while the dataset holds it", index);
+  MP_REQUIRE(IsAlive(buffer), "the buffer of output %zu was destroyed while the dataset holds it", index);
   if (buffer->data == nullptr) {
     MP_REQUIRE(
         may_allocate,

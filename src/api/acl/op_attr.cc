@@ -19,7 +19,7 @@ template <class Make>
 aclError Set(const char* api, aclopAttr* attr, const char* name, Make make) {
   return Guard(api, [&]() -> Status {
     MP_NOT_NULL(attr);
-    MP_REQUIRE(attr->magic.alive(), "attr %p is not a live aclopAttr", static_cast<const void*>(attr));
+    MP_REQUIRE(IsAlive(attr), "attr %p is not a live aclopAttr", static_cast<const void*>(attr));
     if (name == nullptr) return NullPointer("attrName");
     AttrValue value;
     MP_RETURN_IF_ERROR(make(&value));
@@ -62,7 +62,7 @@ aclopAttr* aclopCreateAttr() {
 void aclopDestroyAttr(const aclopAttr* attr) {
   if (attr == nullptr) return;
   static_cast<void>(Guard("aclopDestroyAttr", [&]() -> Status {
-    MP_REQUIRE(attr->magic.alive(), "attr %p is not a live aclopAttr", static_cast<const void*>(attr));
+    MP_REQUIRE(IsAlive(attr), "attr %p is not a live aclopAttr", static_cast<const void*>(attr));
     delete attr;
     return Ok();
   }));

@@ -25,7 +25,7 @@ Status CheckArray(const char* what, int count, const char* array, const void* ad
 }
 
 Status Describe(const char* what, int number, const aclTensorDesc* desc, SingleOpTensor* out) {
-  MP_REQUIRE(desc != nullptr && desc->magic.alive(), "%sDesc[%d] is not a live tensor descriptor", what, number);
+  MP_REQUIRE(desc != nullptr && IsAlive(desc), "%sDesc[%d] is not a live tensor descriptor", what, number);
   out->dtype = static_cast<DType>(desc->data_type);
   if (desc->data_type == ACL_DT_UNDEFINED) return Ok();
   out->format = static_cast<int32_t>(desc->format);
@@ -52,7 +52,7 @@ Status BuffersOf(const char* what, int count, const aclDataBuffer* const* buffer
     const auto number = static_cast<size_t>(i);
     const bool absent = number < described.size() && described[number].dtype == DType::kUndefined;
     if (absent && buffers[i] == nullptr) continue;  // an absent operand needs none
-    MP_REQUIRE(buffers[i] != nullptr && buffers[i]->magic.alive(), "%ss[%d] is not a live data buffer", what, i);
+    MP_REQUIRE(buffers[i] != nullptr && IsAlive(buffers[i]), "%ss[%d] is not a live data buffer", what, i);
     (*out)[number] = {buffers[i]->data, buffers[i]->length};
   }
   return Ok();
@@ -64,7 +64,7 @@ Status LookUpOp(const OpArguments& given, SingleOp* out_op, SingleOpFault* out_f
   if (given.type == nullptr) return NullPointer("opType");
   MP_RETURN_IF_ERROR(CheckArray("Input", given.input_count, "inputDesc", given.input_descs));
   MP_RETURN_IF_ERROR(CheckArray("Output", given.output_count, "outputDesc", given.output_descs));
-  MP_REQUIRE(given.attr == nullptr || given.attr->magic.alive(), "attr %p is not a live aclopAttr",
+  MP_REQUIRE(given.attr == nullptr || IsAlive(given.attr), "attr %p is not a live aclopAttr",
              static_cast<const void*>(given.attr));
   SingleOpDesc desc;
   desc.type = given.type;

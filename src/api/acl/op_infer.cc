@@ -23,7 +23,7 @@ using namespace millpond::acl;  // NOLINT
 namespace {
 
 Status Describe(int number, const aclTensorDesc* desc, GeInferTensor* out) {
-  MP_REQUIRE(desc != nullptr && desc->magic.alive(), "inputDesc[%d] is not a live tensor descriptor", number);
+  MP_REQUIRE(desc != nullptr && IsAlive(desc), "inputDesc[%d] is not a live tensor descriptor", number);
   if (desc->data_type == ACL_DT_UNDEFINED) return Ok();  // an absent optional operand
   out->dtype = static_cast<DType>(desc->data_type);
   out->dims = desc->dims;
@@ -35,8 +35,8 @@ Status Describe(int number, const aclTensorDesc* desc, GeInferTensor* out) {
 // The elements of an input that decides a shape. A device's are copied; what writes them must have run.
 Status ReadValues(int number, const aclTensorDesc& desc, const aclDataBuffer* buffer,
                   std::unique_ptr<std::byte[]>* copy, GeInferTensor* out) {
-  MP_REQUIRE(buffer != nullptr && buffer->magic.alive(),
-             "inputs[%d] is not a live data buffer; its values decide a shape", number);
+  MP_REQUIRE(buffer != nullptr && IsAlive(buffer), "inputs[%d] is not a live data buffer; its values decide a shape",
+             number);
   TensorView view;
   view.dtype = out->dtype;
   int64_t count = 1;
@@ -85,7 +85,7 @@ Status InferShape(const char* type, std::span<aclTensorDesc* const> input_descs,
     MP_RETURN_IF_ERROR(CountMembers(type, *binding, member_of, &given.input_counts));
   }
   for (size_t i = 0; i < output_descs.size(); ++i) {
-    MP_REQUIRE(output_descs[i] != nullptr && output_descs[i]->magic.alive(),
+    MP_REQUIRE(output_descs[i] != nullptr && IsAlive(output_descs[i]),
                "outputDesc[%zu] is not a live tensor descriptor", i);
   }
   std::vector<std::unique_ptr<std::byte[]>> copies(input_descs.size());
@@ -112,8 +112,7 @@ aclError aclopInferShape(const char* opType, int numInputs, aclTensorDesc* input
                numOutputs);
     MP_REQUIRE(numInputs == 0 || inputDesc != nullptr, "inputDesc is NULL though numInputs is %d", numInputs);
     MP_REQUIRE(numOutputs == 0 || outputDesc != nullptr, "outputDesc is NULL though numOutputs is %d", numOutputs);
-    MP_REQUIRE(attr == nullptr || attr->magic.alive(), "attr %p is not a live aclopAttr",
-               static_cast<const void*>(attr));
+    MP_REQUIRE(attr == nullptr || IsAlive(attr), "attr %p is not a live aclopAttr", static_cast<const void*>(attr));
     return InferShape(opType, {inputDesc, static_cast<size_t>(numInputs)}, inputs,
                       {outputDesc, static_cast<size_t>(numOutputs)}, attr);
   });

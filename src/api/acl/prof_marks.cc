@@ -58,7 +58,7 @@ void Show(const char* text, uint64_t start_ns, uint64_t end_ns) {
 Status FindStamp(void* stamp, Stamp** out_stamp) {
   MP_NOT_NULL(stamp);
   *out_stamp = static_cast<Stamp*>(stamp);
-  if ((*out_stamp)->magic.alive()) return Ok();
+  if (IsAlive(*out_stamp)) return Ok();
   return InvalidValue("stamp", Format("%p", stamp), "aclprofCreateStamp did not give it, or it was destroyed");
 }
 
@@ -226,7 +226,7 @@ extern "C" aclprofStepInfo* aclprofCreateStepInfo(void) {
 extern "C" void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) {
   static_cast<void>(Guard("aclprofDestroyStepInfo", [&]() -> Status {
     MP_NOT_NULL(stepinfo);
-    MP_REQUIRE(stepinfo->magic.alive(), "stepinfo %p is no step, or it was destroyed", static_cast<void*>(stepinfo));
+    MP_REQUIRE(IsAlive(stepinfo), "stepinfo %p is no step, or it was destroyed", static_cast<void*>(stepinfo));
     delete stepinfo;
     return Ok();
   }));
@@ -235,7 +235,7 @@ extern "C" void aclprofDestroyStepInfo(aclprofStepInfo* stepinfo) {
 extern "C" aclError aclprofGetStepTimestamp(aclprofStepInfo* stepInfo, aclprofStepTag tag, aclrtStream stream) {
   return Guard("aclprofGetStepTimestamp", [&]() -> Status {
     MP_NOT_NULL(stepInfo);
-    MP_REQUIRE(stepInfo->magic.alive(), "stepInfo %p is no step, or it was destroyed", static_cast<void*>(stepInfo));
+    MP_REQUIRE(IsAlive(stepInfo), "stepInfo %p is no step, or it was destroyed", static_cast<void*>(stepInfo));
     if (tag != ACL_STEP_START && tag != ACL_STEP_END) {
       return InvalidValue("tag", std::to_string(tag), "it must be ACL_STEP_START or ACL_STEP_END");
     }

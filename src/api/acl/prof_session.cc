@@ -59,7 +59,7 @@ aclError NotRunning(const char* api, const char* first) {
 
 Status CheckConfig(const aclprofConfig* profilerConfig) {
   MP_NOT_NULL(profilerConfig);
-  if (!profilerConfig->magic.alive()) {
+  if (!IsAlive(profilerConfig)) {
     return InvalidValue("profilerConfig", Format("%p", static_cast<const void*>(profilerConfig)),
                         "aclprofCreateConfig did not give it, or it was destroyed");
   }
@@ -162,7 +162,7 @@ extern "C" aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t d
 extern "C" aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
   return Guard("aclprofDestroyConfig", [&]() -> Status {
     MP_NOT_NULL(profilerConfig);
-    if (!profilerConfig->magic.alive()) {
+    if (!IsAlive(profilerConfig)) {
       return InvalidValue("profilerConfig", Format("%p", static_cast<const void*>(profilerConfig)),
                           "it is no configuration, or it was destroyed");
     }

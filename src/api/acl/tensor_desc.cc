@@ -10,9 +10,8 @@ namespace millpond::acl {
 
 Status CheckTensorDesc(const aclTensorDesc* desc, const char* parameter) {
   if (desc == nullptr) return NullPointer(parameter);
-  MP_REQUIRE(desc->magic.alive(),
-             "%s %p is not a live tensor descriptor (destroyed twice, or not from aclCreateTensorDesc)", parameter,
-             static_cast<const void*>(desc));
+  MP_REQUIRE(IsAlive(desc), "%s %p is not a live tensor descriptor (destroyed twice, or not from aclCreateTensorDesc)",
+             parameter, static_cast<const void*>(desc));
   return Ok();
 }
 

@@ -32,7 +32,7 @@ millpond::Status Make(const millpond::ir::Graph& graph, const std::map<AscendStr
 millpond::Status Find(const aclmdlModel* model, const BuiltModel** out) {
   MP_REQUIRE(model != nullptr, "model is null");
   *out = reinterpret_cast<const BuiltModel*>(model);
-  MP_REQUIRE((*out)->magic.alive() && (*out)->self == *out,
+  MP_REQUIRE(millpond::acl::IsAlive(*out) && (*out)->self == *out,
              "model %p is not from aclgrphBuildModelFrom*, or was destroyed", static_cast<const void*>(model));
   return Ok();
 }
