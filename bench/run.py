@@ -108,7 +108,7 @@ def model_file(name, bin_dir):
     try:
         import models  # pylint: disable=import-outside-toplevel
     except ImportError as error:
-        raise Skipped(f"{name}: {error}; requirements-bench.txt has what makes the models") from None
+        raise Skipped(f"{name}: {error}; requirements.txt has what makes the models") from None
     return models.ready(name, bin_dir.absolute().parent / "bench_models")
 
 
