@@ -16,9 +16,12 @@ namespace {
 constexpr size_t kMostSpare = 8;  // runs in flight at once are few; more are made anew
 
 bool Computes(const Step& step) {
+  if (step.kind == Step::Kind::kMoves) return !step.moves.empty();
   return step.kind == Step::Kind::kKernel || step.kind == Step::Kind::kCopy || step.kind == Step::Kind::kUpload ||
          step.kind == Step::Kind::kUploadInput;
 }
+
+void* After(void* base, size_t bytes) { return static_cast<std::byte*>(base) + bytes; }
 
 int32_t ReadCounter(const void* address) {
   int32_t value = 0;
@@ -158,6 +161,11 @@ Status Executable::DoStep(Run& run, size_t* at, const Stream& stream) const {
       if (__builtin_expect(!status.ok(), false)) return Named(step, std::move(status));
       return Ok();
     }
+    case Step::Kind::kMoves:
+      for (const Move& move : step.moves) {
+        CopyBytes(After(run.addresses[move.to], move.to_at), After(run.addresses[move.from], move.from_at), move.bytes);
+      }
+      return Ok();
     case Step::Kind::kCopy:
       CopyStep(step, run.addresses[step.to], run.addresses[step.from]);
       return Ok();
@@ -208,6 +216,13 @@ std::vector<trace::Access> Executable::StepAccesses(const Run& run, size_t at) c
   const Step& step = plan_.steps[at];
   if (step.kind == Step::Kind::kKernel) return AccessesOf(*run.calls[at]);
   std::vector<trace::Access> accesses;
+  if (step.kind == Step::Kind::kMoves) {
+    for (const Move& move : step.moves) {
+      accesses.push_back({After(run.addresses[move.from], move.from_at), move.bytes, trace::Mode::kRead});
+      accesses.push_back({After(run.addresses[move.to], move.to_at), move.bytes, trace::Mode::kWrite});
+    }
+    return accesses;
+  }
   if (step.kind == Step::Kind::kCopy) {
     accesses.push_back({run.addresses[step.from], step.bytes, trace::Mode::kRead});
   } else if (step.kind == Step::Kind::kUploadInput && IsDeviceAddress(run.fed[step.place])) {

@@ -176,9 +176,11 @@ class StaticPage {
   void AddStep(uint32_t at) {
     const Step& from = plan_.steps[at];
     picture::Step step;
-    const bool is_kernel = from.kind == Step::Kind::kKernel && from.node != nullptr;
+    const bool is_moves = from.kind == Step::Kind::kMoves;
+    const bool is_kernel = (from.kind == Step::Kind::kKernel || is_moves) && from.node != nullptr;
     step.name = from.node != nullptr ? from.node->name : from.name;
     step.type = is_kernel ? from.node->type : (from.name != nullptr ? from.name : "jump");
+    if (is_moves && from.moves.empty()) step.type += " (no work)";
     if (is_kernel) step.parts = PartsOf(*from.node);
     std::set<uint32_t> named;
     from.ForEachBuffer([&](BufferId id) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/exec/graph_moves.h"
 #include "src/graph/planner/validator.h"
 
 namespace millpond::program {
@@ -37,8 +38,10 @@ std::vector<Range> LiveRanges(const Plan& plan) {
 // Kernels that are one pass over their elements by ATen: each result takes the place of the element it was made from.
 // Kernels that read an operand again after they have written the result must never be named here.
 bool WorksInPlace(const char* name) {
-  static constexpr std::string_view kNames[] = {"aclnnAdd",  "aclnnSub",     "aclnnMul",    "aclnnDiv",
-                                                "aclnnRelu", "aclnnMaximum", "aclnnMinimum"};
+  static constexpr std::string_view kNames[] = {
+      "aclnnAdd",     "aclnnSub",   "aclnnMul",  "aclnnDiv",   "aclnnMaximum",   "aclnnMinimum", "aclnnRelu",
+      "aclnnSigmoid", "aclnnTanh",  "aclnnSilu", "aclnnExp",   "aclnnErf",       "aclnnLog",     "aclnnNeg",
+      "aclnnAbs",     "aclnnFloor", "aclnnSqrt", "aclnnRsqrt", "aclnnReciprocal"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -59,14 +62,16 @@ void OfferPlaces(const Plan& plan, const std::vector<Range>& ranges, const std::
       return number[patch.buffer] != planner::kNowhere && ranges[patch.buffer].first == at;
     };
     const auto result = std::find_if(step.patches.begin(), step.patches.end(), is_result);
-    if (result == step.patches.end()) continue;
+    if (result == step.patches.end() || problem->buffers[number[result->buffer]].inside != planner::kNowhere) continue;
     for (const Patch& operand : step.patches) {
       if (is_result(operand) || ranges[operand.buffer].last != at || number[operand.buffer] == planner::kNowhere ||
           plan.buffers[operand.buffer].bytes != plan.buffers[result->buffer].bytes ||
           !SameElements(views[operand.view], views[result->view])) {
         continue;
       }
-      problem->buffers[number[result->buffer]].inside = number[operand.buffer];
+      planner::Buffer& buffer = problem->buffers[number[result->buffer]];
+      buffer.inside = number[operand.buffer];
+      buffer.alignment = problem->buffers[number[operand.buffer]].alignment;
       break;
     }
   }
@@ -74,7 +79,7 @@ void OfferPlaces(const Plan& plan, const std::vector<Range>& ranges, const std::
 
 }  // namespace
 
-Status PlanFeature(bool reuse, Plan* plan, FeaturePlan* out) {
+Status PlanFeature(Reuse reuse, Plan* plan, FeaturePlan* out) {
   out->ranges = LiveRanges(*plan);
   out->problem.alignment = kFeatureAlignment;
   std::vector<size_t> planned;
@@ -84,12 +89,16 @@ Status PlanFeature(bool reuse, Plan* plan, FeaturePlan* out) {
     const Buffer& buffer = plan->buffers[i];
     const Range& range = out->ranges[i];
     if (buffer.home != Home::kFeature || buffer.bytes == 0 || range.first == UINT32_MAX) continue;
+    const bool ends = reuse != Reuse::kNone;
     out->problem.buffers.push_back(
-        {.bytes = buffer.bytes, .first_step = reuse ? range.first : 0, .last_step = reuse ? range.last : last});
+        {.bytes = buffer.bytes, .first_step = ends ? range.first : 0, .last_step = ends ? range.last : last});
     out->number[i] = static_cast<uint32_t>(planned.size());
     planned.push_back(i);
   }
-  if (reuse) OfferPlaces(*plan, out->ranges, out->number, &out->problem);
+  if (reuse == Reuse::kSharing) {
+    OfferMoves(*plan, out->number, &out->problem);  // first: they save work too
+    OfferPlaces(*plan, out->ranges, out->number, &out->problem);
+  }
   // A step of the search takes the longer the more buffers there are: compiling takes a fraction of a second in any
   // case.
   const planner::Budget budget{.steps = kSearchWork / std::max<size_t>(50, planned.size())};
@@ -99,6 +108,7 @@ Status PlanFeature(bool reuse, Plan* plan, FeaturePlan* out) {
     MP_CHECK(judged.ok(), kInternal, "the memory plan is wrong: %s", judged.message().c_str());
   }
   for (size_t i = 0; i < planned.size(); ++i) plan->buffers[planned[i]].offset = out->made.offsets[i];
+  DropMoves(plan);
   out->bytes = (out->made.peak + kFeatureAlignment - 1) / kFeatureAlignment * kFeatureAlignment;
   return Ok();
 }

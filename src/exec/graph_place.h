@@ -29,8 +29,14 @@ struct FeaturePlan {
   size_t bytes = 0;  // of the whole block
 };
 
-// Sets the offsets of the plan's feature buffers. Without `reuse` each has memory of its own.
-Status PlanFeature(bool reuse, Plan* plan, FeaturePlan* out);
+enum class Reuse : uint8_t {
+  kNone,     // each buffer has memory of its own
+  kDead,     // memory of what is dead is used again
+  kSharing,  // and a result may lie in the place of an operand, a part in its place in the whole
+};
+
+// Sets the offsets of the plan's feature buffers, and takes moves away that have become no work.
+Status PlanFeature(Reuse reuse, Plan* plan, FeaturePlan* out);
 
 }  // namespace millpond::program
 

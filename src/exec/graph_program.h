@@ -51,6 +51,7 @@ struct ProgramOptions {
   bool deduplicate = true;
   bool remove_dead = true;
   bool reuse_memory = true;
+  bool share_places = true;  // results may lie in the place of operands, parts in the place they have in the whole
   std::string fusions = GetOptions().fusions;  // which passes of src/graph/passes/fuse.h run
   // By index; these may be fed from host memory whatever their Data node says.
   std::vector<int64_t> host_inputs;

@@ -151,7 +151,8 @@ Status MakeStatic(const std::shared_ptr<const Compiled>& compiled, const Program
   Status lowered = lowering.Run(inputs, &results);
   if (!lowered.ok()) return lowering.needs_run() ? Ok() : std::move(lowered);
   FeaturePlan feature;
-  MP_RETURN_IF_ERROR(PlanFeature(options.reuse_memory, &plan, &feature));
+  const Reuse reuse = !options.reuse_memory ? Reuse::kNone : options.share_places ? Reuse::kSharing : Reuse::kDead;
+  MP_RETURN_IF_ERROR(PlanFeature(reuse, &plan, &feature));
   if (!options.picture.empty()) DrawStatic(*compiled, plan, feature, options);
   std::vector<ir::TensorDesc> outputs = compiled->outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {

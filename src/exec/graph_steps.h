@@ -40,9 +40,19 @@ struct Patch {
   BufferId buffer;
 };
 
+// Bytes that go from one buffer to another.
+struct Move {
+  BufferId from = kNoBuffer;
+  size_t from_at = 0;
+  BufferId to = kNoBuffer;
+  size_t to_at = 0;
+  size_t bytes = 0;
+};
+
 struct Step {
   enum class Kind : uint8_t {
     kKernel,
+    kMoves,        // what is left of a kernel that joins or splits, when parts of it lie in place: `moves`
     kCopy,         // `bytes` from one buffer to another
     kUpload,       // host bytes to a buffer
     kUploadInput,  // the same, from the input `place` of the run
@@ -58,6 +68,7 @@ struct Step {
   const kernels::Kernel* kernel = nullptr;
   OpCallPtr call;
   std::vector<Patch> patches;
+  std::vector<Move> moves;
 
   BufferId from = kNoBuffer;
   BufferId to = kNoBuffer;

@@ -405,6 +405,30 @@ TEST_F(GeSessionTest, ASummaryTellsWhatAGraphNeeds) {
   EXPECT_EQ(size, 1U);
 }
 
+// Four results of 16 KiB in a row, of which three live at once.
+TEST_F(GeSessionTest, ASummarysMemorySizesAreThePlans) {
+  ge::Operator x = Data("x", 0, {64, 64});
+  ge::Operator a = Binary("a", "MatMul", x, x);
+  ge::Operator b = Binary("b", "MatMul", a, a);
+  ge::Operator c = Binary("c", "MatMul", b, a);
+  ge::Operator d = Binary("d", "MatMul", c, b);
+  ge::Graph graph("chain");
+  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{Binary("y", "MatMul", d, c)});
+  constexpr size_t kResult = 64 * 64 * sizeof(float);
+  for (const bool reuses : {true, false}) {
+    ge::Session session(Options{});
+    const Options options{{"ge.exec.disableReuseMemory", reuses ? "0" : "1"}};
+    GE_REQUIRE_OK(session.AddGraph(1, graph, options));
+    GE_REQUIRE_OK(session.CompileGraph(1));
+    size_t constants = 1;
+    size_t feature = 0;
+    GE_OK(session.GetCompiledGraphSummary(1)->GetConstMemorySize(constants));
+    GE_OK(session.GetCompiledGraphSummary(1)->GetFeatureMemorySize(feature));
+    EXPECT_EQ(constants, 0U);
+    EXPECT_EQ(feature, (reuses ? 3 : 4) * kResult);
+  }
+}
+
 // Facts 1.3: what torchair looks up by name.
 TEST_F(GeSessionTest, TheFunctionsThatTorchairLooksUpAreThere) {
   void* const library = dlopen("libge_runner.so", RTLD_NOW);

@@ -271,6 +271,7 @@ TEST(PlannerInside, RandomOffersGiveValidPlansThatAreNoWorse) {
           if (random() % 2 == 0) buffer.inside_at = 0;
         }
       }
+      if (random() % 3 == 0) buffer.alignment = size_t{1} << (random() % 7);
       problem.buffers.push_back(buffer);
     }
     const Plan plan = PlanMemory(problem, {.steps = 500});

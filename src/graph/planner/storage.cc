@@ -82,6 +82,16 @@ class Groups {
   const Lifetime& life(uint32_t root) const { return life_[root]; }
   const std::vector<uint32_t>& members(uint32_t root) const { return members_[root]; }
 
+  // What the root's offset must be a multiple of, so that everything in the group is where it may be.
+  size_t Alignment(uint32_t root) const {
+    size_t alignment = AlignmentOf(problem_, problem_.buffers[root]);
+    for (const uint32_t member : members_[root]) {
+      const Buffer& buffer = problem_.buffers[member];
+      if (!buffer.must_lie_inside) alignment = std::max(alignment, AlignmentOf(problem_, buffer));
+    }
+    return alignment;
+  }
+
   // pre: `buffer` is a root
   void Put(uint32_t buffer) {
     size_t at = 0;
@@ -99,10 +109,11 @@ class Groups {
     const uint32_t root = Root(problem_.buffers[buffer].inside, &root_at);
     if (root == buffer || problem_.buffers[buffer].bytes == 0) return false;
     const size_t buffer_at = root_at + problem_.buffers[buffer].inside_at;
-    if (buffer_at % AlignmentOf(problem_, problem_.buffers[buffer]) != 0) return false;
     for (const uint32_t mine : members_[buffer]) {
       size_t mine_at = 0;
       (void)Root(mine, &mine_at);
+      const bool aligned = (buffer_at + mine_at) % AlignmentOf(problem_, problem_.buffers[mine]) == 0;
+      if (!aligned && !problem_.buffers[mine].must_lie_inside) return false;
       for (const uint32_t theirs : members_[root]) {
         if (mine == buffer && theirs == problem_.buffers[buffer].inside) continue;
         size_t their_at = 0;
@@ -185,7 +196,7 @@ Storage Assign(const Problem& problem, bool share) {
     lives.push_back(groups.life(i));
     Item item;
     item.size = AlignUp(static_cast<int64_t>(buffer.bytes), static_cast<int64_t>(least_alignment));
-    item.align = static_cast<int64_t>(AlignmentOf(problem, buffer));
+    item.align = static_cast<int64_t>(groups.Alignment(i));
     unit = std::gcd(std::gcd(unit, item.size), item.align);
     storage.items.all.push_back(item);
   }
