@@ -64,6 +64,8 @@ PROGRAMS = {
         Program("acl/python_calls.py", script=True),
         Program("mp_bench_acl_models", model="resnet50_dynamic"),
     ],
+    "graph": [Program("graph/compare.py", flags=("--subject", subject), script=True)
+              for subject in ("onnxruntime", "openvino", "eager", "ours")],
     "plan": [
         Program("plan/compare.py", flags=("--subject", "ours"), script=True),
         Program("plan/compare.py", flags=("--subject", "greedy"), script=True),
@@ -80,6 +82,24 @@ def plan_comparisons(problem, peers=(*GREEDY, *OMNIMALLOC), ratio=None, millisec
     timed = [peer for peer in peers if peer in ("greedy_best_of_ten", *OMNIMALLOC)]
     return [*[Comparison(f"{problem}_ratio", peer, bound=ratio) for peer in peers],
             *[Comparison(f"{problem}_ms", peer, bound=milliseconds) for peer in timed]]
+
+
+NO_PEER = "-"
+GRAPHS = ["resnet50", "bert", "gpt2"]
+RUNTIMES = ["onnxruntime", "openvino"]
+
+
+def graph_comparisons(model):
+    """Of one network: latency with 1 and 2 threads against the best of three, then what a run costs besides."""
+    return [
+        *[Comparison(f"{model}_{threads}t", peer, WITHIN_1_05) for threads in (1, 2) for peer in (*RUNTIMES, "eager")],
+        Comparison(f"{model}_overhead", NO_PEER, bound=2),
+        Comparison(f"{model}_memory_over_allowed", NO_PEER, bound=1),
+        *[Comparison(f"{model}_memory_over_weights", peer) for peer in (*RUNTIMES, "eager")],
+        *[Comparison(f"{model}_busy_over_quiet", peer, bound=2.5) for peer in RUNTIMES],
+        *[Comparison(f"{model}_{what}", peer) for peer in RUNTIMES
+          for what in ("busy", "first", "dynamic_repeat", "dynamic_new_shape", "dynamic_new_over_repeat")],
+    ]
 
 
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
@@ -155,6 +175,7 @@ COMPARISONS = {
         Comparison("resnet50_dynamic", "ge", WITHIN_1_03),
         Comparison("resnet50_external", "ours", WITHIN_1_05, "resnet50_dynamic"),
     ],
+    "graph": [row for model in GRAPHS for row in graph_comparisons(model)],
     "plan": [
         *plan_comparisons("puzzle160", ratio=1.0),
         *plan_comparisons("puzzle250", ratio=1.0),

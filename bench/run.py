@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import rows  # noqa: E402
 
 SKIP_EXIT_CODE = 77
-PROGRAM_TIMEOUT_S = 300
+PROGRAM_TIMEOUT_S = 600
 LEAST_REPETITIONS = 5
 QUIET_LOAD = 0.5
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -169,6 +169,10 @@ class Run:
         flags = ["--program", str(self.arguments.bin_dir.absolute() / "millpond-plan")]
         return [*flags, "--problems", str(self.arguments.problems.absolute())] if self.arguments.problems else flags
 
+    def graph_flags(self):
+        programs = self.arguments.bin_dir.absolute()
+        return ["--program", str(programs / "mp_bench_graph_ours"), "--folder", str(programs.parent / "bench_models")]
+
     def comparisons(self, name):
         """The table's, and for `plan` those of the problems that were given."""
         if name != "plan" or not self.arguments.problems:
@@ -176,9 +180,9 @@ class Run:
         given = [path.stem.split(".")[0] for path in sorted(self.arguments.problems.glob("*.csv"))]
         return [*rows.COMPARISONS[name], *[row for problem in given for row in rows.plan_comparisons(problem)]]
 
-    def python(self, name):
-        """Runs the scripts; those that need torch are not run without it. OmniMalloc is in .venv alone."""
-        if name == "plan":
+    def python(self, name, program):
+        """Runs the scripts; those that need torch are not run without it. The other peers are in .venv alone."""
+        if name == "plan" or (name == "graph" and "eager" not in program.flags):
             return sys.executable
         return sys.executable if self.arguments.torch_python == "off" else self.arguments.torch_python
 
@@ -194,20 +198,23 @@ class Run:
             self.notes.append(f"torch: ours and the peers run with {threads} threads each")
         if name == "plan":
             flags = self.plan_flags()
+        if name == "graph":
+            flags = self.graph_flags()
+            self.notes.append("graph: Nt is N threads; with one sample at a time and float32 everywhere")
         if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
             return
         for repetition in range(self.arguments.repetitions):
             for program in list(programs):
                 self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
-                                                                   samples, flags=flags, python=self.python(name))):
+                                                                   samples, flags=flags, python=self.python(name, p))):
                     programs.remove(program)
         self.progress("")
         missing = []
         for comparison in self.comparisons(name):
             row = rows.make_row(name, comparison, samples)
             self.rows.append(row)
-            if row["ratio"] is None:
+            if row["ours"] is None or (row["ratio"] is None and row["peer"] != rows.NO_PEER):
                 missing.append(f"{row['metric']} against {row['peer']}")
         # A program that failed or was skipped has said so; a row missing though all ran is a fault of its own.
         if missing and programs == rows.PROGRAMS[name]:

@@ -20,7 +20,7 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch or acl (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch, graph or acl (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")
@@ -29,7 +29,7 @@ def bench(argv):
     arguments = parser.parse_args(argv)
     ensure.packages("debian-packages-bench.txt")
     ensure.ready()
-    if arguments.name in (None, "plan"):
+    if arguments.name in (None, "plan", "graph"):
         ensure.venv_list(PEERS)
     sources = (*ensure.SOURCES, *ensure.TEST_SOURCES, "bench")
     ensure.build("release", targets=(), defines=("-DMILLPOND_BENCH=ON",), sources=sources)
