@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,15 @@ bool SameSignature(const OpRow& row, const char* signature) {
   return *signature == '\0';
 }
 
+// OpenMP's threads spin for many milliseconds before they sleep. Beside a program that computes, the thread that the
+// others spin for stands in line behind that program, while their spinning keeps the processor that could run it: one
+// step then takes as long as a time slice. Read when OpenMP is loaded, which torch does; the user's own choice stays.
+void CalmOpenMp() {
+  if (getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", /*overwrite=*/0);
+}
+
 Status Load(Table* table) {
+  CalmOpenMp();
   const std::string path = OwnFolder() + kernels::kLibraryFile;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   MP_CHECK(library != nullptr, kUnsupported,
