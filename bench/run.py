@@ -177,8 +177,8 @@ class Run:
         """The table's, and for `plan` those of the problems that were given."""
         if name != "plan" or not self.arguments.problems:
             return rows.COMPARISONS[name]
-        given = [path.stem.split(".")[0] for path in sorted(self.arguments.problems.glob("*.csv"))]
-        return [*rows.COMPARISONS[name], *[row for problem in given for row in rows.plan_comparisons(problem)]]
+        given = [path.stem for path in sorted(self.arguments.problems.glob("*.csv"))]
+        return [*rows.COMPARISONS[name], *[row for stem in given for row in rows.given_problem(stem)]]
 
     def python(self, name, program):
         """Runs the scripts; those that need torch are not run without it. The other peers are in .venv alone."""

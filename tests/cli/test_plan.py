@@ -4,9 +4,14 @@
 import json
 import random
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "plan"))
+import problems  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -23,21 +28,8 @@ def plan_fixture(ascend):
 
 def puzzle(seed, height, end, count):
     """A block of memory and time cut into buffers without a gap: fits at exactly `height`, and that is hard to see."""
-    dice = random.Random(seed)
-    boxes = [(0, height, 0, end)]
-    while len(boxes) < count:
-        low, high, first, last = boxes.pop(dice.randrange(len(boxes)))
-        if dice.random() < 0.5 and last - first > 1:
-            cut = dice.randrange(first + 1, last)
-            boxes += [(low, high, first, cut), (low, high, cut, last)]
-        elif high - low > 1:
-            cut = dice.randrange(low + 1, high)
-            boxes += [(low, cut, first, last), (cut, high, first, last)]
-        else:
-            boxes.append((low, high, first, last))
-    dice.shuffle(boxes)
-    lines = [f"{i},{first},{last},{(high - low) * 1024}" for i, (low, high, first, last) in enumerate(boxes)]
-    return "\n".join(["id,lower,upper,size", *lines]) + "\n"
+    rows = problems.puzzle(seed, height, end, count)
+    return "\n".join(["id,lower,upper,size", *(f"{i},{low},{high},{size}" for i, (low, high, size) in enumerate(rows))]) + "\n"
 
 
 def figures(text):

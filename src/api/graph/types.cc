@@ -2,72 +2,20 @@
 #include "include/graph/types.h"
 
 #include <string>
+#include <string_view>
 
 #include "src/api/graph/access.h"
 #include "src/api/graph/impl.h"
+#include "src/graph/io/ge_ir_format.h"
 
 namespace ge {
 
 const char_t* GetFormatName(Format format) {
-  // As CANN spells them: some drop FORMAT_'s next word, and those that no tensor has are unknown.
-  static const char* const kNames[] = {"NCHW",
-                                       "NHWC",
-                                       "ND",
-                                       "NC1HWC0",
-                                       "FRACTAL_Z",
-                                       "NC1C0HWPAD",
-                                       "NHWC1C0",
-                                       "FSR_NCHW",
-                                       "FRACTAL_DECONV",
-                                       "C1HWNC0",
-                                       "FRACTAL_DECONV_TRANSPOSE",
-                                       "FRACTAL_DECONV_SP_STRIDE_TRANS",
-                                       "NC1HWC0_C04",
-                                       "FRACTAL_Z_C04",
-                                       "CHWN",
-                                       "DECONV_SP_STRIDE8_TRANS",
-                                       "HWCN",
-                                       "NC1KHKWHWC0",
-                                       "BN_WEIGHT",
-                                       "FILTER_HWCK",
-                                       "LOOKUP_LOOKUPS",
-                                       "LOOKUP_KEYS",
-                                       "LOOKUP_VALUE",
-                                       "LOOKUP_OUTPUT",
-                                       "LOOKUP_HITS",
-                                       "C1HWNCoC0",
-                                       "MD",
-                                       "NDHWC",
-                                       "UNKNOWN",
-                                       "FRACTAL_NZ",
-                                       "NCDHW",
-                                       "DHWCN",
-                                       "NDC1HWC0",
-                                       "FRACTAL_Z_3D",
-                                       "CN",
-                                       "NC",
-                                       "DHWNC",
-                                       "FRACTAL_Z_3D_TRANSPOSE",
-                                       "FRACTAL_ZN_LSTM",
-                                       "FRACTAL_Z_G",
-                                       "UNKNOWN",
-                                       "UNKNOWN",
-                                       "UNKNOWN",
-                                       "ND_RNN_BIAS",
-                                       "FRACTAL_ZN_RNN",
-                                       "NYUV",
-                                       "NYUV_A",
-                                       "NCL",
-                                       "FRACTAL_Z_WINO",
-                                       "C1HWC0",
-                                       "FRACTAL_NZ_C0_16",
-                                       "FRACTAL_NZ_C0_32",
-                                       "FRACTAL_NZ_C0_2",
-                                       "FRACTAL_NZ_C0_4",
-                                       "FRACTAL_NZ_C0_8"};
-  static_assert(sizeof(kNames) / sizeof(kNames[0]) == FORMAT_END, "one name per format");
-  const int number = static_cast<int>(format);
-  return number < 0 || number >= FORMAT_END ? "UNKNOWN" : kNames[number];
+  // Those that no tensor has are unknown, as CANN has it.
+  const bool has_none =
+      format == FORMAT_FRACTAL_ZZ || (format >= FORMAT_RESERVED && format <= FORMAT_NULL) || format >= FORMAT_END;
+  const std::string_view name = has_none ? "" : millpond::io::FormatName(static_cast<int32_t>(format));
+  return name.empty() ? "UNKNOWN" : name.data();  // names are literals, so a zero follows
 }
 
 int64_t GetSizeInBytes(int64_t element_count, DataType data_type) {
