@@ -23,12 +23,13 @@ struct Head {
 static_assert(sizeof(Head) == 64, "the data begins at a cache line");
 constexpr char kMagic[8] = {'m', 'p', 't', 'i', 'l', 'e', '3', '2'};
 
-// What is gone through for one panel of columns before the next should stay in the second cache: all of what is read
-// and written where the right side is small, else so much of what is read that the right side comes by only once or
-// twice.
-constexpr int64_t kBlockBytes = 384 << 10;
-constexpr int64_t kBlockBytesForLargeRight = 1 << 20;
+// A right side that stays in the second cache beside what is read and written: tiles go through all of its panels. A
+// larger one is gone through panel by panel, as seldom as the cache allows.
+constexpr int64_t kSmallRight = 600 << 10;
 constexpr int64_t kLargeRight = 1 << 20;
+constexpr int64_t kBlockBytes = 256 << 10;    // of what is read, at a time
+constexpr int64_t kMostBlockBytes = 1 << 20;  // the same for a large right side
+constexpr int64_t kLeastBlocks = 4;           // for each thread
 // With more tiles than this a panel's first use is a small part of its uses.
 constexpr int64_t kMostTilesToFetchFor = 16;
 
@@ -68,7 +69,8 @@ class Work {
         padded_(w_.pad_top + w_.pad_left + w_.pad_bottom + w_.pad_right > 0),
         tiling_(w_.out_height, w_.out_width, Tiles().most_rows),
         line_(w_.channels * (w_.width + w_.pad_left + w_.pad_right)),
-        depth_(w_.filter_height * w_.filter_width * w_.channels) {
+        depth_(w_.filter_height * w_.filter_width * w_.channels),
+        panels_(Panels(columns)) {
     // Neighbours along a filter's row are neighbours in memory, unless it is spread.
     const bool joined = w_.dilation_x == 1;
     length_ = joined ? w_.filter_width * w_.channels : w_.channels;
@@ -77,21 +79,29 @@ class Work {
         run_offsets_.push_back(fy * w_.dilation_y * line_ + fx * w_.dilation_x * w_.channels);
       }
     }
+    if (epilogue_.bias != nullptr) {
+      const int64_t last = (panels_ - 1) * kTileColumns;
+      std::copy(epilogue_.bias + last, epilogue_.bias + columns_, last_bias_);
+    }
     CutIntoBlocks();
   }
 
   void Run() {
-    const int64_t panels = Panels(columns_);
-    at::parallel_for(0, w_.batch * blocks_ * panels, 1, [&](int64_t begin, int64_t end) {
+    const int64_t pieces = by_tile_ ? 1 : panels_;  // of a block
+    at::parallel_for(0, w_.batch * blocks_ * pieces, 1, [&](int64_t begin, int64_t end) {
       std::unique_ptr<float[]> copy;
       int64_t prepared = -1;
       Block block{};
-      for (int64_t unit = begin; unit < end; ++unit) {
-        if (unit / panels != prepared) {
-          prepared = unit / panels;
+      for (int64_t piece = begin; piece < end; ++piece) {
+        if (piece / pieces != prepared) {
+          prepared = piece / pieces;
           block = Prepare(prepared, &copy);
         }
-        RunPanel(block, unit % panels);
+        if (by_tile_) {
+          RunTiles(block);
+        } else {
+          RunPanel(block, piece % pieces);
+        }
       }
     });
   }
@@ -106,22 +116,20 @@ class Work {
 
   void CutIntoBlocks() {
     constexpr int64_t kFloat = sizeof(float);
-    const int64_t pixels = w_.out_height * w_.out_width;
-    const int64_t read = kFloat * pixels * w_.channels * std::min(w_.stride_x, w_.filter_width) *
+    const int64_t read = kFloat * w_.out_height * w_.out_width * w_.channels * std::min(w_.stride_x, w_.filter_width) *
                          std::min(w_.stride_y, w_.filter_height);
-    const int64_t written = kFloat * pixels * columns_ * (epilogue_.addend != nullptr ? 2 : 1);
-    const bool large = kFloat * depth_ * columns_ > kLargeRight;
-    const int64_t bytes = large ? read : read + written;
-    const int64_t most = large ? kBlockBytesForLargeRight : kBlockBytes;
     const int64_t unit = w_.out_height > 1 ? tiling_.per_line : 1;  // blocks of whole lines, unless there is only one
     const int64_t units = tiling_.tiles / unit;
-    blocks_ = std::clamp<int64_t>((bytes + most - 1) / most, 1, units);
-    // Few pieces of work: as many for each thread.
     const int64_t threads = at::get_num_threads();
-    const int64_t panels = Panels(columns_);
+    by_tile_ = kFloat * depth_ * columns_ <= kSmallRight && w_.batch * units >= kLeastBlocks * threads;
+    const bool large = kFloat * depth_ * columns_ > kLargeRight;
+    const int64_t most = large ? kMostBlockBytes : kBlockBytes;
+    const int64_t wanted = std::max((read + most - 1) / most, by_tile_ ? kLeastBlocks * threads : 1);
+    blocks_ = std::clamp<int64_t>(wanted, 1, units);
+    // Few pieces of work: as many for each thread.
+    const int64_t pieces = by_tile_ ? 1 : panels_;
     for (int64_t more = blocks_; more <= units && more < blocks_ + threads; ++more) {
-      const int64_t pieces = w_.batch * more * panels;
-      if (pieces % threads != 0 && pieces < 8 * threads) continue;
+      if (w_.batch * more * pieces % threads != 0 && w_.batch * more * pieces < 8 * threads) continue;
       blocks_ = more;
       break;
     }
@@ -169,37 +177,51 @@ class Work {
     }
   }
 
-  void RunPanel(const Block& block, int64_t panel) const {
-    const int64_t first_column = panel * kTileColumns;
-    const bool whole = first_column + kTileColumns <= columns_;
-    float bias[kTileColumns] = {};
-    if (epilogue_.bias != nullptr) {
-      std::memcpy(bias, epilogue_.bias + first_column,
-                  sizeof(float) * static_cast<size_t>(std::min(kTileColumns, columns_ - first_column)));
+  // All columns of one tile after another: what is written stays together, and a small right side stays near anyway.
+  // Meanwhile the rows of the next tile are brought near.
+  void RunTiles(const Block& block) const {
+    for (int64_t tile = block.begin; tile < block.end; ++tile) {
+      for (int64_t panel = 0; panel < panels_; ++panel) {
+        TileCall call = CallFor(panel);
+        if (panel == 0) Announce(Left(block, tile, 0), Left(block, tile + 1, 0), &call);
+        RunTile(block, tile, panel, &call);
+      }
     }
+  }
+
+  // All tiles with one panel after another. While a panel is used the next one is brought near.
+  void RunPanel(const Block& block, int64_t panel) const {
+    TileCall call = CallFor(panel);
+    const int64_t count = block.end - block.begin;
+    if (count <= kMostTilesToFetchFor && panel + 1 < panels_) {
+      call.next_step = (kTileColumns * static_cast<int64_t>(sizeof(float)) + count - 1) / count;
+      call.next += depth_ * kTileColumns * static_cast<int64_t>(sizeof(float));
+    }
+    for (int64_t tile = block.begin; tile < block.end; ++tile) {
+      RunTile(block, tile, panel, &call);
+      call.next += call.next_step * depth_;
+    }
+  }
+
+  void Announce(const float* left, const float* next, TileCall* call) const {
+    if (next <= left) return;
+    call->next = reinterpret_cast<const char*>(next);
+    call->next_step = ((next - left) * static_cast<int64_t>(sizeof(float)) + depth_ - 1) / depth_;
+  }
+
+  TileCall CallFor(int64_t panel) const {
     TileCall call{};
     call.row_stride = w_.stride_x * w_.channels;
     call.run_offsets = run_offsets_.data();
     call.runs = static_cast<int64_t>(run_offsets_.size());
     call.length = length_;
     call.right = right_ + panel * depth_ * kTileColumns;
-    call.bias = bias;
+    call.bias = IsWhole(panel) && epilogue_.bias != nullptr ? epilogue_.bias + panel * kTileColumns : last_bias_;
     call.relu = epilogue_.relu;
-    const int64_t count = block.end - block.begin;
     call.next = reinterpret_cast<const char*>(call.right);
-    if (count <= kMostTilesToFetchFor && panel + 1 < Panels(columns_)) {
-      call.next_step = (kTileColumns * static_cast<int64_t>(sizeof(float)) + count - 1) / count;
-      call.next += depth_ * kTileColumns * static_cast<int64_t>(sizeof(float));
-    }
-    for (int64_t tile = block.begin; tile < block.end; ++tile) {
-      if (whole) {
-        RunTile(block, tile, first_column, &call);
-      } else {
-        RunNarrowTile(block, tile, first_column, &call);
-      }
-      call.next += call.next_step * depth_;
-    }
+    return call;
   }
+  bool IsWhole(int64_t panel) const { return (panel + 1) * kTileColumns <= columns_; }
 
   // Where a tile's rows are; `group` 1 is the second line of a pair.
   const float* Left(const Block& block, int64_t tile, int group) const {
@@ -217,7 +239,9 @@ class Work {
   }
   int Groups() const { return tiling_.paired ? 2 : 1; }
 
-  void RunTile(const Block& block, int64_t tile, int64_t column, TileCall* call) const {
+  void RunTile(const Block& block, int64_t tile, int64_t panel, TileCall* call) const {
+    const int64_t column = panel * kTileColumns;
+    if (!IsWhole(panel)) return RunNarrowTile(block, tile, column, call);
     call->out_stride = columns_;
     for (int group = 0; group < Groups(); ++group) {
       const int64_t out = Out(block, tile, group, column);
@@ -264,6 +288,9 @@ class Work {
   const Tiling tiling_;
   const int64_t line_;  // floats from line to line of what is read
   const int64_t depth_;
+  const int64_t panels_;
+  float last_bias_[kTileColumns] = {};  // of the last panel, filled up with zeros; all zeros without a bias
+  bool by_tile_ = false;
   int64_t length_ = 0;
   std::vector<int64_t> run_offsets_;
   int64_t blocks_ = 0;  // of one image
