@@ -15,8 +15,6 @@ constexpr char kNoClean[] =
     "another";
 constexpr char kNoTaskUpdate[] =
     "tasks cannot be changed after launch; capture a graph and use aclmdlRICaptureTaskUpdateBegin instead";
-constexpr char kNoRandom[] =
-    "the random number engine of the device is not present; make random numbers on the host or with an aclnn operator";
 constexpr char kNoCmo[] =
     "there is no device cache to manage by descriptor or barrier; aclrtCmoAsync and stream order are enough";
 constexpr char kNoOverflow[] = "a CPU keeps no overflow flag of the NPU; test the results for infinities instead";
@@ -41,9 +39,6 @@ MP_REFUSE(aclError, aclrtSwitchLabelByIndex, (void*, uint32_t, aclrtLabelList, a
 
 // Task update.
 MP_REFUSE(aclError, aclrtTaskUpdateAsync, (aclrtStream, uint32_t, aclrtTaskUpdateInfo*, aclrtStream), kNoTaskUpdate)
-
-// Random numbers.
-MP_REFUSE(aclError, aclrtRandomNumAsync, (const aclrtRandomNumTaskInfo*, aclrtStream, void*), kNoRandom)
 
 // Cache maintenance with descriptors and barriers.
 MP_REFUSE(aclError, aclrtCmoGetDescSize, (size_t*), kNoCmo)
