@@ -45,6 +45,23 @@ bool WorksInPlace(const char* name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+// Kernels that read one operand, element by element, only as they write the result in its place: what a product or a
+// convolution is added to. -1: none. Their other operands are read again and again.
+int AddendOf(const Step& step) {
+  constexpr size_t kAddend = 3;
+  const std::string_view name = step.name;
+  if (name != "OwnFusedConv" && name != "OwnFusedMatMul") return -1;
+  return step.call->has(kAddend) ? static_cast<int>(step.call->arg(kAddend).first) : -1;
+}
+
+// May the result take the operand's place, for all that the kernel does?
+bool MayTake(const Step& step, const Patch& operand) {
+  if (WorksInPlace(step.name)) return true;
+  if (AddendOf(step) != static_cast<int>(operand.view)) return false;
+  return std::count_if(step.patches.begin(), step.patches.end(),
+                       [&](const Patch& patch) { return patch.buffer == operand.buffer; }) == 1;
+}
+
 bool SameElements(const TensorView& a, const TensorView& b) {
   return a.dtype == b.dtype && a.rank == b.rank && a.offset == b.offset &&
          std::equal(a.dims, a.dims + a.rank, b.dims) && std::equal(a.strides, a.strides + a.rank, b.strides);
@@ -55,7 +72,8 @@ void OfferPlaces(const Plan& plan, const std::vector<Range>& ranges, const std::
                  planner::Problem* problem) {
   for (uint32_t at = 0; at < plan.steps.size(); ++at) {
     const Step& step = plan.steps[at];
-    if (step.kind != Step::Kind::kKernel || step.name == nullptr || !WorksInPlace(step.name)) continue;
+    if (step.kind != Step::Kind::kKernel || step.name == nullptr) continue;
+    if (!WorksInPlace(step.name) && AddendOf(step) < 0) continue;
     const auto views = std::as_const(*step.call).all_views();
     // Of planned buffers a step's results are the new ones; a constant may be new too, but is not planned.
     const auto is_result = [&](const Patch& patch) {
@@ -64,7 +82,8 @@ void OfferPlaces(const Plan& plan, const std::vector<Range>& ranges, const std::
     const auto result = std::find_if(step.patches.begin(), step.patches.end(), is_result);
     if (result == step.patches.end() || problem->buffers[number[result->buffer]].inside != planner::kNowhere) continue;
     for (const Patch& operand : step.patches) {
-      if (is_result(operand) || ranges[operand.buffer].last != at || number[operand.buffer] == planner::kNowhere ||
+      if (!MayTake(step, operand) || is_result(operand) || ranges[operand.buffer].last != at ||
+          number[operand.buffer] == planner::kNowhere ||
           plan.buffers[operand.buffer].bytes != plan.buffers[result->buffer].bytes ||
           !SameElements(views[operand.view], views[result->view])) {
         continue;
