@@ -178,6 +178,7 @@ void OfferMoves(const Plan& plan, const std::vector<uint32_t>& number, planner::
       }
       buffer.inside = number[whole];
       buffer.inside_at = at;
+      buffer.saves_work = true;
       if (at % problem->alignment != 0) buffer.alignment = kOfferAlignment;
     }
   }

@@ -31,6 +31,9 @@ struct Buffer {
   uint32_t inside = kNowhere;
   size_t inside_at = 0;
   bool must_lie_inside = false;
+  // Lying inside is worth something by itself (a copy less): taken wherever it does not raise the most bytes that are
+  // live at once. Others are taken where they do not raise that of their own time.
+  bool saves_work = false;
 };
 
 // pre: first_step <= last_step; alignments are powers of two; the sum of all bytes, each rounded up to its alignment,

@@ -229,6 +229,23 @@ TEST(PlannerInside, PartsOfAConcatenationLieInTheResult) {
   EXPECT_TRUE(ValidatePlan(problem, plan).ok()) << ValidatePlan(problem, plan).message();
 }
 
+TEST(PlannerInside, WhatSavesWorkIsTakenUpToThePeak) {
+  // The part is small and early: its result's memory is then kept while a temporary lives, which the end can bear.
+  Problem problem{.buffers = {{.bytes = 100, .first_step = 3, .last_step = 5},
+                              {.bytes = 10, .first_step = 0, .last_step = 3, .inside = 0},
+                              {.bytes = 80, .first_step = 1, .last_step = 2},
+                              {.bytes = 200, .first_step = 7, .last_step = 8}},
+                  .alignment = 1};
+  EXPECT_FALSE(PlanMemory(problem).lies_inside[1]);
+  problem.buffers[1].saves_work = true;
+  const Plan plan = PlanMemory(problem);
+  EXPECT_TRUE(plan.lies_inside[1]);
+  EXPECT_EQ(plan.peak, 200u);
+  EXPECT_TRUE(ValidatePlan(problem, plan).ok()) << ValidatePlan(problem, plan).message();
+  problem.buffers[3].bytes = 150;  // now it would raise the peak
+  EXPECT_FALSE(PlanMemory(problem).lies_inside[1]);
+}
+
 TEST(PlannerInside, AnOfferThatCostsMoreThanItSavesIsNotTaken) {
   // The small result would keep the large input's memory while another large buffer lives.
   const Problem problem{.buffers = {{.bytes = 1000, .first_step = 0, .last_step = 1},
@@ -269,6 +286,7 @@ TEST(PlannerInside, RandomOffersGiveValidPlansThatAreNoWorse) {
           buffer.inside = host;
           buffer.inside_at = random() % (problem.buffers[host].bytes - buffer.bytes + 1);
           if (random() % 2 == 0) buffer.inside_at = 0;
+          buffer.saves_work = random() % 2 == 0;
         }
       }
       if (random() % 3 == 0) buffer.alignment = size_t{1} << (random() % 7);

@@ -24,6 +24,7 @@ class LoadTree {
   }
 
   void Add(const Lifetime& life, int64_t bytes) { Add(1, 0, leaves_, From(life), To(life), bytes); }
+  int64_t Most() const { return most_[1]; }
   int64_t Most(const Lifetime& life) const { return Most(1, 0, leaves_, From(life), To(life)); }
 
  private:
@@ -135,34 +136,51 @@ class Groups {
   std::vector<std::vector<uint32_t>> members_;  // of the group, at its root
 };
 
-void TakeOffers(const Problem& problem, Groups* groups) {
-  LoadTree loads(problem);
-  for (uint32_t i = 0; i < problem.buffers.size(); ++i) {
-    if (!groups->is_inside(i)) loads.Add(groups->life(i), static_cast<int64_t>(problem.buffers[i].bytes));
+// Takes offers, one after the other, while the load stays within what it was.
+class Taker {
+ public:
+  Taker(const Problem& problem, Groups* groups) : problem_(problem), groups_(groups), loads_(problem) {
+    for (uint32_t i = 0; i < problem.buffers.size(); ++i) {
+      if (!groups->is_inside(i)) loads_.Add(groups->life(i), static_cast<int64_t>(problem.buffers[i].bytes));
+    }
   }
-  for (uint32_t i = 0; i < problem.buffers.size(); ++i) {
-    const Buffer& buffer = problem.buffers[i];
-    if (buffer.inside == kNowhere || buffer.must_lie_inside || !groups->MayPut(i)) continue;
+
+  void Run() {
+    for (uint32_t i = 0; i < problem_.buffers.size(); ++i) Consider(i, false);
+    // Only now is the peak known that must not be raised.
+    for (uint32_t i = 0; i < problem_.buffers.size(); ++i) {
+      if (problem_.buffers[i].saves_work) Consider(i, true);
+    }
+  }
+
+ private:
+  void Consider(uint32_t i, bool up_to_peak) {
+    const Buffer& buffer = problem_.buffers[i];
+    if (buffer.inside == kNowhere || groups_->is_inside(i) || !groups_->MayPut(i)) return;
     size_t at = 0;
-    const uint32_t root = groups->Root(buffer.inside, &at);
-    const Lifetime mine = groups->life(i);
-    const Lifetime theirs = groups->life(root);
+    const uint32_t root = groups_->Root(buffer.inside, &at);
+    const Lifetime mine = groups_->life(i);
+    const Lifetime theirs = groups_->life(root);
     const Lifetime both{std::min(mine.first, theirs.first), std::max(mine.last, theirs.last)};
     const auto bytes = static_cast<int64_t>(buffer.bytes);
-    const auto root_bytes = static_cast<int64_t>(problem.buffers[root].bytes);
-    const int64_t before = loads.Most(both);
-    loads.Add(mine, -bytes);
-    loads.Add(theirs, -root_bytes);
-    loads.Add(both, root_bytes);
-    if (loads.Most(both) <= before) {
-      groups->Put(i);
-      continue;
+    const auto root_bytes = static_cast<int64_t>(problem_.buffers[root].bytes);
+    const int64_t allowed = up_to_peak ? loads_.Most() : loads_.Most(both);
+    loads_.Add(mine, -bytes);
+    loads_.Add(theirs, -root_bytes);
+    loads_.Add(both, root_bytes);
+    if (loads_.Most(both) <= allowed) {
+      groups_->Put(i);
+      return;
     }
-    loads.Add(both, -root_bytes);
-    loads.Add(theirs, root_bytes);
-    loads.Add(mine, bytes);
+    loads_.Add(both, -root_bytes);
+    loads_.Add(theirs, root_bytes);
+    loads_.Add(mine, bytes);
   }
-}
+
+  const Problem& problem_;
+  Groups* groups_;
+  LoadTree loads_;
+};
 
 }  // namespace
 
@@ -176,7 +194,7 @@ Storage Assign(const Problem& problem, bool share) {
   for (uint32_t i = 0; i < problem.buffers.size(); ++i) {
     if (problem.buffers[i].inside != kNowhere && problem.buffers[i].must_lie_inside) groups.Put(i);
   }
-  if (share && HasOffers(problem)) TakeOffers(problem, &groups);
+  if (share && HasOffers(problem)) Taker(problem, &groups).Run();
   size_t least_alignment = problem.alignment;
   for (const Buffer& buffer : problem.buffers) {
     least_alignment = std::min(least_alignment, AlignmentOf(problem, buffer));
