@@ -17,6 +17,7 @@ const char* const kSwitches[] = {"all",
                                  "conv",
                                  "matmul",
                                  "attention",
+                                 "elementwise",
                                  "conv,layout",
                                  "conv,layout,transposes,prepack",
                                  "matmul,prepack",
@@ -67,7 +68,7 @@ class GraphFusion : public GraphProgramFixture {
     options.fusions = fusions;
     const auto program = Compile(test, options);
     if (program == nullptr) return {};
-    EXPECT_TRUE(program->is_static());
+    EXPECT_EQ(program->is_static(), !open_);
     if (out_types != nullptr) *out_types = TypesOf(*program);
     Load(*program);
     return Run(*program, inputs);
@@ -169,6 +170,7 @@ class GraphFusion : public GraphProgramFixture {
   ir::NodePtr Shaped(TestGraph* test, const ir::NodePtr& x, const Ints& dims) {
     return Apply(test, "Reshape", {{"x", {x, 0}}, {"shape", {test->Ints(Name("dims"), dims), 0}}});
   }
+  // A length that is not known: -1.
   ir::NodePtr Attention(TestGraph* test, const ir::NodePtr& x, int64_t length, int64_t heads, int64_t depth) {
     const int64_t width = heads * depth;
     const auto part = [&](const Ints& perm) {
@@ -176,12 +178,13 @@ class GraphFusion : public GraphProgramFixture {
     };
     ir::NodePtr scores = Two(test, "BatchMatMulV2", part({0, 2, 1, 3}), part({0, 2, 3, 1}));
     scores = Two(test, "Mul", scores, Number(test, 1 / std::sqrt(static_cast<float>(depth))));
-    if (Maybe()) scores = Two(test, "Add", scores, Weights(test, {1, 1, length, length}, 1));
+    if (length > 0 && Maybe()) scores = Two(test, "Add", scores, Weights(test, {1, 1, length, length}, 1));
     const ir::NodePtr weights = Apply(test, "SoftmaxV2", {{"x", {scores, 0}}});
     const ir::NodePtr mixed = Two(test, "BatchMatMulV2", weights, part({0, 2, 1, 3}));
     return Shaped(test, Turn(test, mixed, {0, 2, 1, 3}), {1, length, width});
   }
 
+  bool open_ = false;  // some shape is known only when the graph runs
   std::mt19937 random_{20261116};
   int names_ = 0;
 };
@@ -290,6 +293,140 @@ TEST_F(GraphFusion, SequencesThatChanceHasMadeGiveTheSame) {
     test.Return(returned);
     Compare(test, {OnDevice<float>(DType::kFloat, {1, length, width}, Random(static_cast<size_t>(length * width)))});
     if (HasFailure()) return;
+  }
+}
+
+TEST_F(GraphFusion, AChainOfElementwiseNodesBecomesOne) {
+  TestGraph test;
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {16, 300});
+  const ir::NodePtr row = Two(&test, "Mul", x, Weights(&test, {300}));
+  const ir::NodePtr shifted = Two(&test, "Add", row, Number(&test, -0.0F));
+  const ir::NodePtr column = Two(&test, "Sub", shifted, Weights(&test, {16, 1}));
+  const ir::NodePtr both = Two(&test, "Mul", column, Apply(&test, "Sigmoid", {{"x", {shifted, 0}}}));
+  test.Return({Apply(&test, "Exp", {{"x", {both, 0}}})});
+  const auto types = Compare(test, {OnDevice<float>(DType::kFloat, {16, 300}, Random(4800))});
+  EXPECT_EQ(types.count("MillpondElementwise"), 1U);
+  EXPECT_EQ(types.count("Mul") + types.count("Add") + types.count("Sub") + types.count("Exp"), 0U);
+}
+
+TEST_F(GraphFusion, WhatIsReadBesideAChainEndsIt) {
+  TestGraph test;
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {8192});
+  const ir::NodePtr twice = Two(&test, "Add", x, x);
+  const ir::NodePtr root = Apply(&test, "Tanh", {{"x", {twice, 0}}});
+  test.Return({Apply(&test, "Neg", {{"x", {root, 0}}}), twice});
+  const auto types = Compare(test, {OnDevice<float>(DType::kFloat, {8192}, Random(8192))});
+  EXPECT_EQ(types.count("MillpondElementwise"), 1U);
+  EXPECT_EQ(types.count("Add"), 1U) << "the graph returns it";
+}
+
+TEST_F(GraphFusion, ChainsKeepNotANumberAndInfinities) {
+  TestGraph test;
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {4100});
+  const ir::NodePtr capped = Two(&test, "Minimum", Two(&test, "Maximum", x, Number(&test, -1)), Number(&test, 2));
+  test.Return({Apply(&test, "Relu", {{"x", {Two(&test, "Mul", capped, Number(&test, 2)), 0}}})});
+  Floats values = Random(4100);
+  values[3] = values[4099] = std::numeric_limits<float>::quiet_NaN();
+  values[5] = std::numeric_limits<float>::infinity();
+  values[7] = -std::numeric_limits<float>::infinity();
+  std::multiset<std::string> types;
+  const Floats made = RunWith(test, "elementwise", {OnDevice<float>(DType::kFloat, {4100}, values)}, &types)[0];
+  EXPECT_EQ(types.count("MillpondElementwise"), 1U);
+  EXPECT_TRUE(std::isnan(made[3]) && std::isnan(made[4099]));
+  EXPECT_EQ(made[5], 4);
+  EXPECT_EQ(made[7], 0);
+}
+
+TEST_F(GraphFusion, ChainsThatChanceHasMadeGiveTheSame) {
+  static const char* const kTwo[] = {"Add", "Sub", "Mul", "Maximum", "Minimum"};
+  static const char* const kOne[] = {"Neg", "Abs", "Square", "Relu", "Sigmoid", "Erf", "Gelu", "Swish", "Exp"};
+  for (int round = 0; round < 25; ++round) {
+    SCOPED_TRACE(round);
+    TestGraph test;
+    const ir::Dims dims = {Pick(1, 3), Pick(1, 5), Pick(900, 2500)};
+    const ir::NodePtr x = test.Data("x", DType::kFloat, dims);
+    ir::NodePtr now = x;
+    ir::NodePtr before = x;
+    for (int64_t left = Pick(2, 40); left > 0; --left) {
+      // Tanh keeps what is made of it small.
+      const ir::NodePtr small = Apply(&test, "Tanh", {{"x", {now, 0}}});
+      const ir::NodePtr others[] = {Number(&test, static_cast<float>(Pick(-3, 3))),
+                                    Weights(&test, {dims[2]}),
+                                    Weights(&test, {dims[1], 1}),
+                                    Weights(&test, {dims[0], 1, dims[2]}),
+                                    before,
+                                    x};
+      const ir::NodePtr other = others[Pick(0, 5)];
+      before = Maybe() ? now : before;
+      if (Maybe()) {
+        now = Apply(&test, kOne[Pick(0, 8)], {{"x", {small, 0}}});
+      } else if (Pick(0, 5) == 0) {
+        now = Two(&test, "Pow", Apply(&test, "Abs", {{"x", {small, 0}}}), Number(&test, 1.5F));
+      } else {
+        now = Maybe() ? Two(&test, kTwo[Pick(0, 4)], other, small) : Two(&test, kTwo[Pick(0, 4)], small, other);
+      }
+    }
+    test.Return({now});
+    if (Maybe() && before != x) test.Return({before});
+    const auto types = Compare(test, {OnDevice<float>(DType::kFloat, dims, Random(Count(dims)))});
+    EXPECT_TRUE(Count(dims) < 4096 || types.count("MillpondElementwise") >= 1);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(GraphFusion, ImagesOfAnyNumberAreFusedToo) {
+  open_ = true;
+  TestGraph test;
+  const Image x{test.Data("x", DType::kFloat, {-1, 16, 12, 12}), 16, 12, 12};
+  Image a = Norm(&test, Conv(&test, x, 16, 3, 1, 1));
+  a.node = Apply(&test, "Relu", {{"x", {a.node, 0}}});
+  const Image b = Norm(&test, Conv(&test, a, 16, 1, 1, 1));
+  const ir::NodePtr sum = Apply(&test, "Relu", {{"x", {Two(&test, "Add", b.node, x.node), 0}}});
+  const ir::NodePtr mean = Apply(&test, "ReduceMean", {{"x", {sum, 0}}, {"axes", {test.Ints("axes", {2, 3}), 0}}});
+  mean->attributes["keep_dims"].value = true;
+  test.Return({mean});
+  for (const int64_t count : {1, 3}) {
+    const auto types =
+        Compare(test, {OnDevice<float>(DType::kFloat, {count, 16, 12, 12}, Random(Count({count, 16, 12, 12})))});
+    EXPECT_EQ(types.count("MillpondFusedConv"), 2U);
+    EXPECT_EQ(types.count("TransposeD"), 1U);
+    EXPECT_EQ(types.count("Relu") + types.count("Add"), 0U);
+  }
+}
+
+TEST_F(GraphFusion, SequencesOfAnyLengthAreFusedToo) {
+  open_ = true;
+  TestGraph test;
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {1, -1, 32});
+  const ir::NodePtr attended = Two(&test, "Add", Attention(&test, x, -1, 4, 8), x);
+  const ir::NodePtr normal = WrittenNorm(&test, attended, 32);
+  const ir::NodePtr inner = WrittenGelu(&test, Linear(&test, normal, 32, 64));
+  test.Return({Two(&test, "Add", Linear(&test, inner, 64, 32), normal)});
+  for (const int64_t length : {1, 7, 20}) {
+    const auto types =
+        Compare(test, {OnDevice<float>(DType::kFloat, {1, length, 32}, Random(static_cast<size_t>(length * 32)))});
+    EXPECT_EQ(types.count("MillpondAttention"), 1U);
+    EXPECT_EQ(types.count("LayerNormV4"), 1U);
+    EXPECT_EQ(types.count("MillpondFusedMatMul"), 5U);
+    EXPECT_EQ(types.count("SoftmaxV2") + types.count("GeluV2"), 0U);
+  }
+}
+
+TEST_F(GraphFusion, AnAddendThatTurnsOutLargerOrSmallerIsSpread) {
+  open_ = true;
+  TestGraph images;
+  const Image x{images.Data("x", DType::kFloat, {-1, 8, 6, 6}), 8, 6, 6};
+  const ir::NodePtr z = images.Data("z", DType::kFloat, {-1, 8, 6, 6}, 1);
+  images.Return({Apply(&images, "Relu", {{"x", {Two(&images, "Add", Conv(&images, x, 8, 3, 1, 1).node, z), 0}}})});
+  TestGraph rows;
+  const ir::NodePtr r = rows.Data("x", DType::kFloat, {-1, 16});
+  const ir::NodePtr s = rows.Data("z", DType::kFloat, {-1, 24}, 1);
+  rows.Return({Two(&rows, "Add", Linear(&rows, r, 16, 24), s)});
+  for (const auto& [first, second] : {std::pair<int64_t, int64_t>{1, 3}, {3, 1}, {2, 2}}) {
+    Compare(images, {OnDevice<float>(DType::kFloat, {first, 8, 6, 6}, Random(Count({first, 8, 6, 6}))),
+                     OnDevice<float>(DType::kFloat, {second, 8, 6, 6}, Random(Count({second, 8, 6, 6})))});
+    Compare(rows, {OnDevice<float>(DType::kFloat, {first, 16}, Random(Count({first, 16}))),
+                   OnDevice<float>(DType::kFloat, {second, 24}, Random(Count({second, 24})))});
   }
 }
 

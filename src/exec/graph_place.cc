@@ -39,9 +39,9 @@ std::vector<Range> LiveRanges(const Plan& plan) {
 // Kernels that read an operand again after they have written the result must never be named here.
 bool WorksInPlace(const char* name) {
   static constexpr std::string_view kNames[] = {
-      "aclnnAdd",     "aclnnSub",   "aclnnMul",  "aclnnDiv",   "aclnnMaximum",   "aclnnMinimum", "aclnnRelu",
-      "aclnnSigmoid", "aclnnTanh",  "aclnnSilu", "aclnnExp",   "aclnnErf",       "aclnnLog",     "aclnnNeg",
-      "aclnnAbs",     "aclnnFloor", "aclnnSqrt", "aclnnRsqrt", "aclnnReciprocal"};
+      "aclnnAdd",     "aclnnSub",   "aclnnMul",  "aclnnDiv",   "aclnnMaximum",    "aclnnMinimum",  "aclnnRelu",
+      "aclnnSigmoid", "aclnnTanh",  "aclnnSilu", "aclnnExp",   "aclnnErf",        "aclnnLog",      "aclnnNeg",
+      "aclnnAbs",     "aclnnFloor", "aclnnSqrt", "aclnnRsqrt", "aclnnReciprocal", "OwnElementwise"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

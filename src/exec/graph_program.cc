@@ -8,6 +8,7 @@
 #include "src/exec/graph_constants.h"
 #include "src/exec/graph_host.h"
 #include "src/exec/graph_picture.h"
+#include "src/exec/kernel_table.h"
 #include "src/graph/io/dump.h"
 #include "src/graph/ir/client_hooks.h"
 #include "src/graph/passes/optimize.h"
@@ -39,6 +40,9 @@ Status Optimise(const ProgramOptions& options, ir::Graph* graph) {
   wanted.deduplicate = options.deduplicate;
   wanted.remove_dead = options.remove_dead;
   MP_RETURN_IF_ERROR(passes::Fusions::Parse(options.fusions, &wanted.fusions).Prefixed("MILLPOND_FUSIONS"));
+  // A stand-in for the kernels may have those of the nodes alone.
+  const kernels::Kernel* chains = nullptr;
+  wanted.fusions.elementwise &= FindKernel(*FindOp("OwnElementwise"), &chains).ok();
   passes::PassEnvironment environment;
   const ir::ClientHooks hooks = ir::GetClientHooks();
   if (hooks.knows != nullptr) environment.clients.knows = hooks.knows;

@@ -86,13 +86,35 @@ void ConvolveTiles(const Tensor& x, const Tensor& packed, const OptTensor& bias,
 // [N, H, W, C] as [N, C, H, W] with the strides of channels last.
 Tensor Turned(const Tensor& value) { return value.permute({0, 3, 1, 2}); }
 
+// The convolution's own sizes, in the order of x's dimensions.
+std::vector<int64_t> OwnSizes(const Tensor& x, IntArrayRef filter_dims, IntArrayRef strides, IntArrayRef pads,
+                              IntArrayRef dilations, bool channels_last) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes[channels_last ? 3 : 1] = filter_dims[0];
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t& size = sizes[i + (channels_last ? 1 : 2)];
+    size = (size + pads[i] + pads[i + 2] - dilations[i] * (filter_dims[i + 2] - 1) - 1) / strides[i] + 1;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 MP_KERNEL(OwnFusedConv, const Tensor& x, const Tensor& filter, const OptTensor& bias, const OptTensor& addend,
           IntArrayRef filter_dims, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations, int64_t groups,
           string_view activation, bool channels_last, Tensor& y) {
+  // In a graph with unknown shapes an addend may turn out smaller or larger than the convolution's result.
+  const std::vector<int64_t> own = OwnSizes(x, filter_dims, strides, pads, dilations, channels_last);
+  const bool spread = addend.has_value() && (addend->sizes() != own || y.sizes() != own);
   if (IsTiled(filter)) {
     TORCH_CHECK(channels_last && y.is_contiguous(), "a filter packed for channels last meets another layout");
+    if (spread) {
+      Tensor product = at::empty(own, y.options());
+      ConvolveTiles(x.contiguous(), filter, bias, {}, filter_dims, strides, pads, dilations, false, product);
+      Tensor sum = product + *addend;
+      Activate(sum, activation);
+      return Write(y, sum);
+    }
     const OptTensor plain = addend.has_value() ? OptTensor(addend->contiguous()) : OptTensor();
     ConvolveTiles(x.contiguous(), filter, bias, plain, filter_dims, strides, pads, dilations, activation == "relu", y);
     if (activation != "relu") Activate(y, activation);
@@ -108,6 +130,14 @@ MP_KERNEL(OwnFusedConv, const Tensor& x, const Tensor& filter, const OptTensor& 
     if (channels_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
   }
   const std::vector<int64_t> padding = even ? std::vector<int64_t>{pads[0], pads[1]} : std::vector<int64_t>{0, 0};
+  if (spread) {
+    const Tensor product = IsPacked(filter) ? Convolve(input, Unpack(filter, filter_dims), bias, {}, strides, padding,
+                                                       dilations, groups, PostOp("none"))
+                                            : at::conv2d(input, filter, bias, strides, padding, dilations, groups);
+    Tensor sum = product + *added;
+    Activate(sum, activation);
+    return Write(result, sum);
+  }
   // The output itself is lent: what has other strides only views it.
   const Loan loan({&y});
   if (IsPacked(filter)) {

@@ -71,6 +71,18 @@ Tensor Heads(const Tensor& value, string_view layout) {
 MP_KERNEL(OwnFusedMatMul, const Tensor& x, const Tensor& weight, const OptTensor& bias, const OptTensor& addend,
           int64_t columns, bool transposed, string_view activation, Tensor& y) {
   TORCH_CHECK(!addend.has_value() || activation == "none", "an addend and an activation in one product");
+  // In a graph with unknown shapes an addend may turn out smaller or larger than the product.
+  std::vector<int64_t> own = x.sizes().vec();
+  own.back() = columns;
+  if (addend.has_value() && (addend->sizes() != own || y.sizes() != own)) {
+    Tensor product = IsTiled(weight)    ? at::empty(own, y.options())
+                     : IsPacked(weight) ? Linear(x, Unpack(weight, {columns, x.size(-1)}), bias, {}, PostOp("none"))
+                     : transposed       ? at::linear(x, weight)
+                                        : at::matmul(x, weight);
+    if (IsTiled(weight)) ProductTiles(x.contiguous(), weight, bias, {}, columns, false, product);
+    const Tensor sum = product + *addend;
+    return Write(y, bias.has_value() && !IsTiled(weight) && !IsPacked(weight) ? sum + *bias : sum);
+  }
   if (IsTiled(weight)) {
     ProductTiles(x.contiguous(), weight, bias, addend, columns, activation == "relu", y);
     if (activation != "relu") Activate(y, activation);
@@ -110,14 +122,19 @@ MP_KERNEL(OwnMatMulPack, const Tensor& weight, bool transposed, int64_t rows, In
 
 MP_KERNEL(OwnAttention, const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& mask, double scale,
           string_view q_layout, string_view k_layout, string_view v_layout, string_view y_layout, Tensor& y) {
-  const Tensor queries = Heads(q, q_layout);
-  const Tensor keys = Heads(k, k_layout);
+  Tensor result = Heads(y, y_layout);
+  // Batches, heads and rows that only some have, in a graph with unknown shapes: the result has them all.
+  const auto wide = [&](const Tensor& value, int64_t rows) {
+    return value.expand({result.size(0), result.size(1), rows, value.size(3)});
+  };
+  const Tensor queries = wide(Heads(q, q_layout), result.size(2));
+  const Tensor keys = wide(Heads(k, k_layout), -1);
+  const Tensor values = wide(Heads(v, v_layout), -1);
   // ATen reads the mask's rows and columns, which a single number does not have.
   const bool flat = mask.has_value() && mask->dim() < 2;
   const OptTensor rows = flat ? OptTensor(mask->expand({queries.size(-2), keys.size(-2)})) : mask;
-  const Tensor result = at::scaled_dot_product_attention(queries, keys, Heads(v, v_layout), rows,
-                                                         /*dropout_p=*/0.0, /*is_causal=*/false, scale);
-  Heads(y, y_layout).copy_(result);
+  result.copy_(at::scaled_dot_product_attention(queries, keys, values, rows, /*dropout_p=*/0.0,
+                                                /*is_causal=*/false, scale));
 }
 
 }  // namespace millpond::kernels

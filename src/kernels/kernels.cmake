@@ -34,6 +34,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/product_tile_avx512.cc" PROPERTIES
   COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
+# ATen's vectors, once for each set of instructions; a run chooses by what the processor has.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/fused_chain_avx2.cc" PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-mavx2;-mfma;-mf16c"
+    COMPILE_DEFINITIONS "CPU_CAPABILITY=AVX2;CPU_CAPABILITY_AVX2")
+  # GCC 12 takes its own header's undefined vectors for a mistake.
+  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/fused_chain_avx512.cc" PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-mf16c;-Wno-uninitialized;-Wno-maybe-uninitialized"
+    COMPILE_DEFINITIONS "CPU_CAPABILITY=AVX512;CPU_CAPABILITY_AVX512")
+endif()
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
 target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)
 if(CCACHE_PROGRAM)

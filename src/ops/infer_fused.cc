@@ -10,6 +10,14 @@ namespace {
 
 std::string_view Text(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
 
+// An addend that was as large when the graph was compiled, as far as its dimensions were known.
+Status Added(const InferArgs& args, size_t which, Shape* out) {
+  if (!Has(args, which)) return Ok();
+  MP_REQUIRE(Widen(ShapeOf(args, which), out), "%s: the addend's shape cannot be broadcast with the result's",
+             RowName(args));
+  return Ok();
+}
+
 // The size of the dimension that a layout gives this letter.
 Status SizeOf(const InferArgs& args, Dims shape, std::string_view layout, char letter, int64_t* out) {
   const size_t at = layout.find(letter);
@@ -43,7 +51,8 @@ Status fused_conv(const InferArgs& args, Shape* out) {
   }
   const int64_t first[] = {x[0], filter[0], sizes[0], sizes[1]};
   const int64_t channels_last[] = {x[0], sizes[0], sizes[1], filter[0]};
-  return Assign(args, last ? channels_last : first, out);
+  MP_RETURN_IF_ERROR(Assign(args, last ? channels_last : first, out));
+  return Added(args, 6, out);
 }
 
 Status listed(const InferArgs& args, Shape* out) { return Assign(args, Ints(args, 0), out); }
@@ -52,15 +61,50 @@ Status with_columns(const InferArgs& args, Shape* out) {
   const Dims x = ShapeOf(args, 0);
   MP_REQUIRE(!x.empty(), "%s: x has no dimension", RowName(args));
   for (size_t i = 0; i + 1 < x.size(); ++i) MP_RETURN_IF_ERROR(Append(args, x[i], out));
-  return Append(args, Int(args, 1), out);
+  MP_RETURN_IF_ERROR(Append(args, Int(args, 1), out));
+  return Added(args, 2, out);
 }
 
 Status attended(const InferArgs& args, Shape* out) {
-  for (const char letter : Text(args, 4)) {
-    int64_t size = 0;
-    MP_RETURN_IF_ERROR(letter == 'd' ? SizeOf(args, ShapeOf(args, 1), Text(args, 3), 'd', &size)
-                                     : SizeOf(args, ShapeOf(args, 0), Text(args, 2), letter, &size));
-    MP_RETURN_IF_ERROR(Append(args, size, out));
+  // Scores are [b, h, s, columns]: batches, heads and rows may also be the mask's, or a key's that q is repeated for.
+  Shape sizes;  // b, h, s, d
+  sizes.rank = 4;
+  for (const size_t which : {0, 1, 2}) {
+    for (size_t i = 0; i < 4; ++i) {
+      if ((i == 2 && which != 0) || (i == 3 && which != 2)) continue;
+      int64_t size = 0;
+      MP_RETURN_IF_ERROR(SizeOf(args, ShapeOf(args, which), Text(args, which + 4), "bhsd"[i], &size));
+      const bool first = which == 0 || i == 3;
+      const int64_t before = first ? size : sizes.dims[i];
+      MP_REQUIRE(before == size || before == 1 || size == 1, "%s: %lld and %lld batches or heads do not go together",
+                 RowName(args), static_cast<long long>(before), static_cast<long long>(size));
+      sizes.dims[i] = before == 1 ? size : before;
+    }
+  }
+  if (Has(args, 3)) {
+    const Dims mask = ShapeOf(args, 3);
+    for (size_t i = 0; i < 3 && i + mask.size() < 8; ++i) {
+      if (i + mask.size() < 4) continue;  // it has no such dimension
+      const int64_t size = mask[i + mask.size() - 4];
+      if (size != 1 && sizes.dims[i] == 1) sizes.dims[i] = size;
+    }
+  }
+  for (const char letter : Text(args, 7)) {
+    const size_t at = std::string_view("bhsd").find(letter);
+    MP_REQUIRE(at < 4, "%s: layout '%.*s'", RowName(args), static_cast<int>(Text(args, 7).size()),
+               Text(args, 7).data());
+    MP_RETURN_IF_ERROR(Append(args, sizes.dims[at], out));
+  }
+  return Ok();
+}
+
+Status broadcast_all(const InferArgs& args, Shape* out) {
+  out->rank = 0;
+  const auto members = args.call.views(args.from[0]);
+  MP_REQUIRE(!members.empty(), "%s: it has no input", RowName(args));
+  for (size_t i = 0; i < members.size(); ++i) {
+    MP_REQUIRE(Widen(members[i].shape(), out), "%s: the shape of input %zu cannot be broadcast with those before it",
+               RowName(args), i);
   }
   return Ok();
 }

@@ -9,15 +9,18 @@ namespace millpond::infer {
 
 // NOLINTBEGIN(readability-identifier-naming): names of the text format
 
-// fused_conv(x, filterDims, strides, pads, dilations, channelsLast): two spatial dimensions; pads are both begins, then
-// both ends.
+// fused_conv(x, filterDims, strides, pads, dilations, channelsLast, addend): two spatial dimensions; pads are both
+// begins, then both ends.
 Status fused_conv(const InferArgs& args, Shape* out);
 // listed(dims): these.
 Status listed(const InferArgs& args, Shape* out);
-// with_columns(x, n): x with another last dimension.
+// with_columns(x, n, addend): x with another last dimension, wide enough for the addend.
 Status with_columns(const InferArgs& args, Shape* out);
-// attended(q, v, qLayout, vLayout, yLayout): a layout is the letters b, h, s and d in the order of the dimensions.
+// attended(q, k, v, mask, qLayout, kLayout, vLayout, yLayout): a layout is the letters b, h, s and d in the order of
+// the dimensions.
 Status attended(const InferArgs& args, Shape* out);
+// broadcast_all(x): the broadcast of a list's members.
+Status broadcast_all(const InferArgs& args, Shape* out);
 
 // NOLINTEND(readability-identifier-naming)
 

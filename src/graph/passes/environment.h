@@ -41,6 +41,7 @@ struct Fusions {
   bool attention = true;
   bool layout = true;
   bool transposes = true;
+  bool elementwise = true;
   bool prepack = true;
 
   // "all", "none", or a list of names with commas between; with - before it a name is taken away from all.

@@ -9,6 +9,7 @@
 //   attention   product, scale, mask, softmax, product become MillpondAttention
 //   layout      MillpondFusedConv and what is between them work with channels last
 //   transposes  transposes that undo each other, and reshapes of reshapes, go
+//   elementwise chains of elementwise nodes become MillpondElementwise
 //   prepack     constant filters and matrices are stored as their kernels read them
 #ifndef MILLPOND_SRC_GRAPH_PASSES_FUSE_H_
 #define MILLPOND_SRC_GRAPH_PASSES_FUSE_H_
@@ -23,6 +24,7 @@ Status FuseMatMul(ir::Graph* graph, bool* out_changed);
 Status FuseAttention(ir::Graph* graph, bool* out_changed);
 Status ChooseLayout(ir::Graph* graph, bool* out_changed);
 Status RemoveTransposes(ir::Graph* graph, bool* out_changed);
+Status FuseChains(ir::Graph* graph, bool* out_changed);
 // Asks `environment.run` to pack; without it, or where it cannot, constants stay.
 Status Prepack(ir::Graph* graph, const PassEnvironment& environment, bool* out_changed);
 

@@ -67,10 +67,9 @@ class AttentionFusion {
     for (Heads* heads : {&attention->q, &attention->k, &attention->v}) {
       if (!Fuser::IsFloat(heads->value) || Fuser::RankOf(heads->value) != 4 || fuser_.IsMutable(heads->value))
         return false;
-      if (!Fuser::DescOf(heads->value).is_static()) return false;
       Before(heads);
     }
-    // Batches and heads that are broadcast are left to the products.
+    // Batches and heads that are broadcast are left to the products; what only a run can tell, the node can do too.
     const auto size = [](const Heads& heads, char dim) {
       return Fuser::DescOf(heads.value).dims[heads.layout.find(dim)];
     };
@@ -90,7 +89,7 @@ class AttentionFusion {
         const ir::Endpoint rest = Fuser::At(*scores, place);
         const ir::Endpoint mask = Fuser::At(*scores, 1 - place);
         if (!LeadsToProduct(rest) || !Fuser::IsFloat(mask) || fuser_.IsMutable(mask)) continue;
-        if (!Fuser::DescOf(mask).is_static() || Fuser::RankOf(mask) > 4) continue;
+        if (Fuser::RankOf(mask) < 0 || Fuser::RankOf(mask) > 4) continue;
         attention->mask = mask;
         *scores = rest;
         return;
@@ -148,7 +147,7 @@ class AttentionFusion {
     const std::vector<int64_t> perm = Fuser::PermOf(*node);
     const ir::Endpoint source = Fuser::At(*node, 0);
     if (perm.size() != 4 || source.node == nullptr || fuser_.IsMutable(source) || !Fuser::IsPlain(*node)) return;
-    if (Fuser::RankOf(source) != 4 || !Fuser::DescOf(source).is_static()) return;
+    if (Fuser::RankOf(source) != 4) return;
     std::string layout = "    ";
     for (size_t i = 0; i < 4; ++i) layout[static_cast<size_t>(perm[i])] = heads->layout[i];
     heads->layout = layout;

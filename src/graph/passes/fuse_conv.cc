@@ -154,7 +154,8 @@ class ConvFusion {
     if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return;
     const ir::TensorDesc& own = conv->last->outputs[0];
     const ir::TensorDesc& added = Fuser::DescOf(other);
-    if (!own.is_static() || !added.is_static() || own.dims != added.dims) return;  // no broadcasting
+    // No broadcasting, as far as one can see: what only a run can tell, the node can do too.
+    if (Fuser::RankOf(other) != 4 || own.dims != added.dims) return;
     conv->addend = other;
     conv->last = sum;
   }

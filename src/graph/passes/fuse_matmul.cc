@@ -69,7 +69,8 @@ class MatMulFusion {
       if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return false;
       const ir::TensorDesc& own = product->last->outputs[0];
       const ir::TensorDesc& that = Fuser::DescOf(other);
-      if (!own.is_static() || !that.is_static() || own.dims != that.dims) return false;
+      // As for convolutions: what only a run can tell, the node can do too.
+      if (Fuser::RankOf(other) < 0 || own.dims != that.dims) return false;
       product->addend = other;
       return true;
     });

@@ -176,7 +176,7 @@ TEST(Optimize, PassesRunInTheirOrderAndEachIsDumped) {
   };
   TestGraph::Expect(Optimize(one.test.graph.get(), {}, environment));
   EXPECT_EQ(dumped, (Names{"verify", "dead", "inline", "infer", "identities", "deduplicate", "composites", "conv",
-                           "matmul", "attention", "layout", "transposes", "prepack", "final"}));
+                           "matmul", "attention", "layout", "transposes", "elementwise", "prepack", "final"}));
 }
 
 TEST(Optimize, AConditionThatFoldingFindsChoosesItsBranch) {

@@ -153,7 +153,10 @@ class Layout {
     std::vector<int64_t> axes = Fuser::IntsOf(Fuser::At(*node, 1));
     for (int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
     std::sort(axes.begin(), axes.end());
-    if (turned == nullptr || axes != std::vector<int64_t>{2, 3} || !node->outputs[0].is_static()) return Ok();
+    if (turned == nullptr || axes != std::vector<int64_t>{2, 3} || Fuser::RankOf({node, 0}) < 2) return Ok();
+    // A reshape can be told all sizes but one.
+    const ir::Dims& dims = node->outputs[0].dims;
+    if (std::count_if(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; }) > 1) return Ok();
     constexpr int64_t kPixels[] = {1, 2};
     ir::NodePtr where, flat, result;
     MP_RETURN_IF_ERROR(fuser_.NewConst(*node, DType::kInt64, {2}, kPixels, &where));
@@ -164,7 +167,6 @@ class Layout {
     desc.format = desc.origin_format = ir::kFormatNd;
     const Fuser::Operand inputs[] = {{"x", *turned}, {"axes", {where, 0}}};
     MP_RETURN_IF_ERROR(fuser_.NewNode(node->type.c_str(), *node, inputs, desc, std::move(attributes), &flat));
-    const ir::Dims& dims = node->outputs[0].dims;
     ir::NodePtr shape;
     MP_RETURN_IF_ERROR(fuser_.NewConst(*node, DType::kInt64, {static_cast<int64_t>(dims.size())}, dims.data(), &shape));
     const Fuser::Operand reshape[] = {{"x", {flat, 0}}, {"shape", {shape, 0}}};

@@ -37,6 +37,7 @@ class Driver {
     MP_RETURN_IF_ERROR(Pass(wanted.attention, FuseAttention, "attention"));
     MP_RETURN_IF_ERROR(Pass(wanted.layout, ChooseLayout, "layout"));
     MP_RETURN_IF_ERROR(Pass(wanted.transposes, RemoveTransposes, "transposes"));
+    MP_RETURN_IF_ERROR(Pass(wanted.elementwise, FuseChains, "elementwise"));
     const auto pack = [this](ir::Graph* graph, bool* changed) { return Prepack(graph, environment_, changed); };
     return Pass(wanted.prepack, pack, "prepack");
   }
@@ -95,10 +96,10 @@ Status Fusions::Parse(std::string_view text, Fusions* out) {
     std::string_view name;
     bool Fusions::*flag;
   };
-  static constexpr Name kNames[] = {{"composites", &Fusions::composites}, {"conv", &Fusions::conv},
-                                    {"matmul", &Fusions::matmul},         {"attention", &Fusions::attention},
-                                    {"layout", &Fusions::layout},         {"transposes", &Fusions::transposes},
-                                    {"prepack", &Fusions::prepack}};
+  static constexpr Name kNames[] = {{"composites", &Fusions::composites},   {"conv", &Fusions::conv},
+                                    {"matmul", &Fusions::matmul},           {"attention", &Fusions::attention},
+                                    {"layout", &Fusions::layout},           {"transposes", &Fusions::transposes},
+                                    {"elementwise", &Fusions::elementwise}, {"prepack", &Fusions::prepack}};
   *out = Fusions();
   if (text.empty() || text == "all") return Ok();
   const bool from_all = text.front() == '-';
@@ -117,10 +118,10 @@ Status Fusions::Parse(std::string_view text, Fusions* out) {
       out->*each.flag = !off;
       known = true;
     }
-    MP_REQUIRE(
-        known,
-        "'%.*s' is no fusing pass; there are composites, conv, matmul, attention, layout, transposes and prepack",
-        static_cast<int>(word.size()), word.data());
+    MP_REQUIRE(known,
+               "'%.*s' is no fusing pass; there are composites, conv, matmul, attention, layout, transposes, "
+               "elementwise and prepack",
+               static_cast<int>(word.size()), word.data());
   }
   return Ok();
 }

@@ -8,7 +8,7 @@
 //                is inferred and folded in turn
 //   identities   Identity and its kin are bypassed
 //   deduplicate  nodes that compute the same become one
-//   composites, conv, matmul, attention, layout, transposes, prepack: see fuse.h
+//   composites, conv, matmul, attention, layout, transposes, elementwise, prepack: see fuse.h
 //   dead
 // A pass that is switched off leaves the graph as it is; verify and infer always run.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_

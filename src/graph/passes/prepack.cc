@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant filters and matrices of fused nodes in the form that their kernels read. The packing is done by kernels too:
 // one tells how many bytes it takes, the other does it.
+#include <algorithm>
 #include <cstring>
 
 #include "src/graph/passes/fuse.h"
@@ -25,22 +26,36 @@ class Packing {
 
  private:
   static constexpr size_t kConstant = 1;  // the place of filter and weight
+  // Sizes that are not known yet. What is packed for them works for others too.
+  static constexpr int64_t kLikelyPixels = 56;
+  static constexpr int64_t kLikelyRows = 128;
 
   Status Conv(const ir::NodePtr& node) {
     const ir::TensorDesc& x = Fuser::DescOf(Fuser::At(*node, 0));
-    if (!Fuser::BoolAttr(*node, "channels_last", false) || !x.is_static()) return Ok();
+    if (!Fuser::BoolAttr(*node, "channels_last", false) || Fuser::RankOf(Fuser::At(*node, 0)) != 4) return Ok();
+    const auto size = [&](size_t dim, int64_t likely) { return x.dims[dim] < 0 ? likely : x.dims[dim]; };
+    if (x.dims[3] <= 0) return Ok();
     ir::Attributes attributes;
     for (const char* name : {"strides", "pads", "dilations", "groups"}) attributes[name] = node->attributes[name];
-    attributes["input_dims"].value = std::vector<int64_t>{x.dims[0], x.dims[3], x.dims[1], x.dims[2]};
+    attributes["input_dims"].value =
+        std::vector<int64_t>{size(0, 1), x.dims[3], size(1, kLikelyPixels), size(2, kLikelyPixels)};
     return Pack(node, "filter", "MillpondConvPack", std::move(attributes));
   }
 
   Status MatMul(const ir::NodePtr& node) {
     const ir::TensorDesc& x = Fuser::DescOf(Fuser::At(*node, 0));
-    if (!x.is_static() || ir::ElementsOf(x.dims) <= 0) return Ok();
+    if (Fuser::RankOf(Fuser::At(*node, 0)) < 1 || x.dims.back() <= 0) return Ok();
+    int64_t rows = 1;
+    bool known = true;
+    for (size_t i = 0; i + 1 < x.dims.size(); ++i) {
+      known &= x.dims[i] >= 0;
+      rows *= x.dims[i] >= 0 ? x.dims[i] : 1;
+    }
+    if (rows == 0) return Ok();
+    if (!known) rows = std::max(rows, kLikelyRows);
     ir::Attributes attributes;
     attributes["transposed"] = node->attributes["transposed"];
-    attributes["rows"].value = ir::ElementsOf(x.dims) / x.dims.back();
+    attributes["rows"].value = rows;
     return Pack(node, "weight", "MillpondMatMulPack", std::move(attributes));
   }
 
