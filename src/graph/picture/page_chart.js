@@ -172,12 +172,14 @@ function drawLive(box) {
   pen.clip();
   pen.beginPath();
   pen.moveTo(box.left, box.liveBottom);
-  let before = 0;
+  let before = liveAt(view.x0);
+  pen.lineTo(box.left, liveY(box, before));
   for (const [time, bytes] of live) {
     const x = toX(box, time);
+    if (x <= box.left) continue;
     if (x > box.right) break;
-    pen.lineTo(Math.max(x, box.left), liveY(box, before));
-    pen.lineTo(Math.max(x, box.left), liveY(box, bytes));
+    pen.lineTo(x, liveY(box, before));
+    pen.lineTo(x, liveY(box, bytes));
     before = bytes;
   }
   pen.lineTo(box.right, liveY(box, before));
