@@ -412,6 +412,30 @@ TEST_F(GraphFusion, SequencesOfAnyLengthAreFusedToo) {
   }
 }
 
+TEST_F(GraphFusion, AConditionThatIsComputedBecomesAMask) {
+  open_ = true;
+  TestGraph test;
+  const auto heads = [&](const char* name, int64_t index) {
+    return test.Data(name, DType::kFloat, {1, 2, -1, 8}, index);
+  };
+  const ir::NodePtr limit = test.Data("limit", DType::kFloat, {1, 1, 1, -1}, 3);
+  const ir::NodePtr seen = Two(&test, "Less", limit, Number(&test, 0.5F));
+  const ir::NodePtr scores = Two(&test, "BatchMatMulV2", heads("q", 0), heads("k", 1));
+  scores->attributes["adj_x2"].value = true;
+  const ir::NodePtr masked =
+      Apply(&test, "SelectV2",
+            {{"condition", {seen, 0}}, {"then", {scores, 0}}, {"else", {Number(&test, -3.4028235e38F), 0}}});
+  const ir::NodePtr weights = Apply(&test, "SoftmaxV2", {{"x", {masked, 0}}});
+  test.Return({Two(&test, "BatchMatMulV2", weights, heads("v", 2))});
+  for (const float hides : {-1.0F, 0.0F, 1.0F}) {  // nothing, some, all
+    std::vector<GraphTensor> inputs;
+    for (int i = 0; i < 3; ++i) inputs.push_back(OnDevice<float>(DType::kFloat, {1, 2, 5, 8}, Random(80)));
+    inputs.push_back(
+        OnDevice<float>(DType::kFloat, {1, 1, 1, 5}, {hides, hides, 2 * hides, hides == 0 ? 1 : hides, hides}));
+    EXPECT_EQ(Compare(test, inputs).count("MillpondAttention"), 1U);
+  }
+}
+
 TEST_F(GraphFusion, AnAddendThatTurnsOutLargerOrSmallerIsSpread) {
   open_ = true;
   TestGraph images;

@@ -35,6 +35,8 @@ class AttentionFusion {
     ir::NodePtr last;
     Heads q, k, v;
     ir::Endpoint mask;
+    ir::Endpoint condition;  // makes the mask: `hidden` where it is false
+    float hidden = 0;
     float scale = 1;
     std::string out_layout = "bhsd";
   };
@@ -98,10 +100,23 @@ class AttentionFusion {
       const ir::Endpoint condition = Fuser::At(*scores, 0);
       const std::optional<float> hidden = Fuser::NumberOf(Fuser::At(*scores, 2));
       if (!LeadsToProduct(Fuser::At(*scores, 1)) || !hidden.has_value() || *hidden > -1e9F) return;
-      if (!SeesSomething(condition, Fuser::DescOf(*scores).dims)) return;
-      attention->mask = condition;
+      if (SeesSomething(condition, Fuser::DescOf(*scores).dims)) {
+        attention->mask = condition;
+      } else if (IsCondition(condition)) {
+        attention->condition = condition;
+        attention->hidden = *hidden;
+      } else {
+        return;
+      }
       *scores = Fuser::At(*scores, 1);
     }
+  }
+
+  // The number is so large that adding it to a score gives the number: so the condition may become a mask to add, also
+  // where a row hides everything.
+  bool IsCondition(const ir::Endpoint& condition) const {
+    return condition.node != nullptr && Fuser::DescOf(condition).dtype == DType::kBool &&
+           Fuser::RankOf(condition) >= 0 && Fuser::RankOf(condition) <= 4 && !fuser_.IsMutable(condition);
   }
 
   // In a row that hides everything the number decides the result, and a mask would not tell it.
@@ -161,7 +176,29 @@ class AttentionFusion {
     attention->last = after;
   }
 
+  // One for all layers.
+  Status MaskOf(const Attention& attention, ir::Endpoint* out) {
+    for (const auto& [condition, hidden, mask] : masks_) {
+      if (!SameValue(condition, attention.condition) || hidden != attention.hidden) continue;
+      *out = mask;
+      return Ok();
+    }
+    constexpr float kSeen = 0;
+    ir::NodePtr seen, unseen, mask;
+    MP_RETURN_IF_ERROR(fuser_.NewConst(*attention.last, DType::kFloat, {}, &kSeen, &seen));
+    MP_RETURN_IF_ERROR(fuser_.NewConst(*attention.last, DType::kFloat, {}, &attention.hidden, &unseen));
+    const Fuser::Operand inputs[] = {{"condition", attention.condition}, {"then", {seen, 0}}, {"else", {unseen, 0}}};
+    ir::TensorDesc desc = Fuser::DescOf(attention.condition);
+    desc.dtype = DType::kFloat;
+    MP_RETURN_IF_ERROR(fuser_.NewNode("SelectV2", *attention.last, inputs, desc, {}, &mask));
+    masks_.push_back({attention.condition, attention.hidden, {mask, 0}});
+    *out = {mask, 0};
+    return Ok();
+  }
+
   Status Emit(const Attention& attention) {
+    ir::Endpoint mask = attention.mask;
+    if (attention.condition.node != nullptr) MP_RETURN_IF_ERROR(MaskOf(attention, &mask));
     ir::Attributes attributes;
     attributes["scale"].value = attention.scale;
     attributes["q_layout"].value = attention.q.layout;
@@ -169,14 +206,20 @@ class AttentionFusion {
     attributes["v_layout"].value = attention.v.layout;
     attributes["y_layout"].value = attention.out_layout;
     const Fuser::Operand inputs[] = {
-        {"q", attention.q.value}, {"k", attention.k.value}, {"v", attention.v.value}, {"mask", attention.mask}};
+        {"q", attention.q.value}, {"k", attention.k.value}, {"v", attention.v.value}, {"mask", mask}};
     ir::NodePtr made;
     MP_RETURN_IF_ERROR(fuser_.NewNode("MillpondAttention", *attention.last, inputs, attention.last->outputs[0],
                                       std::move(attributes), &made));
     return fuser_.Fuse({attention.last, 0}, made);
   }
 
+  struct MadeMask {
+    ir::Endpoint condition;
+    float hidden;
+    ir::Endpoint mask;
+  };
   Fuser fuser_;
+  std::vector<MadeMask> masks_;
 };
 
 }  // namespace
