@@ -75,6 +75,16 @@ TEST_F(GraphPicture, NamesTheNodesThatWereFused) {
   EXPECT_TRUE(Has(PageFor(test), "[\"gate\",\"product\"]"));
 }
 
+TEST_F(GraphPicture, NamesTheNodesOfAChain) {
+  TestGraph test("chain");
+  const ir::NodePtr x = test.Data("x", DType::kFloat, {64, 64});
+  const ir::NodePtr y = test.Data("y", DType::kFloat, {64, 64}, 1);
+  const ir::NodePtr product = test.Binary("product", "Mul", x, y);
+  const ir::NodePtr sum = test.Binary("sum", "Add", product, y);
+  test.Return({test.Unary("root", "Tanh", sum)});
+  EXPECT_TRUE(Has(PageFor(test), "[\"product\",\"sum\",\"root\"]"));
+}
+
 TEST_F(GraphPicture, WithoutAllShapesTellsThatThereIsNoPlan) {
   TestGraph test("open");
   const ir::NodePtr x = test.Data("x", DType::kFloat, {-1});

@@ -209,7 +209,7 @@ class Chains {
     ir::NodePtr made;
     MP_RETURN_IF_ERROR(
         fuser_.NewNode("MillpondElementwise", *last, inputs, last->outputs[0], std::move(attributes), &made));
-    return fuser_.Replace({last, 0}, {made, 0});
+    return fuser_.Fuse({last, 0}, made);
   }
 
   Fuser fuser_;
