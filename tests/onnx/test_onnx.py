@@ -13,6 +13,9 @@ import numpy as np  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import node_tests  # noqa: E402
+
 LEAST = 1100
 
 
@@ -82,3 +85,28 @@ def test_node_tests_of_the_package_pass_and_none_is_wrong(root, tmp_path):
     assert len(json.loads(results.read_text())) > 1800
     page = subprocess.run([sys.executable, root / "tools" / "gen_onnx_doc.py", "--check", results], capture_output=True, text=True, check=False)
     assert page.returncode == 0, page.stdout[-4000:]
+
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+@pytest.mark.parametrize("model", sorted(path.stem for path in LIGHT.glob("*.onnx")))
+def test_known_networks_give_what_the_package_says(root, tmp_path, model):
+    graph = onnx.load(LIGHT / f"{model}.onnx").graph
+    constants = {one.name for one in graph.initializer}
+    inputs = []
+    for one in graph.input:
+        if one.name in constants:
+            continue
+        shape = [dim.dim_value for dim in one.type.tensor_type.shape.dim]
+        size = int(np.prod(shape))
+        inputs.append((np.arange(size) / size).astype(np.float32).reshape(shape))
+    node_tests.write_inputs(tmp_path / "inputs", inputs)
+    worker = node_tests.Worker(program(root, "onnx_model_runner"))
+    try:
+        stage, answer = worker.ask(LIGHT / f"{model}.onnx", tmp_path / "inputs")
+    finally:
+        worker.close()
+    assert stage == "ok", answer
+    expected = numpy_helper.to_array(onnx.load_tensor(LIGHT / f"{model}_output_0.pb"))
+    assert node_tests.difference(expected, answer[0], rtol=1e-3, atol=1e-7) is None

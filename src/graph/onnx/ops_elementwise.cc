@@ -214,8 +214,10 @@ void Dropout(Context& c) {
     if (!off) return c.Refuse("training_mode must be a constant false: what is dropped is not defined");
   }
   c.Out(0, b.Op("Identity", {x}));
-  // Before opset 10 the mask was of the input's type.
-  if (c.Wants(1) && c.opset >= 10) c.Out(1, b.Op("Equal", {b.Op("ZerosLike", {x}), b.ScalarLike(x, 0)}));
+  if (!c.Wants(1)) return;
+  // Nothing is dropped. Before opset 10 the mask was of the input's type.
+  const Val kept = b.Op("OnesLike", {x});
+  c.Out(1, c.opset >= 10 ? b.Cast(kept, DType::kBool) : kept);
 }
 
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }
