@@ -98,6 +98,12 @@ class GraphProgramFixture : public ::testing::Test {
     EXPECT_TRUE(device_->ReleasePrimary(true).ok());
   }
 
+  // The stand-in of the sanitizers' builds has but a few.
+  static bool HasKernel(const char* row) {
+    const kernels::Kernel* kernel = nullptr;
+    return FindKernel(*FindOp(row), &kernel).ok();
+  }
+
   void Sync() { Expect(stream_->Synchronize(std::nullopt, Code::kStreamSyncTimeout)); }
   static void Expect(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
 

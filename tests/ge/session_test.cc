@@ -419,7 +419,11 @@ TEST_F(GeSessionTest, ASummarysMemorySizesAreThePlans) {
     ge::Session session(Options{});
     const Options options{{"ge.exec.disableReuseMemory", reuses ? "0" : "1"}};
     GE_REQUIRE_OK(session.AddGraph(1, graph, options));
-    GE_REQUIRE_OK(session.CompileGraph(1));
+    if (session.CompileGraph(1) != ge::SUCCESS) {
+      const std::string why = ge::GEGetErrorMsgV2().GetString();
+      ASSERT_NE(why.find("has no kernel"), why.npos) << why;
+      GTEST_SKIP() << "this build has no kernel for MatMul";
+    }
     size_t constants = 1;
     size_t feature = 0;
     GE_OK(session.GetCompiledGraphSummary(1)->GetConstMemorySize(constants));
