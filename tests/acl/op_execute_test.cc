@@ -8,6 +8,9 @@ namespace {
 using OpExecuteTest = OpTest;
 
 TEST_F(OpExecuteTest, ASumOfAWholeNumberAndFloatsIsExact) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the stand-in kernels of sanitizer builds add floats only";
+#endif
   const DeviceValues five(std::vector<int64_t>{5}), reals(Floats{0.5, 1.25}), sums(Floats{0, 0});
   const Operand x(five, {}, ACL_INT64), y(reals, {2}), z(sums, {2});
   ACL_OK(Execute("Add", {&x, &y}, {&z}));
