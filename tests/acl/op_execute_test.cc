@@ -8,7 +8,7 @@ namespace {
 using OpExecuteTest = OpTest;
 
 TEST_F(OpExecuteTest, ASumOfAWholeNumberAndFloatsIsExact) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if MP_SANITIZED
   GTEST_SKIP() << "the stand-in kernels of sanitizer builds add floats only";
 #endif
   const DeviceValues five(std::vector<int64_t>{5}), reals(Floats{0.5, 1.25}), sums(Floats{0, 0});
