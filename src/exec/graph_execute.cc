@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/exec/graph_execute.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "src/device/memory.h"
 #include "src/exec/launch.h"
 #include "src/graph/passes/kinds.h"
+#include "src/kernels/team.h"
 
 namespace millpond::program {
 namespace {
@@ -50,6 +52,19 @@ class ProgramBody {
   std::shared_ptr<const Executable> program_;
   std::unique_ptr<Executable::Run> run_;
 };
+
+// The same with kernels that compute with a team of threads.
+struct TeamProgramBody : ProgramBody {
+  static constexpr bool kNeedsTeam = true;
+  using ProgramBody::ProgramBody;
+};
+
+Executable::Executable(Plan plan, std::shared_ptr<const void> keep)
+    : plan_(std::move(plan)),
+      keep_(std::move(keep)),
+      needs_team_(std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const Step& step) {
+        return step.kind == Step::Kind::kKernel && step.call != nullptr && kernels::NeedsTeam(*step.call);
+      })) {}
 
 void CopyStep(const Step& step, void* to, const void* from) {
   if (step.kind == Step::Kind::kUpload) {
@@ -132,6 +147,10 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
     accesses = AllAccesses(*run);
   } else if (__builtin_expect(trace::Active() != nullptr, false)) {
     Announce(run.get(), *stream);
+  }
+  if (needs_team_) {
+    TeamProgramBody body(shared_from_this(), std::move(run));
+    return stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));
   }
   ProgramBody body(shared_from_this(), std::move(run));
   return stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));

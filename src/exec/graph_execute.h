@@ -37,7 +37,7 @@ struct HostInput {
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   // pre: buffers have their offsets. `keep` holds the nodes that steps name.
-  Executable(Plan plan, std::shared_ptr<const void> keep) : plan_(std::move(plan)), keep_(std::move(keep)) {}
+  Executable(Plan plan, std::shared_ptr<const void> keep);
 
   const Plan& plan() const { return plan_; }
 
@@ -69,6 +69,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   const Plan plan_;
   const std::shared_ptr<const void> keep_;
+  const bool needs_team_;  // some kernel does, so that the run belongs to the team's thread
   mutable std::mutex mutex_;  // guards what follows
   mutable std::vector<std::unique_ptr<Run>> spare_;
 };

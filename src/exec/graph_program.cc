@@ -65,7 +65,9 @@ Status GraphProgram::Compile(const ir::Graph& graph, const ProgramOptions& optio
                              std::shared_ptr<const GraphProgram>* out_program) {
   const auto compiled = std::make_shared<program::Compiled>();
   compiled->graph = graph.Clone();
-  MP_RETURN_IF_ERROR(program::Optimise(options, compiled->graph.get()));
+  Status optimised = program::Optimise(options, compiled->graph.get());
+  TrimKernels();  // what folding and packing took
+  MP_RETURN_IF_ERROR(std::move(optimised));
   MP_RETURN_IF_ERROR(program::MakeRecipes(*compiled->graph, &compiled->recipes));
   const program::Recipe& root = *compiled->recipes.root;
   for (const uint32_t node : root.inputs) compiled->inputs.push_back(root.nodes[node].node->outputs[0]);
