@@ -69,7 +69,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   const Plan plan_;
   const std::shared_ptr<const void> keep_;
-  const bool needs_team_;  // some kernel does, so that the run belongs to the team's thread
+  const bool needs_team_;     // some kernel does, so that the run belongs to the team's thread
   mutable std::mutex mutex_;  // guards what follows
   mutable std::vector<std::unique_ptr<Run>> spare_;
 };
