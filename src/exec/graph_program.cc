@@ -66,7 +66,7 @@ Status GraphProgram::Compile(const ir::Graph& graph, const ProgramOptions& optio
   const auto compiled = std::make_shared<program::Compiled>();
   compiled->graph = graph.Clone();
   Status optimised = program::Optimise(options, compiled->graph.get());
-  TrimKernels();  // what folding and packing took
+  RestKernels();
   MP_RETURN_IF_ERROR(std::move(optimised));
   MP_RETURN_IF_ERROR(program::MakeRecipes(*compiled->graph, &compiled->recipes));
   const program::Recipe& root = *compiled->recipes.root;

@@ -97,9 +97,16 @@ Status FindKernel(const OpRow& row, const kernels::Kernel** out_kernel) {
   return Ok();
 }
 
-void TrimKernels() {
+void RestKernels() {
   if (auto* trim = g_trim.load(std::memory_order_acquire)) trim();
+}
+
+void TrimKernels() {
+  RestKernels();
+#if !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)  // they have a heap of their own, and glibc's was never begun
   malloc_trim(0);
+#endif
 }
 
 }  // namespace millpond

@@ -12,6 +12,9 @@ namespace millpond {
 // The kernel of a row. Fails, every time alike, when the library cannot be loaded or has none for the row.
 Status FindKernel(const OpRow& row, const kernels::Kernel** out_kernel);
 
+// The calling thread has compiled: what kernels keep for it, threads among it, goes.
+void RestKernels();
+
 // Gives back to the system what kernels, packing and folding keep for the next time: after the work of compiling, which
 // is not that of the runs.
 void TrimKernels();
