@@ -28,9 +28,6 @@ constexpr char kDynamic[] = "x:1~8,3,32~448,32~448";
 constexpr std::size_t kInputs = 3 * 224 * 224;
 constexpr std::size_t kOutputs = 1000;
 
-void CheckGe(uint32_t status, const char* call) { CheckAcl(static_cast<int>(status), call); }
-#define MP_GE(call) CheckGe((call), #call)
-
 ge::Graph Parse(const std::string& path, bool dynamic) {
   ge::Graph graph;
   const Options fixed{{"input_shape", kStatic}};

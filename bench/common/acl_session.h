@@ -17,6 +17,8 @@ inline void CheckAcl(int code, const char* call) {
   std::exit(1);
 }
 #define MP_ACL(call) ::millpond::bench::CheckAcl((call), #call)
+// GE's and the parsers' statuses are unsigned.
+#define MP_GE(call) ::millpond::bench::CheckAcl(static_cast<int>(call), #call)
 
 class Session {
  public:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX file through GE: parse, compile, load, and run on a stream again and again. compare.py makes the file and the
 // inputs, says how many threads there are (OMP_NUM_THREADS), and holds the result against other runtimes'.
-#include <acl/acl.h>
 #include <ge/ge_api_v2.h>
 #include <graph/operator_factory.h>
 #include <parser/onnx_parser.h>
@@ -14,21 +13,14 @@
 #include <optional>
 #include <sstream>
 
-#include "../common/measure.h"
+#include "bench/common/acl_session.h"
+#include "bench/common/measure.h"
 
 namespace {
 
 using millpond::bench::Harness;
 using millpond::bench::Nanoseconds;
 using Options = std::map<ge::AscendString, ge::AscendString>;
-
-#define CHECK(call)                                                                                          \
-  do {                                                                                                       \
-    if (const auto code = (call); code != 0) {                                                               \
-      std::fprintf(stderr, "%s failed: %u\n%s\n", #call, static_cast<unsigned>(code), aclGetRecentErrMsg()); \
-      std::exit(1);                                                                                          \
-    }                                                                                                        \
-  } while (0)
 
 double Milliseconds(double nanoseconds) { return nanoseconds / 1e6; }
 
@@ -65,16 +57,16 @@ void LoadKernels(aclrtStream stream) {
   ge::Graph graph("first");
   graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{relu});
   ge::GeSession session(Options{});
-  CHECK(session.AddGraph(1, graph));
+  MP_GE(session.AddGraph(1, graph));
   void* data = nullptr;
-  CHECK(aclrtMalloc(&data, 256, ACL_MEM_MALLOC_HUGE_FIRST));
+  MP_ACL(aclrtMalloc(&data, 256, ACL_MEM_MALLOC_HUGE_FIRST));
   std::vector<gert::Tensor> inputs, outputs;
   inputs.emplace_back(gert::StorageShape({64}, {64}), gert::StorageFormat(ge::FORMAT_ND, ge::FORMAT_ND, {}),
                       gert::kOnDeviceHbm, ge::DT_FLOAT, data, nullptr);
-  CHECK(session.RunGraphWithStreamAsync(1, stream, inputs, outputs));
-  CHECK(aclrtSynchronizeStream(stream));
+  MP_GE(session.RunGraphWithStreamAsync(1, stream, inputs, outputs));
+  MP_ACL(aclrtSynchronizeStream(stream));
   outputs.clear();
-  CHECK(aclrtFree(data));
+  MP_ACL(aclrtFree(data));
 }
 
 // An input: TYPE:DIMS:FILE, such as f32:1x3x224x224:x.bin. The file holds at least as many bytes.
@@ -92,8 +84,8 @@ class Input {
     std::vector<char> values(bytes_);
     std::ifstream file(text.substr(second + 1), std::ios::binary);
     if (!file.read(values.data(), static_cast<std::streamsize>(bytes_))) Refuse(text);
-    CHECK(aclrtMalloc(&data_, bytes_, ACL_MEM_MALLOC_HUGE_FIRST));
-    CHECK(aclrtMemcpy(data_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE));
+    MP_ACL(aclrtMalloc(&data_, bytes_, ACL_MEM_MALLOC_HUGE_FIRST));
+    MP_ACL(aclrtMemcpy(data_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE));
   }
   gert::Tensor tensor() const {
     gert::StorageShape shape;
@@ -131,14 +123,14 @@ class Model {
  public:
   Model(const char* file, aclrtStream stream) : session_(Options{}), stream_(stream) {
     ge::Graph graph("bench");
-    CHECK(ge::aclgrphParseONNX(file, Options{}, graph));
-    CHECK(session_.AddGraph(1, graph));
+    MP_GE(ge::aclgrphParseONNX(file, Options{}, graph));
+    MP_GE(session_.AddGraph(1, graph));
   }
   // Also compiles and loads when it is the first.
   void Run(const std::vector<gert::Tensor>& inputs) {
     if (!loaded_) Load();
-    CHECK(session_.RunGraphWithStreamAsync(1, stream_, inputs, outputs_));
-    CHECK(aclrtSynchronizeStream(stream_));
+    MP_GE(session_.RunGraphWithStreamAsync(1, stream_, inputs, outputs_));
+    MP_ACL(aclrtSynchronizeStream(stream_));
   }
   // Outputs that the caller has not given are allocated anew for each run of another shape.
   void Forget() {
@@ -146,7 +138,7 @@ class Model {
   }
   void Save(const std::string& path) const {
     std::vector<char> bytes(outputs_[0].GetSize());
-    CHECK(aclrtMemcpy(bytes.data(), bytes.size(), outputs_[0].GetAddr(), bytes.size(), ACL_MEMCPY_DEVICE_TO_HOST));
+    MP_ACL(aclrtMemcpy(bytes.data(), bytes.size(), outputs_[0].GetAddr(), bytes.size(), ACL_MEMCPY_DEVICE_TO_HOST));
     std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   size_t constants() const { return constants_; }
@@ -154,15 +146,15 @@ class Model {
 
  private:
   void Load() {
-    CHECK(session_.CompileGraph(1));
+    MP_GE(session_.CompileGraph(1));
     const auto summary = session_.GetCompiledGraphSummary(1);
-    CHECK(session_.LoadGraph(1, Options{}, stream_));
+    MP_GE(session_.LoadGraph(1, Options{}, stream_));
     given_ = summary->IsStatic();  // else neither sizes nor shapes are known before a run
     std::vector<ge::Shape> shapes;
     if (given_) {
-      CHECK(summary->GetConstMemorySize(constants_));
-      CHECK(summary->GetFeatureMemorySize(features_));
-      CHECK(summary->GetOutputShapes(shapes));
+      MP_GE(summary->GetConstMemorySize(constants_));
+      MP_GE(summary->GetFeatureMemorySize(features_));
+      MP_GE(summary->GetOutputShapes(shapes));
     }
     for (const ge::Shape& shape : shapes) {
       void* data = nullptr;
@@ -173,7 +165,7 @@ class Model {
         both.MutableStorageShape().AppendDim(dim);
         bytes *= static_cast<size_t>(dim);
       }
-      CHECK(aclrtMalloc(&data, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+      MP_ACL(aclrtMalloc(&data, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
       outputs_.emplace_back(both, gert::StorageFormat(ge::FORMAT_ND, ge::FORMAT_ND, {}), gert::kOnDeviceHbm,
                             ge::DT_FLOAT, data, nullptr);
     }
@@ -199,12 +191,11 @@ int main(int argc, char** argv) {
   const Harness harness(
       "ours", argc, argv,
       {{"--model", &file}, {"--inputs", &inputs_text}, {"--output", &output}, {"--runs", &runs_text}});
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(0));
-  CHECK(ge::GEInitializeV2(Options{}));
-  aclrtStream stream = nullptr;
-  CHECK(aclrtCreateStream(&stream));
+  const millpond::bench::Session device;
+  MP_GE(ge::GEInitializeV2(Options{}));
   {
+    const millpond::bench::Stream owner;
+    const aclrtStream stream = owner.get();
     const auto inputs = ReadInputs(inputs_text);
     if (file.empty() || inputs.empty()) {
       std::fprintf(stderr, "give --model FILE.onnx --inputs TYPE:DIMS:FILE,...[;...]\n");
@@ -241,9 +232,6 @@ int main(int argc, char** argv) {
       repeat(inputs[set], "_" + suffix);
     }
   }
-  CHECK(aclrtDestroyStream(stream));
-  CHECK(ge::GEFinalizeV2());
-  CHECK(aclrtResetDevice(0));
-  CHECK(aclFinalize());
+  MP_GE(ge::GEFinalizeV2());
   return 0;
 }
