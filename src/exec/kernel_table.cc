@@ -103,8 +103,8 @@ void RestKernels() {
 
 void TrimKernels() {
   RestKernels();
-#if !defined(__SANITIZE_THREAD__) && \
-    !defined(__SANITIZE_ADDRESS__)  // they have a heap of their own, and glibc's was never begun
+  // Sanitizers have a heap of their own, and glibc's was never begun.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   malloc_trim(0);
 #endif
 }

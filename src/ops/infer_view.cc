@@ -2,6 +2,7 @@
 // Shapes of what only arranges elements anew.
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
@@ -25,6 +26,26 @@ Status vector_of(const InferArgs& args, Shape* out) {
   return Assign(args, {&count, 1}, out);
 }
 
+// Sizes that hold `count` elements of the first argument; one may be -1 and is what is left.
+static Status AppendFitting(const InferArgs& args, Dims wanted, int64_t count, Shape* out) {
+  int64_t known = 1;
+  int open = -1;
+  for (const int64_t dim : wanted) {
+    MP_REQUIRE(dim >= -1 && (dim != -1 || open < 0), "%s: shape %s is not possible; one size may be -1, none less",
+               RowName(args), ShapeText(wanted).c_str());
+    if (dim == -1) {
+      open = out->rank;
+    } else {
+      known = Times(known, dim);
+    }
+    MP_RETURN_IF_ERROR(Append(args, dim, out));
+  }
+  MP_REQUIRE(open < 0 ? known == count : known != 0 && count % known == 0, "%s: %s %s does not fit shape %s",
+             RowName(args), NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str(), ShapeText(wanted).c_str());
+  if (open >= 0) out->dims[open] = count / known;
+  return Ok();
+}
+
 Status reshape(const InferArgs& args, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   const Dims wanted = Ints(args, 1);
@@ -38,22 +59,7 @@ Status reshape(const InferArgs& args, Shape* out) {
              ShapeText(shape).c_str());
   const Dims changed = shape.subspan(static_cast<size_t>(axis), static_cast<size_t>(span));
   MP_RETURN_IF_ERROR(Assign(args, shape.first(static_cast<size_t>(axis)), out));
-  int64_t known = 1;
-  int open = -1;
-  for (const int64_t dim : wanted) {
-    MP_REQUIRE(dim >= -1 && (dim != -1 || open < 0), "%s: shape %s is not possible; one size may be -1, none less",
-               RowName(args), ShapeText(wanted).c_str());
-    if (dim == -1) {
-      open = out->rank;
-    } else {
-      known = Times(known, dim);
-    }
-    MP_RETURN_IF_ERROR(Append(args, dim, out));
-  }
-  const int64_t count = Elements(changed);
-  MP_REQUIRE(open < 0 ? known == count : known != 0 && count % known == 0, "%s: %s %s does not fit shape %s",
-             RowName(args), NameOf(args, 0), ShapeText(shape).c_str(), ShapeText(wanted).c_str());
-  if (open >= 0) out->dims[open] = count / known;
+  MP_RETURN_IF_ERROR(AppendFitting(args, wanted, Elements(changed), out));
   for (const int64_t dim : shape.subspan(static_cast<size_t>(axis + span))) {
     MP_RETURN_IF_ERROR(Append(args, dim, out));
   }
@@ -63,25 +69,14 @@ Status reshape(const InferArgs& args, Shape* out) {
 Status reshape_keeping(const InferArgs& args, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   const Dims wanted = Ints(args, 1);
-  int64_t known = 1;
-  int open = -1;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    MP_REQUIRE(wanted[i] >= -1 && (wanted[i] != -1 || open < 0) && (wanted[i] != 0 || i < shape.size()),
-               "%s: shape %s of %s %s is not possible; one size may be -1, and 0 keeps a size that is there",
-               RowName(args), ShapeText(wanted).c_str(), NameOf(args, 0), ShapeText(shape).c_str());
-    const int64_t dim = wanted[i] == 0 ? shape[i] : wanted[i];
-    if (dim == -1) {
-      open = out->rank;
-    } else {
-      known = Times(known, dim);
-    }
-    MP_RETURN_IF_ERROR(Append(args, dim, out));
+  std::vector<int64_t> sizes(wanted.begin(), wanted.end());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != 0) continue;
+    MP_REQUIRE(i < shape.size(), "%s: shape %s keeps size %zu of %s %s, which is not there", RowName(args),
+               ShapeText(wanted).c_str(), i, NameOf(args, 0), ShapeText(shape).c_str());
+    sizes[i] = shape[i];
   }
-  const int64_t count = Elements(shape);
-  MP_REQUIRE(open < 0 ? known == count : known != 0 && count % known == 0, "%s: %s %s does not fit shape %s",
-             RowName(args), NameOf(args, 0), ShapeText(shape).c_str(), ShapeText(wanted).c_str());
-  if (open >= 0) out->dims[open] = count / known;
-  return Ok();
+  return AppendFitting(args, sizes, Elements(shape), out);
 }
 
 Status squeeze(const InferArgs& args, Shape* out) {
