@@ -292,6 +292,11 @@ def make_row(bench, comparison, samples):
     }
 
 
+def missed(all_rows):
+    """The rows whose goal is not reached: short of it, or without a figure."""
+    return [row for row in all_rows if row["goal"] is not None and row["verdict"] != "ok"]
+
+
 def make_trace_row(metric, samples):
     """`samples` holds subjects "ours" (hooks in, no sink) and "no_trace" (hooks compiled out)."""
     with_hooks = samples.median("ours", metric)

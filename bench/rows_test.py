@@ -6,10 +6,11 @@ import io
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import rows  # noqa: E402
-import run  # noqa: E402
+import rows
+import run
 
 
 def samples_of(**values):
@@ -81,6 +82,26 @@ class RowTest(unittest.TestCase):
         output = ('{"benchmarks": [{"name": "mmap/malloc_free/65536/real_time", "run_type": "iteration", '
                   '"real_time": 7.5, "time_unit": "ns"}, {"name": "x", "run_type": "aggregate"}]}')
         self.assertEqual(list(run.read_google_benchmark(output)), [("mmap", "malloc_free_64MiB", "ns", 7.5)])
+
+    def status(self, *options, rows_of_run):
+        """The exit status of run.py and what it says to the user, when the programs give these rows."""
+        made = mock.Mock(rows=rows_of_run, notes=[], skips=[], failures=[])
+        with mock.patch.object(run, "Run", return_value=made), contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            return run.main(["pool", "--bin-dir", ".", *options]), said.getvalue()
+
+    def test_a_missed_goal_ends_a_checked_run_with_1_and_is_named(self):
+        samples = samples_of(ours__task=("ns", [20]), ring__task=("ns", [10]))
+        short = rows.make_row("launch", rows.Comparison("task", "ring", 0.667), samples)
+        reached = rows.make_row("launch", rows.Comparison("task", "ring", 0.5), samples)
+        no_figure = rows.make_row("launch", rows.Comparison("task", "pocl", 1), samples)
+        no_goal = rows.make_row("launch", rows.Comparison("task", "ring"), samples)
+        self.assertEqual(self.status("--check", rows_of_run=[reached, no_goal]), (0, ""))
+        self.assertEqual(self.status(rows_of_run=[short, no_figure]), (0, ""))
+        status, said = self.status("--check", rows_of_run=[reached, short, no_figure])
+        self.assertEqual(status, 1)
+        self.assertIn("goal missed: launch task against ring: ratio >= 0.667, but ours is 20 ns, theirs 10, the ratio 0.5\n", said)
+        self.assertIn("goal missed: launch task against pocl: ratio >= 1, but there is no figure\n", said)
 
     def test_missing_program_fails_the_run_and_says_what_to_do(self):
         with self.assertRaisesRegex(run.Failure, "MILLPOND_BENCH=ON"):

@@ -10,12 +10,13 @@ import platform
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import rows  # noqa: E402
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1] / "tools" / "cli")]
+import files
+import rows
 
 SKIP_EXIT_CODE = 77
 PROGRAM_TIMEOUT_S = 600
-LEAST_REPETITIONS = 5
+MIN_REPETITIONS = 5
 QUIET_LOAD = 0.5
 BENCH = pathlib.Path(__file__).resolve().parent
 DEFAULT_TRACE = BENCH / "traces" / "resnet50_train.csv"
@@ -39,6 +40,7 @@ def parse_arguments(argv):
                         help="the Python that has torch and torch_npu, or off when Millpond was built without them")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows as a JSON array")
     parser.add_argument("--repetitions", type=int, default=7, help="of each program, in turn (default 7, least 5)")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a goal is missed or has no figure")
     parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
     parser.add_argument("--trace", type=pathlib.Path, metavar="FILE",
                         help=f"pool only: the trace to replay, lines op,id,size,stream (default {DEFAULT_TRACE.name})")
@@ -51,10 +53,12 @@ def parse_arguments(argv):
         parser.error(f"--trace belongs to the benchmark pool, not to {arguments.name}")
     if arguments.trace and not arguments.trace.is_file():
         parser.error(f"--trace {arguments.trace}: no such file")
+    if arguments.smoke and arguments.check:
+        parser.error("--check with --smoke: a smoke run's figures mean nothing")
     if arguments.smoke:
         arguments.repetitions = 1
-    elif arguments.repetitions < LEAST_REPETITIONS:
-        parser.error(f"--repetitions {arguments.repetitions}: a median needs at least {LEAST_REPETITIONS}")
+    elif arguments.repetitions < MIN_REPETITIONS:
+        parser.error(f"--repetitions {arguments.repetitions}: a median needs at least {MIN_REPETITIONS}")
     return arguments
 
 
@@ -301,8 +305,17 @@ def main(argv):
     for reason in run.failures:
         print(f"failed: {reason}", file=sys.stderr)
     if arguments.json:
-        arguments.json.write_text(json.dumps(run.rows, indent=1) + "\n", encoding="utf-8")
-    return 1 if run.failures else 0
+        files.write_whole(arguments.json, json.dumps(run.rows, indent=1) + "\n")
+    missed = rows.missed(run.rows) if arguments.check else []
+    for row in missed:
+        print(f"goal missed: {row['bench']} {row['metric']} against {row['peer']}: {row['goal']}, but {reached(row)}", file=sys.stderr)
+    return 1 if run.failures or missed else 0
+
+
+def reached(row):
+    if row["verdict"] is None:
+        return "there is no figure"
+    return f"ours is {show(row['ours'])} {row['unit']}, theirs {show(row['peer_value'])}, the ratio {show(row['ratio'])}"
 
 
 if __name__ == "__main__":

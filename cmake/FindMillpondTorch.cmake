@@ -37,7 +37,7 @@ endif()
 
 if(NOT MillpondTorch_REASON)
   file(STRINGS "${PROJECT_SOURCE_DIR}/requirements-torch.txt" _pin REGEX "^torch==")
-  string(REPLACE "torch==" "" _pin "${_pin}")
+  string(REGEX REPLACE "^torch==([^ \\\\]+).*" "\\1" _pin "${_pin}")  # its hashes follow
   if(NOT MILLPOND_TORCH_VERSION MATCHES "^${_pin}(\\+.*)?$")
     set(MillpondTorch_REASON "${MILLPOND_TORCH_PYTHON} has torch ${MILLPOND_TORCH_VERSION}, and ${_pin} is needed")
   endif()

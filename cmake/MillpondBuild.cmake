@@ -22,8 +22,12 @@ find_package(Threads REQUIRED)
 
 add_library(mp_options INTERFACE)
 # -Wno-restrict: gcc 12 warns falsely about std::string concatenation at -O3 (GCC bug 105651).
+# -Wthread-safety: src/base/thread_annotations.h says who guards what, and only clang reads it. Its unused private fields are
+# those that keep CANN's layouts.
 target_compile_options(mp_options INTERFACE
-  -Wall -Wextra -Werror -Wno-restrict -fno-strict-aliasing
+  -Wall -Wextra -Werror -fno-strict-aliasing
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-private-field>
   $<$<COMPILE_LANGUAGE:CXX>:-Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>)
 target_compile_definitions(mp_options INTERFACE MP_ASSERT_LEVEL=${MILLPOND_ASSERT_LEVEL})
 target_include_directories(mp_options INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -31,16 +35,27 @@ target_link_libraries(mp_options INTERFACE Threads::Threads)
 if(NOT MILLPOND_TRACE)
   target_compile_definitions(mp_options INTERFACE MP_NO_TRACE)
 endif()
+if(MILLPOND_SANITIZED_KERNELS)
+  target_compile_definitions(mp_options INTERFACE MP_POISON_DEVICE_MEMORY)
+endif()
 if(MILLPOND_SANITIZER STREQUAL "asan")
   # Not enum: in C, clients may pass any int as an enumeration, and we refuse or ignore it at run time as documented.
   target_compile_options(mp_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize=enum -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(mp_options INTERFACE -fsanitize=address,undefined)
+  if(MILLPOND_SANITIZED_KERNELS)
+    # Not vptr: torch hides the types that it would ask about. gcc 12 warns falsely in ATen's headers once they are sanitized.
+    target_compile_options(mp_options INTERFACE -fno-sanitize=vptr -Wno-maybe-uninitialized)
+  endif()
 elseif(MILLPOND_SANITIZER STREQUAL "tsan")
   target_compile_options(mp_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(mp_options INTERFACE -fsanitize=thread)
+elseif(MILLPOND_SANITIZER STREQUAL "coverage")
+  # Not the sanitizers' sibling by kind but by use: the same tests, the same stand-in for the kernels.
+  target_compile_options(mp_options INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(mp_options INTERFACE --coverage)
 elseif(MILLPOND_SANITIZER)
-  message(FATAL_ERROR "MILLPOND_SANITIZER is '${MILLPOND_SANITIZER}'; known: asan, tsan, or empty")
+  message(FATAL_ERROR "MILLPOND_SANITIZER is '${MILLPOND_SANITIZER}'; known: asan, tsan, coverage, or empty")
 endif()
 
 # Where every build leaves CANN's libraries, so that tests and tools find them without an install.
@@ -54,6 +69,42 @@ if(MILLPOND_SANITIZER STREQUAL "tsan")
   set(MILLPOND_TEST_LAUNCHER setarch;-R)
 endif()
 
+# mp_units(OUT NAME file.cc...): what to compile for these files: units of several (tools/unity.py), and what has flags of its
+# own or is generated as it is. Two thirds
+# of the time a file takes is its headers, and the units share them. CMake's own UNITY_BUILD knows no clashes of names and
+# writes absolute paths, which ccache cannot match from another checkout.
+option(MILLPOND_UNITY "Compile files of a folder together; OFF compiles each alone, so that its includes are its own" OFF)
+find_program(MILLPOND_PYTHON NAMES python3 REQUIRED)
+function(mp_units out name)
+  set(alone)
+  set(files)
+  foreach(file IN LISTS ARGN)
+    if(NOT file MATCHES "^\\$<")
+      cmake_path(ABSOLUTE_PATH file)
+    endif()
+    set(own_flags)
+    foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_PRECOMPILE_HEADERS GENERATED)
+      get_source_file_property(value "${file}" ${property})
+      if(value)
+        list(APPEND own_flags ${property})
+      endif()
+    endforeach()
+    if(MILLPOND_UNITY AND EXISTS "${file}" AND NOT own_flags)
+      list(APPEND files "${file}")
+    else()
+      list(APPEND alone "${file}")
+    endif()
+  endforeach()
+  if(files)
+    execute_process(COMMAND "${MILLPOND_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/unity.py" --kilobytes 64
+                            --root "${PROJECT_SOURCE_DIR}" --output "${PROJECT_BINARY_DIR}/units/${name}" ${files}
+                    OUTPUT_VARIABLE units OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    string(REPLACE "\n" ";" files "${units}")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/unity.py")
+  set(${out} ${files} ${alone} PARENT_SCOPE)
+endfunction()
+
 # mp_test(NAME file.cc... [LIBS lib...] [CORE] [SERIAL])
 #   CORE: runs under the sanitizers too (label core). SERIAL: never beside another test.
 function(mp_test name)
@@ -64,6 +115,7 @@ function(mp_test name)
   find_package(GTest REQUIRED)
   add_executable(${name} ${T_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE mp_options ${T_LIBS} GTest::gtest GTest::gtest_main)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)  # the libraries are what is tested: theirs is -O3
   set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${MILLPOND_TEST_LAUNCHER}")
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)

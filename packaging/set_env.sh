@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Source this file: . /path/to/set_env.sh   (sh, bash, zsh; also under set -eu). Sourcing it twice adds nothing.
 # tools/cli/environment.py says the same for ./millpond run; tests/cli compares the two.
+# shellcheck shell=sh disable=SC3028
 
 # Where is this file? Each shell tells in its own way; plain sh not at all, but it keeps the file open.
 _mp_file=${BASH_SOURCE:-}
 if [ -n "${ZSH_VERSION:-}" ]; then
   eval '_mp_file=${(%):-%x}'
 elif [ -z "$_mp_file" ]; then
-  for _mp_open in /proc/$$/fd/*; do
+  for _mp_open in "/proc/$$/fd"/*; do
     _mp_seen=$(readlink "$_mp_open" 2>/dev/null) || continue
     case $_mp_seen in
       */set_env.sh) _mp_file=$_mp_seen ;;
@@ -29,7 +30,7 @@ if [ -n "$_mp_file" ] && _mp_home=$(CDPATH='' cd -- "$(dirname -- "$_mp_file")" 
     _mp_rest=${_mp_rest%:}
     if [ -n "$_mp_rest" ]; then _mp_rest="$2:$_mp_rest"; else _mp_rest=$2; fi
     eval "$1=\$_mp_rest"
-    export "$1"
+    export "${1?}"
   }
 
   export ASCEND_HOME_PATH="$_mp_home"

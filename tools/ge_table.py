@@ -92,7 +92,7 @@ def read(path):
     if not path.exists():
         return ops
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.startswith("#") or line.startswith("type\t"):
+        if line.startswith(("#", "type\t")):
             continue
         kind, inputs, outputs, attributes, subgraphs, types = line.split("\t")
         place = f"{path.name}:{number}"

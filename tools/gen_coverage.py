@@ -1,32 +1,44 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/coverage.md from the headers, the tests and abi/refused.txt: function, state, tests.
+"""Writes docs/coverage.md from the headers, the export lists, the tests and abi/refused.txt: function, state, tests.
 
     gen_coverage.py [--check] [--root FOLDER]
 
 A function's state follows from evidence alone: `refuses` when abi/refused.txt names it (it is exported and returns an
-error that says so), `works` when a test's body calls it, `no test` otherwise. The tests shown are the most specific:
-those that name the fewest other functions. --check writes nothing and exits 1 when the file is not current.
+error that says so), `works` when a test asserts that a call of it succeeds (tools/test_evidence.py says what counts), `not shown` when
+tests call it without that, `no test` otherwise. The tests shown are the most specific: those that show the fewest other functions.
+--check writes nothing and exits 1 when the file is not current.
 """
 
 import argparse
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-DECLARATION = re.compile(r"ACL_FUNC_VISIBILITY\s+[^;{]*?\b(\w+)\s*\(", re.S)
-GTEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.M)
-PYTEST = re.compile(r"^(?:    )?def (test_\w+)\s*\(", re.M)
-WORD = re.compile(r"\b\w+\b")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import test_evidence
+
+DECLARATION = re.compile(r"ACL_FUNC_VISIBILITY\s+([^;{(]*?)\b(\w+)\s*\(", re.S)
+NO_RESULT = re.compile(r"\bvoid\s+(\w+)\s*\(|\b\w+\s*&\s*(\w+)\s*\(")
+# name(arguments) of a class or a namespace, demangled; constructors, destructors and operators are the class's own affair.
+QUALIFIED = re.compile(r"^((?:ge|gert)::(?:\w+::)*)(\w+)(?:\[abi:\w+\])?\(")
 SHOWN_TESTS = 2
 # Tests of names, layouts and files: that a symbol exists says nothing about what it does.
 NO_EVIDENCE = {("tests", "abi"), ("tests", "tidy"), ("tests", "install"), ("tests", "cli")}
 TITLE = """# API coverage
 
-Made by tools/gen_coverage.py from the headers, the tests and abi/refused.txt; do not edit.
-`works`: a test calls it and judges what it does. `refuses`: exported, and returns an error that names the function.
+Made by tools/gen_coverage.py from the headers, the export lists, the tests and abi/refused.txt; do not edit.
+`works`: a test asserts that a call of it succeeds, or gives the value it should. `refuses`: exported, and returns an error that names the function.
+`not shown`: tests call it, but none of them asserts a success here: by a refusal that depends on the arguments or the device, or through another process.
 `no test`: exported, nothing more is claimed. The tests shown are the most specific ones.
+"""
+ACLNN = """## aclnn
+
+The operators of `libopapi.so` are called in two phases, `aclnnXGetWorkspaceSize` and `aclnnX`. These have a test that calls them by name. The others are called by
+torch_npu and by graphs: [ops.md](ops.md) has PyTorch's operator database against the CPU, operator by operator, and tests/torch the rest; which of them reaches
+which function is the wheel's choice, so no row is claimed for them here.
 """
 
 
@@ -34,34 +46,46 @@ def declared(root):
     """{header: [function, ...]} in the order of declaration."""
     result = {}
     for header in sorted((root / "include").rglob("*.h")):
-        names = DECLARATION.findall(header.read_text())
+        names = [name for _, name in DECLARATION.findall(header.read_text())]
         if names:
             result[header.relative_to(root / "include").as_posix()] = list(dict.fromkeys(names))
     return result
 
 
-def test_bodies(root):
-    """(test name, its text) for every test in the tree."""
-    sources = [*root.glob("src/**/*_test.cc"), *root.glob("tests/**/*.cc"), *root.glob("tests/**/*.py")]
-    for source in sorted(set(sources)):
-        if source.relative_to(root).parts[:2] in NO_EVIDENCE:
-            continue
-        text = source.read_text(encoding="utf-8", errors="replace")
-        starts = list((PYTEST if source.suffix == ".py" else GTEST).finditer(text))
-        for place, start in enumerate(starts):
-            end = starts[place + 1].start() if place + 1 < len(starts) else len(text)
-            name = start[1] if source.suffix == ".py" else f"{start[1]}.{start[2]}"
-            yield f"{name} ({source.relative_to(root).as_posix()})", text[start.start():end]
+def without_result(root):
+    """Functions whose success nobody can assert: void, or the object itself."""
+    names = set()
+    for header in (root / "include").rglob("*.h"):
+        names |= {one or other for one, other in NO_RESULT.findall(header.read_text())}
+    return names
 
 
-def evidence(root, functions):
-    """{function: [test name, ...]}, the most specific first."""
-    found = defaultdict(list)
-    for name, body in test_bodies(root):
-        used = functions.intersection(WORD.findall(body))
-        for function in used:
-            found[function].append((len(used), name))
-    return {function: [name for _, name in sorted(tests)] for function, tests in found.items()}
+def exported(root):
+    """{library: [(class or namespace, name), ...]} of the graph engine's export lists."""
+    result = defaultdict(dict)
+    for path in sorted((root / "abi" / "ge").glob("*.exports")):
+        library = path.read_text().splitlines()[0].lstrip("# ")
+        symbols = subprocess.run(["c++filt"], input=path.read_text(), capture_output=True, text=True, check=True).stdout.splitlines()
+        for symbol in symbols:
+            match = QUALIFIED.match(symbol)
+            scope = match[1].rstrip(":").split("::") if match else []
+            if match and match[2] != scope[-1] and not match[2].startswith("operator"):
+                result[library]["::".join([*scope, match[2]])] = (scope[-1], match[2])
+    return result
+
+
+class Evidence:
+    def __init__(self, root, functions):
+        self.tests = [(name, words, shown, called) for name, words, shown, called in test_evidence.read(root, NO_EVIDENCE)]
+        self.silent = without_result(root)
+        self.weight = {name: len(shown & functions) for name, _, shown, _ in self.tests}
+
+    def of(self, function, scope=None):
+        """(tests that show it, whether any calls it). scope: the class, which the test's files must name."""
+        mine = [test for test in self.tests if scope in (None, "ge", "gert") or scope in test[1]]
+        callers = [name for name, _, _, called in mine if function in called]
+        showing = callers if function in self.silent else [name for name, _, shown, _ in mine if function in shown]
+        return sorted(showing, key=lambda name: (self.weight[name], name)), bool(callers)
 
 
 def refused(root):
@@ -71,27 +95,55 @@ def refused(root):
     return {line.split("#")[0].split()[0] for line in path.read_text().splitlines() if line.split("#")[0].split()}
 
 
+def aclnn_names(root):
+    text = "\n".join(path.read_text() for path in sorted((root / "src" / "ops" / "table").glob("*.ops")))
+    return sorted(set(re.findall(r"^(aclnn\w+)\(", text, re.M)))
+
+
+class Page:
+    def __init__(self, root):
+        self.headers, self.libraries, self.operators = declared(root), exported(root), aclnn_names(root)
+        functions = {name for names in self.headers.values() for name in names}
+        methods = {name for names in self.libraries.values() for _, name in names.values()}
+        self.evidence = Evidence(root, functions | methods)
+        self.closed = refused(root)
+        self.counts = defaultdict(int)
+
+    def row(self, shown_name, function, scope=None):
+        tests, is_called = self.evidence.of(function, scope)
+        state = "refuses" if function in self.closed else "works" if tests else "not shown" if is_called else "no test"
+        self.counts[state] += 1
+        cited = "" if state == "refuses" else "<br>".join(f"`{test}`" for test in tests[:SHOWN_TESTS])
+        return f"| `{shown_name}` | {state} | {cited} |"
+
+    def table(self, title, rows):
+        return [f"## {title}\n", "| function | state | tests |", "|---|---|---|", *rows, ""]
+
+    def operator_rows(self):
+        for name in self.operators:
+            tests, _ = self.evidence.of(name)
+            if tests:
+                yield f"| `{name}` | works | " + "<br>".join(f"`{test}`" for test in tests[:SHOWN_TESTS]) + " |"
+
+    def text(self):
+        lines, done = [], set()
+        for header, names in self.headers.items():
+            lines += self.table(header, [self.row(name, name) for name in names if not (name in done or done.add(name))])
+        for library, names in self.libraries.items():
+            rows = [self.row(name, function, scope) for name, (scope, function) in sorted(names.items()) if not (name in done or done.add(name))]
+            lines += self.table(library, rows) if rows else []
+        operators = list(self.operator_rows())
+        if self.operators:
+            lines += [ACLNN, f"{len(self.operators)} functions, {len(operators)} with a test of their own.\n",
+                      "| function | state | tests |", "|---|---|---|", *operators, ""]
+        counts = self.counts
+        total = (f"{sum(counts.values())} functions and methods: {counts['works']} work, {counts['refuses']} refuse, {counts['not shown']} not shown, "
+                 f"{counts['no test']} without a test.\n")
+        return "\n".join([TITLE, total, *lines])
+
+
 def render(root):
-    headers = declared(root)
-    functions = {name for names in headers.values() for name in names}
-    tests = evidence(root, functions)
-    closed = refused(root)
-
-    def state(name):
-        return "refuses" if name in closed else "works" if tests.get(name) else "no test"
-
-    counts = defaultdict(int)
-    for name in functions:
-        counts[state(name)] += 1
-    lines = [TITLE, f"{len(functions)} functions: {counts['works']} work, {counts['refuses']} refuse, "
-                    f"{counts['no test']} without a test.\n"]
-    for header, names in headers.items():
-        lines += [f"## {header}\n", "| function | state | tests |", "|---|---|---|"]
-        for name in names:
-            shown = "<br>".join(f"`{test}`" for test in tests.get(name, [])[:SHOWN_TESTS])
-            lines.append(f"| `{name}` | {state(name)} | {shown} |")
-        lines.append("")
-    return "\n".join(lines)
+    return Page(root).text()
 
 
 def main():

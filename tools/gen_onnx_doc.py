@@ -6,12 +6,12 @@
     tools/gen_onnx_doc.py [--check] FILE
 """
 
-import argparse
-import json
 import re
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+
+import doc_page
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "onnx.md"
 
@@ -19,14 +19,16 @@ HEAD = """# ONNX models
 
 Made by tools/gen_onnx_doc.py from a run of tests/onnx/node_tests.py; do not edit.
 
-`aclgrphParseONNX` and `aclgrphParseONNXFromMem` (`parser/onnx_parser.h`, `libfmk_onnx_parser.so`) make a graph of GE operators out of an ONNX model of
-opset 7 to 28, which sessions compile and run like any other. What cannot be done is refused by name when the model is parsed; nothing is passed over in
-silence: an attribute, input or output that the translation does not know refuses its node.
+`aclgrphParseONNX` and `aclgrphParseONNXFromMem` (`parser/onnx_parser.h`, `libfmk_onnx_parser.so`) turn an ONNX model of
+opset 7 to 28 into a graph of GE operators, which sessions compile and run like any other. What is not supported is refused by name when the model is parsed;
+nothing is silently ignored: a node with an attribute, input or output that the importer does not know is refused.
 
-- Constants in other files must lie in the model's folder or below it, and no part of the way may be a link.
-- Functions of the model are written out where they are called. `If` becomes GE's `If`; `Scan`, and `Loop` that collects values, are written out round by
-  round (at most 1,024) and need a length that is known; other `Loop`s become GE's `While`.
-- Nodes that depend on constants alone are computed while the model is parsed.
+- External data files must be in the model's folder or below it, with no symbolic link on the path.
+- Model functions are inlined where they are called. `If` becomes GE's `If`; `Scan`, and a `Loop` that collects values, are unrolled
+  (at most 1,024 iterations) and need a known trip count; other `Loop`s become GE's `While`, which ends early when its stream is aborted (`aclrtStreamAbort`).
+- Nodes that depend only on constants are folded while the model is parsed.
+- Graphs nest 32 deep at most. What a model takes beside its constants (functions and loops written out, names, folded constants) is bounded: 512 MiB and 64
+  bytes for each byte of its description, a million steps and four for each byte; a refusal says what was asked for.
 - Strings, sequences, optionals and sparse tensors are not supported.
 
 | parameter | meaning |
@@ -37,7 +39,7 @@ silence: an attribute, input or output that the translation does not know refuse
 | `output` | the graph's name |
 | `input_data_names` | names that must be inputs of the model |
 | `is_input_adjust_hw_layout`, `is_output_adjust_hw_layout` | only `false` |
-| `enable_scope_fusion_passes` | accepted, says nothing about ONNX |
+| `enable_scope_fusion_passes` | accepted, has no effect on ONNX |
 
 """
 
@@ -81,23 +83,5 @@ def render(results):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when docs/onnx.md is not current")
-    parser.add_argument("json", metavar="FILE", help="what node_tests.py --json wrote")
-    options = parser.parse_args()
-    page = render(json.loads(Path(options.json).read_text()))
-    if not options.check:
-        PAGE.write_text(page)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == page:
-        return 0
-    old = PAGE.read_text().splitlines() if PAGE.exists() else []
-    for line in sorted(set(old) ^ set(page.splitlines())):
-        print(("- " if line in old else "+ ") + line[:200])
-    print(f"docs/onnx.md is not what the run gave; tools/gen_onnx_doc.py {options.json} writes it anew")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(doc_page.main(PAGE, render, __doc__.splitlines()[0], "node_tests.py"))

@@ -8,39 +8,35 @@ A row:
         shape out = matmul(mat1, mat2)
         ge    MatMulV2(self=bias, mat1=x1, mat2=x2, beta=1, alpha=1, out=y, cubeMathType=0)
 
-Arguments stand in ABI order, each `[>|&]TYPE[?] name`: > an output, & both read and written, ? may be NULL.
-Types: T t tensor (const or not in C), TL tl list of tensors, S scalar, SL list of scalars, IA int array, FA float
-array, BA bool array, i64 u64 i32 u32 i8 bool f64 f32, dt data type, str string. A name without `aclnn` in front is a row
-for the other doors only. Lines below: `shape OUT = RULE(arguments)` (src/ops/infer.h): every door checks it; `infer OUT = RULE(arguments)`: the same,
-only for graphs, where the output's shape is asked for and not given (when a row has both, infer answers); `dtype OUT = TYPE | ARGUMENT | RULE(arguments)`: the output's
-type in a graph, a name such as bool or int32, that of a tensor argument, the value of a type argument, or what a rule says; without the line it is the first input's; `types ARGUMENT = CLASS ...` (a tensor of
-another class is refused at once; half float int bool complex), `waits` (an output's shape is
-known only after the run), `max_workspace` (there is a third entry point, NAMEGetMaxWorkspaceSize), `ge TYPE(...)` and `onnx TYPE(...)`: each argument of the row from that door's input, output or
-attribute of that name (`@y`: the type of operand y), from a constant, or `name|constant` for an attribute with a default. `name|mean{none:0 mean:1}` maps the
-values of a text attribute to numbers. `~name` is an attribute that is a hint: any value of it is right. `for aclnnAdd` on a line of
-its own goes on with the details of a row that stands in another file.
+Arguments stand in ABI order, each `[>|&|!]TYPE[?] name`: > an output, & both read and written, ! written in place (what was there is not
+read), ? may be NULL. Types: T t tensor (const or not in C), TL tl list of tensors, S scalar, SL list of scalars, IA int array, FA float
+array, BA bool array, i64 u64 i32 u32 i8 bool f64 f32, dt data type, str string. A name without `aclnn` in front is a row for graphs only.
+
+Lines below a row:
+- `kernel NAME(parameter=argument, ...)`, `ignores ...`, `refuses ...`: tools/op_kernels.py.
+- `shape OUT = RULE(arguments)` (src/ops/infer.h): every door checks it; `infer OUT = RULE(arguments)`: the same, only for graphs, where the
+  output's shape is asked for and not given (when a row has both, infer answers).
+- `dtype OUT = TYPE | ARGUMENT | RULE(arguments)`: the output's type in a graph: a name such as bool or int32, that of a tensor argument, the
+  value of a type argument, or what a rule says; without the line it is the first input's.
+- `types ARGUMENT = CLASS ...`: a tensor of another class is refused at once (half float int bool complex).
+- `may ARGUMENT ...`: only part of the tensor is written (or read and written), which part its contents decide.
+- `waits`: an output's shape is known only after the run. `max_workspace`: there is a third entry point, NAMEGetMaxWorkspaceSize.
+- `ge TYPE(...)`: each argument of the row from the GE operator's input, output or attribute of that name (`@y`: the type of operand y), from a
+  constant, or `name|constant` for an attribute with a default. `name|mean{none:0 mean:1}` maps the values of a text attribute to numbers.
+  `~name` is an attribute that is a hint: any value of it is right.
+`for aclnnAdd` on a line of its own goes on with the details of a row that stands in another file. A row or a detail that ends in a comma goes
+on in the next line.
 """
 
 import argparse
 import re
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import ge_table
+import op_kernels
+from op_row import TYPES, Bad, parse_row, quoted, split_list
 
-# row type: (C type, ArgKind)
-TYPES = {
-    "T": ("const aclTensor*", "kTensor"), "t": ("aclTensor*", "kTensor"),
-    "TL": ("const aclTensorList*", "kTensorList"), "tl": ("aclTensorList*", "kTensorList"),
-    "S": ("const aclScalar*", "kScalar"), "SL": ("const aclScalarList*", "kScalarList"),
-    "IA": ("const aclIntArray*", "kInts"), "FA": ("const aclFloatArray*", "kFloats"), "BA": ("const aclBoolArray*", "kBools"),
-    "i64": ("int64_t", "kInt"), "u64": ("uint64_t", "kInt"), "i32": ("int32_t", "kInt"), "u32": ("uint32_t", "kInt"),
-    "i8": ("int8_t", "kInt"), "bool": ("bool", "kBool"), "f64": ("double", "kDouble"), "f32": ("float", "kDouble"),
-    "dt": ("aclDataType", "kDType"), "str": ("const char*", "kString"),
-}
-ARGUMENT = re.compile(r"^(?P<flow>[>&]?)(?P<type>\w+)(?P<optional>\??) (?P<name>\w+)$")
-ROW = re.compile(r"^(?P<name>\w+)\((?P<args>.*)\)$")
 SHAPE = re.compile(r"^shape (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
 CLASSES = {"half": 1, "float": 2, "int": 4, "bool": 8, "complex": 16}  # TypeClass of src/base/dtype.h
 INFER = re.compile(r"^infer (?P<out>\w+) = (?P<rule>\w+)\((?P<from>[\w, ]*)\)$")
@@ -51,105 +47,35 @@ DTYPES = {"float32": "kFloat", "float16": "kHalf", "bfloat16": "kBfloat16", "flo
 TYPE_NUMBERS = {"DT_FLOAT": "0", "DT_FLOAT16": "1", "DT_INT8": "2", "DT_INT32": "3", "DT_INT64": "9", "DT_BOOL": "12", "DT_COMPLEX64": "16", "DT_BF16": "27",
                 "DT_UNDEFINED": "28"}
 TYPE_RULE = re.compile(r"^types (?P<name>\w+) = (?P<classes>[\w ]+)$")
-DOOR = re.compile(r"^(?P<door>ge|onnx) +(?P<type>\w+)\((?P<args>.*)\)$")
+GE_LINE = re.compile(r"^ge +(?P<type>\w+)\((?P<args>.*)\)$")
 CONSTANT = re.compile(r"^(-?\d[\w.+-]*|true|false|none|\[.*\])$")
-FLOWS = {"": "kIn", ">": "kOut", "&": "kInOut"}
 PARTS = 8  # files of entry points, so that they compile side by side
 
 
-@dataclass
-class Argument:
-    flow: str
-    type: str
-    optional: bool
-    name: str
-    classes: int = 0  # 0: any
+def parse_rule(row, match, place):
+    """Of a `shape` or an `infer` line."""
+    return row.index(match["out"], place), match["rule"], [row.index(name, place) for name in split_list(match["from"])]
 
 
-@dataclass
-class Row:
-    name: str
-    args: list
-    place: str
-    shapes: list = field(default_factory=list)
-    infers: list = field(default_factory=list)
-    dtypes: list = field(default_factory=list)  # (output, DType or None, rule or None, sources)
-    doors: dict = field(default_factory=lambda: {"ge": [], "onnx": []})
-    waits: bool = False
-    max_workspace: bool = False
-
-    @property
-    def aclnn(self):
-        return self.name.startswith("acl")
-
-    def index(self, name, place):
-        for number, argument in enumerate(self.args):
-            if argument.name == name:
-                return number
-        raise Bad(f"{place}: {self.name} has no argument '{name}'")
+def parse_dtype(row, match, place):
+    output, rule = row.index(match["out"], place), match["rule"]
+    if match["from"] is not None:
+        return output, None, rule, [row.index(name, place) for name in split_list(match["from"])]
+    if rule in DTYPES:
+        return output, DTYPES[rule], None, []
+    return output, None, "type_of", [row.index(rule, place)]
 
 
-class Bad(Exception):
-    pass
+def parse_types(row, match, place):
+    unknown = [name for name in match["classes"].split() if name not in CLASSES]
+    if unknown:
+        raise Bad(f"{place}: '{unknown[0]}' is none of: {' '.join(CLASSES)}")
+    row.args[row.index(match["name"], place)].classes = sum(CLASSES[name] for name in set(match["classes"].split()))
 
 
-def parse_row(text, place):
-    match = ROW.match(text)
-    if not match:
-        raise Bad(f"{place}: not a row: '{text}'; the form is name(TYPE name, ...)")
-    args = []
-    for part in filter(None, (piece.strip() for piece in match["args"].split(","))):
-        argument = ARGUMENT.match(part)
-        if not argument or argument["type"] not in TYPES:
-            raise Bad(f"{place}: {match['name']}: argument '{part}' is not [>|&]TYPE[?] name with a TYPE of {' '.join(TYPES)}")
-        args.append(Argument(argument["flow"], argument["type"], bool(argument["optional"]), argument["name"]))
-    names = [argument.name for argument in args]
-    if len(set(names)) != len(names):
-        raise Bad(f"{place}: {match['name']} names an argument twice")
-    return Row(match["name"], args, place)
-
-
-def parse_detail(row, text, place):
-    if text == "waits":
-        row.waits = True
-        return
-    if text == "max_workspace":
-        row.max_workspace = True
-        return
-    match = TYPE_RULE.match(text)
-    if match:
-        unknown = [name for name in match["classes"].split() if name not in CLASSES]
-        if unknown:
-            raise Bad(f"{place}: '{unknown[0]}' is none of: {' '.join(CLASSES)}")
-        argument = row.args[row.index(match["name"], place)]
-        argument.classes = sum(CLASSES[name] for name in set(match["classes"].split()))
-        return
-    match = SHAPE.match(text)
-    if match:
-        sources = [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]
-        row.shapes.append((row.index(match["out"], place), match["rule"], sources))
-        return
-    match = INFER.match(text)
-    if match:
-        sources = [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]
-        row.infers.append((row.index(match["out"], place), match["rule"], sources))
-        return
-    match = DTYPE.match(text)
-    if match:
-        output, rule = row.index(match["out"], place), match["rule"]
-        if match["from"] is not None:
-            row.dtypes.append((output, None, rule, [row.index(name.strip(), place) for name in match["from"].split(",") if name.strip()]))
-        elif rule in DTYPES:
-            row.dtypes.append((output, DTYPES[rule], None, []))
-        else:
-            row.dtypes.append((output, None, "type_of", [row.index(rule, place)]))
-        return
-    match = DOOR.match(text)
-    if not match:
-        raise Bad(f"{place}: '{text}' is none of: shape, infer, dtype, types, waits, max_workspace, ge, onnx")
-    values = {}
-    hints = []
-    for part in filter(None, (piece.strip() for piece in re.split(r",(?![^\[]*\])", match["args"]))):
+def parse_ge(row, match, place):
+    values, hints = {}, []
+    for part in split_list(match["args"]):
         if part.startswith("~"):
             hints.append(part[1:])
             continue
@@ -158,13 +84,40 @@ def parse_detail(row, text, place):
         values[name] = value
     missing = [argument.name for argument in row.args if argument.name not in values]
     if missing:
-        raise Bad(f"{place}: {match['door']} {match['type']} says nothing about {', '.join(missing)}")
-    row.doors[match["door"]].append((match["type"], [values[argument.name] for argument in row.args], hints))
+        raise Bad(f"{place}: ge {match['type']} says nothing about {', '.join(missing)}")
+    return match["type"], [values[argument.name] for argument in row.args], hints
+
+
+def parse_detail(row, text, place):
+    if text in ("waits", "max_workspace"):
+        setattr(row, text, True)
+        return
+    if op_kernels.parse_line(row, text, place):
+        return
+    if text.startswith("may "):
+        for name in text.split()[1:]:
+            argument = row.args[row.index(name, place)]
+            if not argument.flow:
+                raise Bad(f"{place}: {row.name} does not write {name}")
+            argument.partial = True
+        return
+    if match := TYPE_RULE.match(text):
+        parse_types(row, match, place)
+    elif match := SHAPE.match(text):
+        row.shapes.append(parse_rule(row, match, place))
+    elif match := INFER.match(text):
+        row.infers.append(parse_rule(row, match, place))
+    elif match := DTYPE.match(text):
+        row.dtypes.append(parse_dtype(row, match, place))
+    elif match := GE_LINE.match(text):
+        row.ge.append(parse_ge(row, match, place))
+    else:
+        raise Bad(f"{place}: '{text}' is none of: kernel, ignores, refuses, shape, infer, dtype, types, may, waits, max_workspace, ge")
 
 
 def check_ge(rows, ops):
     for row in rows:
-        for kind, values, hints in row.doors["ge"]:
+        for kind, values, hints in row.ge:
             if kind not in ops:
                 raise Bad(f"{row.place}: there is no GE operator {kind}")
             op = ops[kind]
@@ -179,49 +132,59 @@ def operands(names):
     return ", ".join(f"{{{quoted(name.rstrip('?*'))}, {str('?' in name).lower()}, {str('*' in name).lower()}}}" for name in names)
 
 
-def read_table(folder):
-    rows = {}
+def lines_of(path):
+    """The table's lines with their place, continued ones in one: (place, whether a detail, text)."""
+    pending, detail = "", False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        place = f"{path.name}:{number}"
+        text = line.split("#", 1)[0].rstrip()
+        if not text:
+            continue
+        if not pending:
+            detail = text[0].isspace()
+        pending = f"{pending} {text.strip()}".strip()
+        whole = not pending.endswith(",") if detail else pending.endswith(")") or pending.startswith("for ")
+        if whole:
+            yield place, detail, pending
+            pending = ""
+    if pending:
+        raise Bad(f"{place}: the file ends inside a row: '{pending}' is not a row")
+
+
+def read_tables(folder):
+    """The rows, sorted by name, and the declared kernels by name."""
+    rows, kernels = {}, {}
     later = []  # details of rows that may stand in a file not yet read
     for path in sorted(Path(folder).glob("*.ops")):
         row = None
-        pending = ""
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            place = f"{path.name}:{number}"
-            text = line.split("#", 1)[0].rstrip()
-            if not text:
-                continue
-            if pending or (not text[0].isspace() and not text.endswith(")") and not text.startswith("for ")):  # a long row goes on over lines
-                pending = f"{pending} {text.strip()}".strip()
-                if not pending.endswith(")"):
-                    continue
-                text, pending = pending, ""
-            extends = re.match(r"^for (\w+)$", text)
-            if extends:
-                row = extends[1]
-                continue
-            if text[0].isspace():
-                if isinstance(row, str):
-                    later.append((row, text.strip(), place))
-                    continue
-                if row is None:
-                    raise Bad(f"{place}: a detail before the first row")
-                parse_detail(row, text.strip(), place)
-                continue
-            row = parse_row(text, place)
-            if row.name in rows:
-                raise Bad(f"{place}: {row.name} has a row already ({rows[row.name].place})")
-            rows[row.name] = row
-        if pending:
-            raise Bad(f"{path.name}:{number}: the file ends inside a row: '{pending}' is not a row")
+        for place, detail, text in lines_of(path):
+            if match := re.match(r"^for (\w+)$", text):
+                row = match[1]
+            elif detail and isinstance(row, str):
+                later.append((row, text, place))
+            elif detail and row is None:
+                raise Bad(f"{place}: a detail before the first row")
+            elif detail and isinstance(row, op_kernels.Kernel):
+                if not op_kernels.parse_unused(row, text, place):
+                    raise Bad(f"{place}: '{text}' is none of: ignores, refuses")
+            elif detail:
+                parse_detail(row, text, place)
+            else:
+                declared = text.startswith("kernel ")
+                row = op_kernels.parse_declaration(text, place) if declared else parse_row(text, place)
+                known = kernels if declared else rows
+                if row.name in known:
+                    raise Bad(f"{place}: {row.name} has a {'declaration' if declared else 'row'} already ({known[row.name].place})")
+                known[row.name] = row
     for name, text, place in later:
         if name not in rows:
             raise Bad(f"{place}: there is no row {name} to go on with")
         parse_detail(rows[name], text, place)
-    return [rows[name] for name in sorted(rows)]
+    return [rows[name] for name in sorted(rows)], kernels
 
 
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def read_table(folder):
+    return read_tables(folder)[0]
 
 
 def door_arg(value):
@@ -248,44 +211,58 @@ def rules_of(out, number, kind, rules):
     return f"k{kind}Rules{number}"
 
 
-def rows_text(rows, ge_ops):
-    out = ["// Generated by tools/gen_ops.py from src/ops/table.", "// clang-format off"]
-    entries = []
+def ge_bindings(out, number, row, ge_ops):
+    """Writes how GE's operators become calls of the row; returns the name of the array."""
+    if not row.ge:
+        return "{}"
+    listed = []
+    for which, (kind, values, hints) in enumerate(row.ge):
+        name = f"kGe{number}_{which}"
+        out.append(f"constexpr DoorArg {name}[] = {{{', '.join(map(door_arg, values))}}};")
+        parts = []
+        for side in ("inputs", "outputs"):
+            names = getattr(ge_ops[kind], side)
+            parts.append(f"{name}_{side}" if names else "{}")
+            if names:
+                out.append(f"constexpr DoorOperand {parts[-1]}[] = {{{operands(names)}}};")
+        used = {re.split(r"[|{]", value)[0] for value in values} | set(hints)
+        unused = [f"{{{quoted(attribute)}, {quoted(TYPE_NUMBERS.get(default, default))}}}"
+                  for attribute, default in ge_ops[kind].defaults().items() if attribute not in used]
+        parts.append(f"{name}_unused" if unused else "{}")
+        if unused:
+            out.append(f"constexpr DoorArg {parts[-1]}[] = {{{', '.join(unused)}}};")
+        listed.append(f"{{{quoted(kind)}, {name}, {', '.join(parts)}}}")
+    out.append(f"constexpr DoorBinding kGe{number}[] = {{{', '.join(listed)}}};")
+    return f"kGe{number}"
+
+
+def rows_text(rows, bindings, ge_ops):
+    out = ["// Generated by tools/gen_ops.py from src/ops/table.", "// clang-format off",
+           f"constexpr uint8_t kInOrder[] = {{{', '.join(map(str, range(op_kernels.CONSTANT_PLACE)))}}};"]
+    kernels = op_kernels.kernels_of(bindings)
+    kernel_numbers = {name: number for number, name in enumerate(kernels)}
+    rows_by_name = {row.name: row for row in rows}
+    entries, arguments = [], {}
     for number, row in enumerate(rows):
-        specs = ", ".join(f"{{{quoted(a.name)}, ArgKind::{TYPES[a.type][1]}, ArgFlow::{FLOWS[a.flow]}, {str(a.optional).lower()}, {a.classes}}}"
-                          for a in row.args)
-        out.append(f"constexpr ArgSpec kArgs{number}[] = {{{specs}}};")
-        rules = [rules_of(out, number, "Shape", [(output, f"&infer::{rule}", sources) for output, rule, sources in row.shapes]),
+        arguments[row.name] = f"kArgs{number}"
+        out.append(f"constexpr ArgSpec kArgs{number}[] = {{{', '.join(a.spec for a in row.args)}}};")
+        parts = [rules_of(out, number, "Shape", [(output, f"&infer::{rule}", sources) for output, rule, sources in row.shapes]),
                  rules_of(out, number, "Infer", [(output, f"&infer::{rule}", sources) for output, rule, sources in row.infers]),
                  rules_of(out, number, "Type", [(output, f"DType::{kind or 'kUndefined'}, " + (f"&infer::{rule}" if rule else "nullptr"), sources)
-                                                for output, kind, rule, sources in row.dtypes])]
-        doors = {}
-        for door, bindings in row.doors.items():
-            doors[door] = "{}"
-            if bindings:
-                listed = []
-                for which, (kind, values, hints) in enumerate(bindings):
-                    out.append(f"constexpr DoorArg kDoor{number}_{door}{which}[] = {{{', '.join(map(door_arg, values))}}};")
-                    sides = []
-                    for side in ("inputs", "outputs"):
-                        names = getattr(ge_ops[kind], side) if door == "ge" else []
-                        sides.append("{}")
-                        if names:
-                            sides[-1] = f"kDoor{number}_{door}{which}_{side}"
-                            out.append(f"constexpr DoorOperand {sides[-1]}[] = {{{operands(names)}}};")
-                    used = {re.split(r"[|{]", value)[0] for value in values} | set(hints)
-                    unused = ge_ops[kind].defaults().items() if door == "ge" else []
-                    unused = [f"{{{quoted(name)}, {quoted(TYPE_NUMBERS.get(default, default))}}}" for name, default in unused if name not in used]
-                    sides.append("{}")
-                    if unused:
-                        sides[-1] = f"kDoor{number}_{door}{which}_unused"
-                        out.append(f"constexpr DoorArg {sides[-1]}[] = {{{', '.join(unused)}}};")
-                    listed.append(f"{{{quoted(kind)}, kDoor{number}_{door}{which}, {', '.join(sides)}}}")
-                out.append(f"constexpr DoorBinding kDoors{number}_{door}[] = {{{', '.join(listed)}}};")
-                doors[door] = f"kDoors{number}_{door}"
-        entries.append(f"    {{{number}, {quoted(row.name)}, {str(row.aclnn).lower()}, {str(row.waits).lower()}, kArgs{number}, "
-                       f"{', '.join(rules)}, {doors['ge']}, {doors['onnx']}}},")
-    out += ["constexpr OpRow kRows[] = {", *entries, "};", "// clang-format on", ""]
+                                                for output, kind, rule, sources in row.dtypes]),
+                 ge_bindings(out, number, row, ge_ops),
+                 op_kernels.written(out, number, bindings[row.name], kernel_numbers[bindings[row.name].kernel.name])]
+        entries.append(f"    {{{number}, {quoted(row.name)}, {str(row.aclnn).lower()}, {str(row.waits).lower()}, kArgs{number}, {', '.join(parts)}}},")
+    out += ["constexpr OpRow kRows[] = {", *entries, "};"]
+    specs = []
+    for name, kernel in kernels.items():
+        own = bindings.get(name)
+        if own is None or own.kernel is not kernel or len(kernel.args) != len(rows_by_name[name].args):
+            arguments[name] = f"kParameters_{name}" if kernel.args else "{}"
+        if arguments[name] == f"kParameters_{name}":
+            out.append(f"constexpr ArgSpec kParameters_{name}[] = {{{', '.join(a.spec for a in kernel.args)}}};")
+        specs.append(f"    {{{quoted(name)}, {arguments[name]}}},")
+    out += ["constexpr KernelSpec kKernels[] = {", *specs, "};", "// clang-format on", ""]
     return "\n".join(out)
 
 
@@ -294,7 +271,7 @@ def parameters(row):
 
 
 def word(argument):
-    kind = TYPES[argument.type][1]
+    kind = argument.kind
     if kind == "kDouble":
         return f"Word(static_cast<double>({argument.name}))"
     if kind in ("kInt", "kBool", "kDType"):
@@ -317,8 +294,8 @@ def entries_text(rows, numbers):
         for name in first_phases(row):
             out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {name}({parameters(row)}{separator}'
                        "uint64_t* workspaceSize, aclOpExecutor** executor) {")
-            out.append(f"  const uint64_t words[] = {{{words if words else '0'}}};")
-            out.append(f"  return millpondAclnnPrepare({number}, words, workspaceSize, executor);")
+            out.append(f"  const uint64_t words[] = {{{words or '0'}}};")
+            out.append(f"  return millpondAclnnPrepare({number}, __func__, words, workspaceSize, executor);")
             out.append("}")
         out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {row.name}(void* workspace, uint64_t workspaceSize, '
                    "aclOpExecutor* executor, aclrtStream stream) {")
@@ -366,7 +343,8 @@ def main(argv):
     parser.add_argument("--output", required=True, help="folder for the generated files")
     arguments = parser.parse_args(argv)
     try:
-        rows = read_table(arguments.table)
+        rows, kernels = read_tables(arguments.table)
+        bindings = op_kernels.bind(rows, kernels)
         vendor_ops = ge_table.read(Path(arguments.table) / "ge_ir.tsv")
         ge_ops = vendor_ops | read_own(arguments.table)
         check_ge(rows, ge_ops)
@@ -374,7 +352,7 @@ def main(argv):
         print(f"gen_ops: {error}", file=sys.stderr)
         return 1
     output = Path(arguments.output)
-    write(output / "op_rows.inc", rows_text(rows, ge_ops))
+    write(output / "op_rows.inc", rows_text(rows, bindings, ge_ops))
     write(output / "ge_ops.inc", ge_table.packed(ge_ops))
     numbers = {row.name: number for number, row in enumerate(rows)}
     exported = [row for row in rows if row.aclnn]

@@ -8,14 +8,14 @@
 --check writes nothing and exits 1 when docs/ops.md is not current.
 """
 
-import argparse
-import json
 import sys
 from pathlib import Path
 
+import doc_page
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "torch" / "conformance"))
-import reasons  # noqa: E402
+import reasons
 
 PAGE = ROOT / "docs" / "ops.md"
 COLUMNS = (("float32", "forward"), ("float32", "backward"), ("float16", "forward"), ("bfloat16", "forward"), ("int64", "forward"),
@@ -70,24 +70,5 @@ def render(rows):
     return TITLE + summary(rows) + "\n".join(lines) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when docs/ops.md is not current")
-    parser.add_argument("json", metavar="FILE", help="what run.py --json wrote")
-    options = parser.parse_args()
-    page = render(json.loads(Path(options.json).read_text()))
-    if not options.check:
-        PAGE.write_text(page)
-        return 0
-    old = PAGE.read_text().splitlines() if PAGE.exists() else []
-    new = page.splitlines()
-    if old == new:
-        return 0
-    for line in sorted(set(old) ^ set(new)):
-        print(("- " if line in old else "+ ") + line)
-    print(f"docs/ops.md is not what the run gave; tools/gen_ops_doc.py {options.json} writes it anew")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(doc_page.main(PAGE, render, __doc__.splitlines()[0], "run.py"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/options.md from src/base/options.def, and the table in docs/pool.md from src/pool/settings.def.
+"""Writes docs/options.md from src/base/options.def, the table in docs/pool.md from src/pool/settings.def, and
+docs/options_cann.md from src/base/cann_options.def.
 
     gen_options.py [--check] [--root FOLDER]
 
@@ -65,7 +66,50 @@ def render_pool(root):
     return before + begin + POOL_TITLE + body + end + after
 
 
-PAGES = {"options.md": render_options, "pool.md": render_pool}
+CANN_REASON = re.compile(r'^MP_CANN_REASON\((\w+), "((?:[^"\\]|\\.)*)"\)$', re.M)
+CANN_ROW = re.compile(r'^MP_CANN_OPTION\((\w+), "([^"]+)", "([^"]*)", (\w+), "([^"]*)", (?:"((?:[^"\\]|\\.)*)"|(\w+))\)$', re.M)
+CANN_TITLE = """# CANN's options
+
+Made by tools/gen_options.py from src/base/cann_options.def; do not edit. Every option that CANN names, at every door, and what is done with it:
+
+- **honoured**: done as asked;
+- **harmless**: nothing is to be done, and a client cannot notice; a line of the log (warnings, module ASCENDCL) says so once per process;
+- **told**: not done, and a client could notice; a line on stderr says so once per process;
+- **refused**: the call fails and names the option and the reason.
+
+An empty value asks for nothing at any door. An option that is not here is refused where CANN refuses it (builds, parsers, atc); elsewhere a warning names it, with the nearest
+name that there is. What torch_npu and torchair set by themselves is never refused.
+"""
+CANN_DOORS = {
+    "Graph": "Graph engine: GEInitialize, sessions, graphs, aclgrphBuild*, parsers", "Atc": "atc", "Init": "aclInit's file",
+    "Model": "aclmdlSetConfigOpt", "ModelRun": "aclmdlSetExecConfigOpt", "Compile": "aclSetCompileopt",
+    "Parameter": "aclrtSetSysParamOpt, aclrtCtxSetSysParamOpt", "Limit": "aclrtDeviceSetLimit", "Stream": "aclrtSetStreamAttribute",
+    "Comm": "HcclCommConfig"}
+
+
+def cann_rows(text):
+    """(door, key, values, treatment, quiet, reason) of each row."""
+    reasons = dict(CANN_REASON.findall(text))
+    rows = [(*row[:5], row[5] if not row[6] else reasons[row[6]]) for row in CANN_ROW.findall(text)]
+    if len(rows) != len(re.findall(r"^MP_CANN_OPTION\(", text, re.M)):
+        raise SystemExit("src/base/cann_options.def has a row that this script cannot read; one line each, as the others")
+    return rows
+
+
+def render_cann(root):
+    rows = cann_rows((root / "src" / "base" / "cann_options.def").read_text())
+    page = CANN_TITLE
+    for door, title in CANN_DOORS.items():
+        page += f"\n## {title}\n| option | takes | done | how, or why |\n|---|---|---|---|\n"
+        for _, key, values, treatment, quiet, reason in (row for row in rows if row[0] == door):
+            takes = ", ".join(value or "nothing" for value in values.split("|")) if values else "-"
+            done = treatment.lower() + (f", but for {', '.join(quiet.split('|'))}" if quiet else "")
+            text = reason.replace('\\"', '"').replace("|", "\\|")
+            page += f"| `{key}` | {takes} | {done} | {text} |\n"
+    return page
+
+
+PAGES = {"options.md": render_options, "options_cann.md": render_cann, "pool.md": render_pool}
 
 
 def main():

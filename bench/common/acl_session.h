@@ -20,6 +20,17 @@ inline void CheckAcl(int code, const char* call) {
 // GE's and the parsers' statuses are unsigned.
 #define MP_GE(call) ::millpond::bench::CheckAcl(static_cast<int>(call), #call)
 
+// Of device 0, for aclrtMallocPhysical.
+inline aclrtPhysicalMemProp HugeDevicePages() {
+  aclrtPhysicalMemProp properties = {};
+  properties.handleType = ACL_MEM_HANDLE_TYPE_NONE;
+  properties.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+  properties.memAttr = ACL_HBM_MEM_HUGE;
+  properties.location.id = 0;
+  properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  return properties;
+}
+
 class Session {
  public:
   Session() {

@@ -53,7 +53,7 @@ class Case:
         shape = self.shapes[number]
         if self.name == "resnet50":
             return {"x": random.standard_normal(shape, dtype=numpy.float32)}
-        ids = {"ids": random.integers(0, models.LEAST_WORDS, shape, dtype=numpy.int64)}
+        ids = {"ids": random.integers(0, models.MIN_WORDS, shape, dtype=numpy.int64)}
         if self.name == "gpt2":
             return ids
         mask = numpy.ones(shape, numpy.int64)

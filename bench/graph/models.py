@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three well-known networks as ONNX files, written node by node as exporters write them, with weights by chance.
+"""Three well-known networks as ONNX files, written node by node as exporters write them, with random weights.
 
 ResNet-50 has its batch norms, BERT-base its Gelu by Erf and its mask, GPT-2 small its Gelu by Tanh, its causal mask and a
 head of its own: what a runtime makes of that is its own affair.
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
 IR_VERSION = 8  # what every runtime of these years reads
-LEAST_WORDS = 1000  # every model knows that many
+MIN_WORDS = 1000  # every model knows that many
 
 
 class Writer:
@@ -145,7 +145,7 @@ def bert_base(path, sequence=128, tiny=False):
     t.shapes()
     root_of_two, one, half = t.scalar("root_of_two", 2 ** 0.5), t.scalar("one_float", 1), t.scalar("half", 0.5)
     t.scalar("root", 8)
-    x = t.embedded(LEAST_WORDS if tiny else 30522, 512, sequence)
+    x = t.embedded(MIN_WORDS if tiny else 30522, 512, sequence)
     x = t.norm(w.node("Add", [x, w.random("kind.weight", (1, 1, t.WIDTH), 0.02)]), "embeddings.norm")
     mask = w.node("Cast", [w.node("Unsqueeze", ["mask", t.ints("mask_axes", [1, 2])])], to=TensorProto.FLOAT)
     mask = w.node("Mul", [w.node("Sub", [one, mask]), t.scalar("least", numpy.finfo(numpy.float32).min)])
@@ -166,7 +166,7 @@ def bert_base(path, sequence=128, tiny=False):
 def gpt2_small(path, sequence=128, tiny=False):
     """Input ids [1, sequence], int64; output logits [1, sequence, words]. No sequence: any batch and any length."""
     t = Transformer(117, tiny)
-    words = LEAST_WORDS if tiny else 50257
+    words = MIN_WORDS if tiny else 50257
     w = t.writer
     t.shapes()
     t.scalar("root", 8)

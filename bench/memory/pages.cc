@@ -72,22 +72,12 @@ void Cycles(const Harness& harness) {
   harness.EmitFor("memfd", "cycle", "us/MiB", raw_cycle(RawMemory::kMemfd));
 }
 
-aclrtPhysicalMemProp ChunkProperties() {
-  aclrtPhysicalMemProp properties = {};
-  properties.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-  properties.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-  properties.memAttr = ACL_HBM_MEM_HUGE;
-  properties.location.id = 0;
-  properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-  return properties;
-}
-
 constexpr std::size_t kChunks = 256;
 
 std::size_t ChunkCount(const Harness& harness) { return harness.smoke() ? 4 : kChunks; }
 
 std::size_t VmmOurs(const Harness& harness) {
-  aclrtPhysicalMemProp properties = ChunkProperties();
+  aclrtPhysicalMemProp properties = HugeDevicePages();
   std::size_t chunk = 0;
   MP_ACL(aclrtMemGetAllocationGranularity(&properties, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &chunk));
   const std::size_t chunks = ChunkCount(harness);

@@ -15,11 +15,11 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import problems  # noqa: E402
+import problems
 
 SKIP = 77
 ORDERS = ("size", "area", "pressure", "lifetime", "birth")
-MOST_FOR_GREEDY = 20_000  # buffers: greedy orders take time with the number of pairs
+MAX_FOR_GREEDY = 20_000  # buffers: greedy orders are quadratic
 OMNIMALLOC = {"omnimalloc_super": "SupermallocAllocator", "omnimalloc_omni": "OmniAllocator"}
 
 
@@ -47,7 +47,7 @@ def run_ours(arguments, file, name, capacity, _):
 
 
 def run_greedy(arguments, file, name, _, rows):
-    if len(rows) > MOST_FOR_GREEDY:
+    if len(rows) > MAX_FOR_GREEDY:
         return
     best, total = float("inf"), 0.0
     for order in ORDERS:
@@ -67,7 +67,7 @@ def run_omnimalloc(_, __, name, ___, rows):
         sys.exit(SKIP)
     wanted = [omnimalloc.Allocation(id=number, size=size, start=lower, end=upper)
               for number, (lower, upper, size) in enumerate(rows)]
-    bound = problems.most_live(rows)
+    bound = problems.max_live(rows)
     for subject, kind in OMNIMALLOC.items():
         allocator = getattr(allocators, kind)()
         start = time.perf_counter()

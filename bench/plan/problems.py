@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning problems of our own making, the same on every machine: (name, capacity or None, rows of lower, upper, size)."""
+"""Generated planning problems, the same on every machine: (name, capacity or None, rows of lower, upper, size)."""
 
 import math
 import random
 
 
 def puzzle(seed, height, end, count):
-    """A block of memory and time cut into buffers without a gap: it fits at exactly `height`, and that is hard to see."""
+    """A rectangle of memory and time cut into buffers without a gap: it fits at exactly `height`, which is hard to find."""
     dice = random.Random(seed)
     boxes = [(0, height, 0, end)]
     while len(boxes) < count:
@@ -28,7 +28,7 @@ def log_uniform(dice, least, most):
 
 
 def training(layers):
-    """Activations kept for the way back, gradients on the way, and scratch."""
+    """Activations kept for the backward pass, gradients, and scratch."""
     dice = random.Random(2)
     rows = []
     for layer in range(layers):
@@ -40,7 +40,7 @@ def training(layers):
 
 
 def mixed(count):
-    """Mostly short lives and some long ones, sizes over four decades."""
+    """Mostly short lifetimes and some long ones, sizes over four orders of magnitude."""
     dice = random.Random(1)
     rows = []
     for _ in range(count):
@@ -60,7 +60,7 @@ def own(smoke):
 
 
 def read(path):
-    """A file of MiniMalloc's; a number before .csv in its name is the capacity, as in A.1048576.csv."""
+    """A file in MiniMalloc's format; a number before .csv in its name is the capacity, as in A.1048576.csv."""
     lines = path.read_text(encoding="utf-8").split()
     head = lines[0].split(",")
     places = [head.index(name) for name in ("lower", "upper", "size")]
@@ -70,7 +70,7 @@ def read(path):
     return parts[0], capacity, rows
 
 
-def most_live(rows):
+def max_live(rows):
     change = {}
     for lower, upper, size in rows:
         change[lower] = change.get(lower, 0) + size

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers "glibc", "mimalloc", "jemalloc", "tcmalloc": host allocators, which know no stream and touch what they free.
+// Peers "glibc", "mimalloc", "jemalloc", "tcmalloc": host allocators, which have no streams and touch what they free.
 // One program for all of them; run.py preloads the library, and the program makes sure that it really is the one.
 #include <dlfcn.h>
 
@@ -67,14 +67,12 @@ int main(int argc, char** argv) {
   using namespace millpond::bench;
   PoolArguments arguments;
   std::string library_name = "glibc";
-  Harness::Flags flags = arguments.Flags();
-  flags.emplace_back("--library", &library_name);
-  const Harness harness("malloc", argc, argv, flags);
+  const Harness harness("malloc", argc, argv, arguments.Flags({{"--library", &library_name}}));
   const Library& library = FindLibrary(library_name);
   RequirePreloaded(library);
   const Trace trace = arguments.ReadTraceOrExit();
   Malloc allocator;
-  // The replay comes first: the heap is still as good as new.
+  // The replay comes first, while the heap is still fresh.
   Replay(harness, library.subject, allocator, trace);
   ReplayOnTwoThreads(harness, library.subject, allocator, trace);
   Pairs(harness, library.subject, allocator);

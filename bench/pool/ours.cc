@@ -51,9 +51,7 @@ int main(int argc, char** argv) {
   using namespace millpond::bench;
   PoolArguments arguments;
   std::string fragments;
-  Harness::Flags flags = arguments.Flags();
-  flags.emplace_back("--fragments", &fragments);
-  const Harness harness(kSubject, argc, argv, flags);
+  const Harness harness(kSubject, argc, argv, arguments.Flags({{"--fragments", &fragments}}));
   const Session session;
   const Trace trace = arguments.ReadTraceOrExit();
   if (fragments.empty()) {

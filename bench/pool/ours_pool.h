@@ -20,7 +20,7 @@ inline void CheckPool(aclError code, const char* call) {
 }
 #define MP_POOL(call) ::millpond::bench::CheckPool((call), #call)
 
-// A pool of its own, fresh, with the settings that a client gets; a lane is one of `streams`.
+// A fresh pool with the default settings; a lane is one of `streams`.
 class OursPool {
  public:
   explicit OursPool(const std::vector<Stream>& streams) {
@@ -46,7 +46,7 @@ class OursPool {
     MP_POOL(millpondPoolGetStatistics(pool_, &statistics));
     return statistics;
   }
-  // The most it ever took from the device against the most that was asked of it.
+  // High-water mark of reserved bytes over the peak of live bytes.
   [[nodiscard]] double ReservedOver(std::size_t peak_live_bytes) const {
     return static_cast<double>(Statistics().reservedBytesHigh) / static_cast<double>(peak_live_bytes);
   }

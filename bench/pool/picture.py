@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "cli"))
+import files
+
 DEFAULT_TRACE = pathlib.Path(__file__).resolve().parent.parent / "traces" / "resnet50_train.csv"
 
 MIB = 1 << 20
@@ -120,7 +123,7 @@ def main(argv):
         ours = fragments(arguments.bin_dir / "mp_bench_pool_ours", arguments.trace, folder)
     panels = [("PyTorch's policy", torch["torch"]), ("the same, expandable segments", torch["torch_expandable"]),
               ("Millpond's pool", ours)]
-    arguments.output.write_text(draw(panels, torch["live_bytes"]), encoding="utf-8")
+    files.write_whole(arguments.output, draw(panels, torch["live_bytes"]))
     for title, snapshot in panels:
         print(f"{title}: reserved / live {snapshot['statistics']['reserved_bytes'] / torch['live_bytes']:.3f}")
     return 0

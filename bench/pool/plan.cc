@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subject "ours" with a plan: one pool records a pass, a plan is made of it, a new pool follows the plan. In a process
-// of its own, so that nothing that another measurement left behind can help.
+// Subject "ours" with a plan: one pool records a pass, a plan is made from it, a new pool follows the plan. In its own
+// process, so that no leftovers of another measurement can help.
 #include <unistd.h>
 
 #include <filesystem>
@@ -40,11 +40,11 @@ void RecordPlan(const Trace& trace, const std::vector<Stream>& streams, const Te
   MP_POOL(millpondPoolStopRecording(pool.get(), folder.File("recording.csv").c_str(), folder.File("plan").c_str()));
 }
 
-// A run that left the plan says nothing about planning.
+// A run that diverged from the plan says nothing about planning.
 void RequirePlanned(const OursPool& pool, std::size_t expected) {
   const millpondPoolStatistics statistics = pool.Statistics();
   if (statistics.planned == expected && statistics.diverged == 0) return;
-  std::fprintf(stderr, "the plan placed %llu of %zu allocations and %llu left it: its figures would mean nothing\n",
+  std::fprintf(stderr, "the plan placed %llu of %zu allocations and %llu diverged: the figures would mean nothing\n",
                static_cast<unsigned long long>(statistics.planned), expected,
                static_cast<unsigned long long>(statistics.diverged));
   std::exit(1);

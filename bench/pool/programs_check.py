@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the pool benchmark's own parts: traces, the preload check, the restated policy's segments. No times."""
+"""Tests of the pool benchmark's own parts: traces, the preload check, the reimplemented policy's segments. Nothing is timed."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import picture  # noqa: E402
+import picture
 
 MIB = 1 << 20
 bin_dir = None
@@ -90,7 +90,7 @@ class TorchPolicyTest(unittest.TestCase):
         self.assertEqual(self.reserved("torch_expandable", 31 * MIB, 9 * MIB), 40)
 
 
-class PictureTest(unittest.TestCase):
+class ReportTest(unittest.TestCase):
     def test_blocks_become_runs_and_holes_take_no_room(self):
         blocks = [{"address": "0x1000", "bytes": 512, "state": "live"},
                   {"address": "0x1200", "bytes": 512, "state": "hole"},

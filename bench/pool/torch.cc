@@ -73,9 +73,7 @@ int main(int argc, char** argv) {
   using namespace millpond::bench;
   PoolArguments arguments;
   std::string fragments;
-  Harness::Flags flags = arguments.Flags();
-  flags.emplace_back("--fragments", &fragments);
-  const Harness harness("torch", argc, argv, flags);
+  const Harness harness("torch", argc, argv, arguments.Flags({{"--fragments", &fragments}}));
   const Session session;
   std::size_t free_bytes = 0;
   std::size_t total = 0;

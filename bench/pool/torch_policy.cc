@@ -11,7 +11,7 @@ namespace millpond::bench {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kLeast = 512;
+constexpr std::size_t kMin = 512;
 constexpr std::size_t kSmallRequest = kMiB;
 constexpr std::size_t kSmallSegment = 2 * kMiB;
 constexpr std::size_t kLargeSegment = 20 * kMiB;
@@ -26,16 +26,6 @@ std::size_t SegmentBytes(std::size_t bytes, bool small) {
 }
 
 void* Pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
-
-aclrtPhysicalMemProp DevicePages() {
-  aclrtPhysicalMemProp properties = {};
-  properties.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-  properties.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-  properties.memAttr = ACL_HBM_MEM_HUGE;
-  properties.location.id = 0;
-  properties.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-  return properties;
-}
 
 }  // namespace
 
@@ -62,7 +52,7 @@ void TorchPolicy::EnterThread() { MP_ACL(aclrtSetDevice(0)); }
 
 void* TorchPolicy::Allocate(std::size_t requested, std::size_t stream) {
   const std::lock_guard lock(mutex_);
-  const std::size_t bytes = RoundUp(requested, kLeast);
+  const std::size_t bytes = RoundUp(requested, kMin);
   const bool small = bytes <= kSmallRequest;
   FreeSet& set = FreeBlocks(small);
   Block* block = FindFit(set, bytes, stream);
@@ -73,7 +63,7 @@ void* TorchPolicy::Allocate(std::size_t requested, std::size_t stream) {
   }
   const std::size_t rest = block->bytes - bytes;
   const bool any_rest = small || kind_ == Segments::kExpandable;
-  if (any_rest ? rest >= kLeast : rest > kSmallRequest) SplitOff(block, bytes);
+  if (any_rest ? rest >= kMin : rest > kSmallRequest) SplitOff(block, bytes);
   block->live = true;
   block->requested = requested;
   live_.Insert(block);
@@ -84,7 +74,7 @@ void TorchPolicy::Free(void* address, std::size_t) {
   const std::lock_guard lock(mutex_);
   Block* block = live_.Remove(reinterpret_cast<std::uintptr_t>(address));
   if (block == nullptr) {
-    std::fprintf(stderr, "the PyTorch policy was given %p to free, which it does not hold\n", address);
+    std::fprintf(stderr, "the PyTorch policy was asked to free %p, which is not one of its blocks\n", address);
     std::exit(1);
   }
   block->live = false;
@@ -169,7 +159,7 @@ void TorchPolicy::MapMore(Segment* segment, std::size_t granule) {
     std::fprintf(stderr, "the PyTorch policy used up all %zu addresses of a segment\n", segment->address_bytes);
     std::exit(1);
   }
-  static aclrtPhysicalMemProp properties = DevicePages();
+  static aclrtPhysicalMemProp properties = HugeDevicePages();
   aclrtDrvMemHandle handle = nullptr;
   MP_ACL(aclrtMallocPhysical(&handle, granule, &properties, 0));
   MP_ACL(aclrtMapMem(Pointer(segment->address + segment->mapped), granule, 0, handle, 0));
@@ -227,7 +217,7 @@ TorchPolicy::Block* TorchPolicy::BlockMap::Remove(std::uintptr_t address) {
   Block* found = cells_[hole];
   if (found == nullptr) return nullptr;
   --count_;
-  // Close the gap: whoever probed past the hole moves into it.
+  // Close the gap: entries that probed past the hole move into it.
   for (std::size_t cell = (hole + 1) & mask; cells_[cell] != nullptr; cell = (cell + 1) & mask) {
     const std::size_t home = Home(cells_[cell]->address);
     if (((cell - home) & mask) < ((cell - hole) & mask)) continue;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers "torch" and "torch_expandable": PyTorch's caching policy, written anew from its published behaviour. Policy
-// only: no statistics, no history, no events, so it is rather faster than the original.
+// Peers "torch" and "torch_expandable": PyTorch's caching policy, reimplemented from its published behaviour. Policy
+// only: no statistics, no history, no events, so it is faster than the original if anything.
 //
 //   sizes      multiples of 512 B; up to 1 MiB is small, the rest large; the two never share a segment
 //   segments   small 2 MiB; large 20 MiB below 10 MiB, else the request rounded to 2 MiB
 //   expandable one range of addresses per stream and kind, into which 2 MiB (small) or 20 MiB (large) are mapped
-//   best fit   ordered sets by (stream, size, address); the rest is split off when it is worth it: any rest of a small
-//   or
+//   best fit   ordered sets by (stream, size, address); the remainder is split off when worth it: any of a small or
 //              expandable block, more than 1 MiB of a large one; neighbours are merged at free
 //   locks      one mutex; a hash map from address to block
 #ifndef BENCH_POOL_TORCH_POLICY_H_
@@ -35,7 +34,7 @@ class TorchPolicy {
   TorchPolicy(const TorchPolicy&) = delete;
   TorchPolicy& operator=(const TorchPolicy&) = delete;
 
-  // Ends the program when the device has no more memory, even after the cache was given back.
+  // Ends the program if the device is out of memory even after the cache was released.
   void* Allocate(std::size_t bytes, std::size_t stream);
   void Free(void* address, std::size_t stream);
   void EnterThread();
@@ -79,7 +78,7 @@ class TorchPolicy {
   };
   using FreeSet = std::set<Block*, BySize>;
 
-  // Open addressing with linear probing: about as quick as such a map gets.
+  // Open addressing with linear probing: about as fast as such a map gets.
   class BlockMap {
    public:
     void Insert(Block* block);

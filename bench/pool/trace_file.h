@@ -25,8 +25,8 @@ struct Trace {
 };
 
 // Ends the program with the line and the reason when the file cannot be replayed. Blocks that the trace leaves behind
-// are freed at its end, so that it can be replayed again; allocations of 0 bytes are left out, for a pool never sees
-// them. Both are said on stderr.
+// are freed at its end, so that it can be replayed again; allocations of 0 bytes are left out, since a pool never sees
+// them. Both are reported on stderr.
 Trace ReadTrace(const std::string& path);
 
 }  // namespace millpond::bench

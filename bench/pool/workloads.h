@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work that ours and every peer are given, so that a ratio compares like with like. Memory is never touched: what
-// is timed is the allocator alone. An allocator has
+// The workloads, the same for ours and every peer. Memory is never touched: only the allocator is timed. An allocator
+// has
 //
 //   void* Allocate(std::size_t bytes, std::size_t lane);   // ends the program when it cannot
 //   void Free(void* block, std::size_t lane);
@@ -40,18 +40,20 @@ inline constexpr std::array<NamedSize, 6> kPairSizes = {{{"512B", 512},
                                                          {"16MiB", 16 << 20},
                                                          {"64MiB", 64 << 20}}};
 
-// What run.py chose for this machine and gives to every program alike.
+// What run.py chose for this machine; the same for every program.
 struct PoolArguments {
   std::string trace;
   std::string mixed_largest = "16777216";
   std::string wide_live = "2000";
 
-  [[nodiscard]] Harness::Flags Flags() {
-    return {{"--trace", &trace}, {"--mixed-largest", &mixed_largest}, {"--wide-live", &wide_live}};
+  // With those of one program.
+  [[nodiscard]] Harness::Flags Flags(Harness::Flags own = {}) {
+    own.insert(own.end(), {{"--trace", &trace}, {"--mixed-largest", &mixed_largest}, {"--wide-live", &wide_live}});
+    return own;
   }
   [[nodiscard]] Trace ReadTraceOrExit() const {
     if (!trace.empty()) return ReadTrace(trace);
-    std::fprintf(stderr, "no trace: give --trace FILE, such as bench/traces/resnet50_train.csv\n");
+    std::fprintf(stderr, "no trace: pass --trace FILE, such as bench/traces/resnet50_train.csv\n");
     std::exit(2);
   }
 };
@@ -62,7 +64,7 @@ inline double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Allocate and free at once, again and again on one lane: the best that a cache can do.
+// Allocate and free immediately, repeatedly, on one lane: the best case for a cache.
 template <typename Allocator>
 void Pairs(const Harness& harness, const char* subject, Allocator& allocator) {
   constexpr double kEnoughNanoseconds = 40e6;
@@ -89,7 +91,7 @@ void Pairs(const Harness& harness, const char* subject, Allocator& allocator) {
   }
 }
 
-// Log-uniform sizes, random replacement: every size next to every other, no pattern to learn.
+// Log-uniform sizes, random replacement: no pattern to learn.
 struct MixedShape {
   const char* metric;
   std::size_t largest;
@@ -171,7 +173,7 @@ void ReplaySteps(Allocator& allocator, const Trace& trace, std::size_t first_lan
   }
 }
 
-// The moment for a picture: the trace's peak in the fifth pass, when earlier ones have left their fragments.
+// For picture.py: the trace's peak in the fifth pass, when earlier ones have caused fragmentation.
 template <typename Allocator>
 void ReplayToWarmPeak(Allocator& allocator, const Trace& trace) {
   std::vector<void*> blocks(trace.slots);
@@ -179,7 +181,7 @@ void ReplayToWarmPeak(Allocator& allocator, const Trace& trace) {
   ReplaySteps(allocator, trace, 0, trace.peak_step + 1, blocks);
 }
 
-// Nanoseconds per step of each pass: `passes` of them, fewer of a slow allocator, whose median is known sooner.
+// Nanoseconds per step of each pass: `passes` of them, fewer for a slow allocator, whose median settles sooner.
 template <typename Allocator>
 std::vector<double> ReplayPasses(Allocator& allocator, const Trace& trace, std::size_t first_lane, std::size_t passes) {
   std::vector<void*> blocks(trace.slots);
@@ -212,7 +214,7 @@ void CheckReplay(Allocator& allocator, const Trace& trace, const char* subject) 
     const bool before = next != live.begin() && std::prev(next)->first + std::prev(next)->second > address;
     const bool after = next != live.end() && address + step.bytes > next->first;
     if (address == 0 || before || after) {
-      std::fprintf(stderr, "%s gave %zu bytes at %#zx, which overlaps a live block: its times would mean nothing\n",
+      std::fprintf(stderr, "%s returned %zu bytes at %#zx, which overlap a live block: its times would mean nothing\n",
                    subject, step.bytes, static_cast<std::size_t>(address));
       std::exit(1);
     }

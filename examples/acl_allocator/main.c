@@ -18,7 +18,7 @@
   } while (0)
 
 /* An arena: blocks follow each other and are all taken back at the end. A block is its own record, not an address. */
-enum { kArenaBytes = 1 << 16, kMostBlocks = 64, kAlignment = 64 };
+enum { kArenaBytes = 1 << 16, kMaxBlocks = 64, kAlignment = 64 };
 typedef struct {
   char* address;
   size_t bytes;
@@ -26,14 +26,14 @@ typedef struct {
 typedef struct {
   char* memory;
   size_t used;
-  Block blocks[kMostBlocks];
+  Block blocks[kMaxBlocks];
   int count;
 } Arena;
 
 static void* ArenaAlloc(aclrtAllocator allocator, size_t size) {
   Arena* arena = allocator;
   const size_t bytes = (size + kAlignment - 1) / kAlignment * kAlignment;
-  if (arena->count == kMostBlocks || arena->used + bytes > kArenaBytes) {
+  if (arena->count == kMaxBlocks || arena->used + bytes > kArenaBytes) {
     printf("  alloc %zu: no room\n", size);
     return NULL;
   }

@@ -28,14 +28,14 @@ namespace {
   } while (0)
 
 constexpr int64_t kColumns = 16;
-constexpr int64_t kMostRows = 64;
+constexpr int64_t kMaxRows = 64;
 
-// --- The allocator: keeps what comes back, by size, and says what it does. -----------------------------------------
+// --- The allocator: caches freed blocks by size, and prints what it does. -----------------------------------------
 
 class Allocator {
  public:
   explicit Allocator(aclrtStream stream) : stream_(stream) {}
-  // Memory goes back to the device only when nothing that was launched can use it any more.
+  // Memory is returned to the device only when no launched work can still use it.
   ~Allocator() {
     CHECK(aclrtSynchronizeStream(stream_));
     for (Block* block : all_) {
@@ -57,7 +57,7 @@ class Allocator {
     size_t bytes;
   };
 
-  // A block that came back is given out again at once: both uses are on this stream, so they cannot overlap.
+  // A freed block is reused immediately: both uses are on this stream, so they cannot overlap.
   void* Take(size_t bytes) {
     ++requests_;
     Block* block = nullptr;
@@ -198,10 +198,10 @@ int main() {
   {
     Allocator allocator(stream);
     RegisterAllocator(stream, &allocator);
-    const size_t most = kMostRows * kColumns * sizeof(float);
+    const size_t most = kMaxRows * kColumns * sizeof(float);
     Io input(most);
     Io output(most);
-    for (const int64_t rows : {int64_t{4}, kMostRows, int64_t{4}, int64_t{1}})
+    for (const int64_t rows : {int64_t{4}, kMaxRows, int64_t{4}, int64_t{1}})
       wrong += Run(model, stream, rows, &input, &output);
     std::printf("%zu requests, %zu wrong results\n", allocator.requests(), wrong);
     CHECK(aclrtAllocatorUnregister(stream));  // before the stream and the allocator go

@@ -36,7 +36,7 @@ class Arena:
         self.given = 0
         self.idle = []  # blocks that came back: (address, size)
 
-    # The three functions that the runtime calls. `allocator` is what allocator_set_obj_to_desc was given.
+    # The three functions that the runtime calls. `allocator` is what was passed to allocator_set_obj_to_desc.
 
     def alloc(self, allocator, size):
         place = self.place_for(size)

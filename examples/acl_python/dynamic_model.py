@@ -21,8 +21,8 @@ import onnx_model
 FLOAT, ND = 0, 2
 HUGE_FIRST = 0
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
-COLUMNS, MOST_ROWS = 16, 64
-MOST_BYTES = MOST_ROWS * COLUMNS * 4
+COLUMNS, MAX_ROWS = 16, 64
+MAX_BYTES = MAX_ROWS * COLUMNS * 4
 
 
 def check(ret, what):
@@ -67,7 +67,7 @@ class Allocator:
         check(acl.rt.allocator_destroy_desc(desc), "allocator_destroy_desc")
 
     def end(self, stream):
-        check(acl.rt.synchronize_stream(stream), "synchronize_stream")  # before memory goes back to the device
+        check(acl.rt.synchronize_stream(stream), "synchronize_stream")  # before memory is returned to the device
         check(acl.rt.allocator_unregister(stream), "allocator_unregister")
         for block in self.sizes:
             check(acl.rt.free(block), "acl.rt.free")
@@ -77,9 +77,9 @@ class Dataset:
     """One buffer that is large enough for every shape."""
 
     def __init__(self):
-        self.memory, ret = acl.rt.malloc(MOST_BYTES, HUGE_FIRST)
+        self.memory, ret = acl.rt.malloc(MAX_BYTES, HUGE_FIRST)
         check(ret, "acl.rt.malloc")
-        self.buffer = acl.create_data_buffer(self.memory, MOST_BYTES)
+        self.buffer = acl.create_data_buffer(self.memory, MAX_BYTES)
         self.handle = acl.mdl.create_dataset()
         _, ret = acl.mdl.add_dataset_buffer(self.handle, self.buffer)
         check(ret, "add_dataset_buffer")
@@ -96,7 +96,7 @@ def build(folder):
     model = folder / "small.onnx"
     onnx_model.write(model, COLUMNS)
     command = ["atc", f"--model={model}", "--framework=5", f"--output={folder / 'small'}", "--soc_version=Ascend910B3",
-               f"--input_shape=x:1~{MOST_ROWS},{COLUMNS}"]
+               f"--input_shape=x:1~{MAX_ROWS},{COLUMNS}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
@@ -107,7 +107,7 @@ def run(model, rows, stream, source, target):
     """Whether the results are right."""
     values = [float(i % 7 - 3) for i in range(rows * COLUMNS)]
     data = array.array("f", values).tobytes()
-    check(acl.rt.memcpy(source.memory, MOST_BYTES, acl.util.bytes_to_ptr(data), len(data), HOST_TO_DEVICE), "acl.rt.memcpy")
+    check(acl.rt.memcpy(source.memory, MAX_BYTES, acl.util.bytes_to_ptr(data), len(data), HOST_TO_DEVICE), "acl.rt.memcpy")
     desc = acl.create_tensor_desc(FLOAT, [rows, COLUMNS], ND)  # the shape of this run, within the range
     _, ret = acl.mdl.set_dataset_tensor_desc(source.handle, desc, 0)
     check(ret, "set_dataset_tensor_desc")
@@ -115,7 +115,7 @@ def run(model, rows, stream, source, target):
     print(f"{rows} rows:")
     check(acl.mdl.execute_async(model, source.handle, target.handle, stream), "acl.mdl.execute_async")
     check(acl.rt.synchronize_stream(stream), "acl.rt.synchronize_stream")
-    size = acl.get_tensor_desc_size(acl.mdl.get_dataset_tensor_desc(target.handle, 0))  # what the run really made
+    size = acl.get_tensor_desc_size(acl.mdl.get_dataset_tensor_desc(target.handle, 0))  # the run's actual size
     host, ret = acl.rt.malloc_host(size)
     check(ret, "acl.rt.malloc_host")
     check(acl.rt.memcpy(host, size, target.memory, size, DEVICE_TO_HOST), "acl.rt.memcpy")
@@ -141,7 +141,8 @@ def main():
     allocator = Allocator()
     allocator.register(stream)
     source, target = Dataset(), Dataset()
-    right = all([run(model, rows, stream, source, target) for rows in (4, MOST_ROWS, 4, 1)]) and allocator.requests > 0
+    runs = [run(model, rows, stream, source, target) for rows in (4, MAX_ROWS, 4, 1)]
+    right = all(runs) and allocator.requests > 0
 
     for dataset in (source, target):
         dataset.destroy()

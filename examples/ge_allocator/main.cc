@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegisterExternalAllocator: a graph on the user's own memory pool. Every block is printed as it is given and freed:
-// constants and feature memory when the graph is loaded, outputs (and feature memory that can move) for each run.
+// RegisterExternalAllocator: a graph on the user's own memory pool. Every block is printed as it is allocated and
+// freed: constants and feature memory when the graph is loaded, outputs (and feature memory that can move) for each
+// run.
 #include "../ge_shared/small_graph.h"
 #include "../ge_shared/talking_pool.h"
 
@@ -25,7 +26,7 @@ size_t Demonstrate(aclrtStream stream, aclrtStream second_stream) {
   std::vector<ge::Tensor> outputs;
   {
     ge::Session session(Options{});
-    // Refreshable: feature memory may lie elsewhere in each run, so it is asked for and given back by each.
+    // Refreshable: feature memory may move between runs, so each run requests and frees it.
     CHECK(session.AddGraph(1, MakeGraph("allocator", kRows), Options{{"ge.featureBaseRefreshable", "1"}}));
 
     std::puts("== Register before LoadGraph: constants come from the pool");

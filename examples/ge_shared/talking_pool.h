@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator for graphs that says what it does: one piece of device memory, carved up by first fit. Small on purpose;
+// An allocator for graphs that prints what it does: one piece of device memory, split by first fit. Small on purpose;
 // libmillpond_pool.so has a fast one (examples/pool_ge).
 #ifndef MILLPOND_EXAMPLES_GE_SHARED_TALKING_POOL_H_
 #define MILLPOND_EXAMPLES_GE_SHARED_TALKING_POOL_H_
@@ -19,17 +19,18 @@ class TalkingPool : public ge::Allocator {
   explicit TalkingPool(std::string name, size_t bytes = size_t{1} << 20) : name_(std::move(name)), bytes_(bytes) {
     if (aclrtMalloc(&memory_, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS) free_[0] = bytes;
   }
-  // The stream's work has ended by now: whoever owns the pool synchronises before it lets go (seed 001).
+  // The stream's work has ended by now: the pool's owner synchronises before destroying it (page
+  // "RegisterExternalAllocator").
   ~TalkingPool() override {
     std::printf("  %-6s destroyed; %d blocks given, %d freed, %zu bytes still out\n", name_.c_str(), given, freed,
                 out_);
     aclrtFree(memory_);
   }
 
-  // Null says that there is no memory: the call that needed it fails, and nothing else happens.
+  // Null means out of memory: the call that needed it fails, and nothing else happens.
   ge::MemBlock* Malloc(size_t size) override { return Give(size, Fit(Rounded(size)), ""); }
 
-  // Where an earlier block was, if nobody is there now.
+  // At an earlier block's address, if that is free now.
   ge::MemBlock* MallocAdvise(size_t size, void* address) override {
     ++advised;
     const auto wanted = static_cast<size_t>(static_cast<char*>(address) - static_cast<char*>(memory_));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnregisterExternalAllocator: how a pool leaves a stream whose graphs go on. Blocks that are out still go back to it;
-// nothing new is asked of it. (GeSession, as in the document; Session has the same call.)
+// UnregisterExternalAllocator: how to remove a pool from a stream whose graphs keep running. Blocks in use still go
+// back to it; it gets no new requests. (GeSession, as in the document; Session has the same call.)
 #include <ge/ge_api_v2.h>
 
 #include "../ge_shared/small_graph.h"

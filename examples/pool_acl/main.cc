@@ -30,7 +30,7 @@ void Register(millpondPool pool, aclrtStream stream) {
   CHECK(aclrtAllocatorDestroyDesc(desc));
 }
 
-// What a model does on `stream`: asks for a block through the registered callbacks.
+// What a model does on `stream`: requests a block through the registered callbacks.
 struct Client {
   aclrtAllocatorDesc desc = nullptr;
   aclrtAllocator allocator = nullptr;
@@ -72,7 +72,7 @@ int main() {
     CHECK(aclrtStreamWaitEvent(second, filled));
     CHECK(aclrtReduceAsync(two.address(sum), address, kBytes, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, second,
                            nullptr));
-    // Freed while the second stream still reads: the pool waits for that before it gives the block to anyone.
+    // Freed while the second stream still reads: the pool waits for that before it reuses the block.
     CHECK(millpondPoolRecordStream(pool, address, second));
     one.free(one.allocator, block);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool as a ge::Allocator. A program registers it with session.RegisterExternalAllocator(stream, allocator) before
-// it loads a graph; here it is used as a graph uses it: feature memory asked for at the address it had in the last run
+// it loads a graph; here it is used as a graph uses it: feature memory requested at the address it had in the last run
 // (MallocAdvise), and outputs that several owners share.
 #include <acl/acl.h>
 #include <millpond/ge_allocator.h>
@@ -46,7 +46,7 @@ int main() {
     const ge::AllocatorPtr allocator = std::make_shared<millpond::PoolAllocator>(pool, stream);
     void* feature_address = nullptr;
     for (int run = 0; run < 5; ++run) {
-      // Feature memory is given back right after the launch, in stream order, and is wanted where it was.
+      // Feature memory is freed right after the launch, in stream order, and requested again at the same address.
       ge::MemBlock* feature =
           Checked(feature_address == nullptr ? allocator->Malloc(kFeatureBytes)
                                              : allocator->MallocAdvise(kFeatureBytes, feature_address));

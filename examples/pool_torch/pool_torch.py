@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool as PyTorch's allocator: record_stream, empty_cache, statistics and the snapshot go on working.
+"""The pool as PyTorch's allocator: record_stream, empty_cache, statistics and the snapshot keep working.
 
     pool_torch.py [PATH/libmillpond_pool.so]
 

@@ -16,7 +16,7 @@ MIB = 2**20
 def main():
     options = arguments(__doc__, npu_only="device memory is what this example is about")
     print("PYTORCH_NPU_ALLOC_CONF is", os.environ.get("PYTORCH_NPU_ALLOC_CONF", "not set"))
-    # Each round asks for a little more than the last: fixed segments can reuse none of the earlier ones.
+    # Each round requests a little more than the last: fixed segments can reuse none of the earlier ones.
     for megabytes in range(24, 64, 4):
         block = torch.full((megabytes * MIB // 4,), float(megabytes), device=options.device)
         total = block.sum(dtype=torch.float64).item()

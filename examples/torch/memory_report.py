@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.npu tells of device memory: free and total, statistics, the summary, and a snapshot for PyTorch's memory_viz."""
+"""What torch.npu reports about device memory: free and total, statistics, the summary, and a snapshot for PyTorch's memory_viz."""
 
 import pathlib
 import pickle
@@ -28,7 +28,7 @@ def allocate_and_free():
 
 
 def save_snapshot(folder):
-    """The pickle opens in memory_viz; the same pictures come out of PyTorch's own script as web pages."""
+    """The pickle opens in memory_viz; the same images come out of PyTorch's own script as web pages."""
     torch.npu.memory._dump_snapshot(str(folder / "snapshot.pickle"))
     with open(folder / "snapshot.pickle", "rb") as file:
         snapshot = pickle.load(file)

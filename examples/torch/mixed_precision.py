@@ -21,12 +21,12 @@ def main():
     model = make_model().to(options.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     scaler = torch.amp.GradScaler(kind, init_scale=2.0 ** 24, growth_interval=4, enabled=dtype == torch.float16)
-    pictures = torch.randn(8, 3, 16, 16).to(options.device)
+    images = torch.randn(8, 3, 16, 16).to(options.device)
     labels = torch.randint(10, (8,)).to(options.device)
     print(f"autocast to {options.dtype} on {options.device}")
     for step in range(options.steps):
         with torch.autocast(kind, dtype=dtype):
-            logits = model(pictures)
+            logits = model(images)
             loss = nn.functional.cross_entropy(logits.float(), labels)
         optimizer.zero_grad()
         scaler.scale(loss).backward()

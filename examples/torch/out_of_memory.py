@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that is too small: the error is caught, and smaller work goes on.
+"""A device that is too small: the error is caught, and smaller work continues.
 
     ./millpond run --memory 256M -- python examples/torch/out_of_memory.py
 """

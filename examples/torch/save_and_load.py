@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.save and torch.load across devices: a checkpoint made on one device goes on with training on another."""
+"""torch.save and torch.load across devices: training continues from a checkpoint made on another device."""
 
 import io
 

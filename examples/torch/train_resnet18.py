@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNet-18 on random 64 x 64 pictures, trained with SGD."""
+"""ResNet-18 on random 64 x 64 images, trained with SGD."""
 
 import torch
 from torch import nn
@@ -40,11 +40,11 @@ def training(device, batch=4, size=64):
     """A function that does one step and returns its loss."""
     model = resnet18().to(device).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
-    pictures = torch.randn(batch, 3, size, size).to(device)
+    images = torch.randn(batch, 3, size, size).to(device)
     labels = torch.randint(10, (batch,)).to(device)
 
     def step():
-        loss = nn.functional.cross_entropy(model(pictures), labels)
+        loss = nn.functional.cross_entropy(model(images), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small vision transformer on random 32 x 32 pictures, trained with SGD."""
+"""A small vision transformer on random 32 x 32 images, trained with SGD."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from common import arguments, count_parameters, report
 
 
 class ViT(nn.Module):
-    """Patches of a picture as words, a class word in front, and PyTorch's own encoder layers."""
+    """Patches of an image as words, a class word in front, and PyTorch's own encoder layers."""
 
     def __init__(self, size=32, patch=8, width=128, layers=4, heads=4, classes=10):
         super().__init__()
@@ -21,8 +21,8 @@ class ViT(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, classes)
 
-    def forward(self, pictures):
-        words = self.patches(pictures).flatten(2).transpose(1, 2)
+    def forward(self, images):
+        words = self.patches(images).flatten(2).transpose(1, 2)
         words = torch.cat([self.class_word.expand(len(words), -1, -1), words], dim=1)
         return self.head(self.norm(self.encoder(words + self.positions))[:, 0])
 
@@ -31,11 +31,11 @@ def main():
     options = arguments(__doc__, steps=(5, "training steps"))
     model = ViT().to(options.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True)
-    pictures = torch.randn(8, 3, 32, 32).to(options.device)
+    images = torch.randn(8, 3, 32, 32).to(options.device)
     labels = torch.randint(10, (8,)).to(options.device)
     print(f"ViT, {count_parameters(model):,} parameters, batch 8 of 32 x 32, on {options.device}")
     for number in range(options.steps):
-        loss = nn.functional.cross_entropy(model(pictures), labels, label_smoothing=0.1)
+        loss = nn.functional.cross_entropy(model(images), labels, label_smoothing=0.1)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

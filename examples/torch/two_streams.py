@@ -33,7 +33,7 @@ def on_two_streams(device, weight, inputs):
         with torch.npu.stream(uses):
             uses.wait_event(ready)
             total += torch.relu(product)
-        # The block came from `makes`; without this line it could be given out again while `uses` still reads it.
+        # The block came from `makes`; without this line it could be reused while `uses` still reads it.
         product.record_stream(uses)
         del product
     torch.npu.current_stream(device).wait_stream(uses)

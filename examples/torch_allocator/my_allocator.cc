@@ -3,7 +3,7 @@
 //
 //   g++ -shared -fPIC my_allocator.cc -o libmy_allocator.so $(pkg-config --cflags --libs ascendcl)
 //
-// torch_npu gives the exact size of the tensor, the device and the stream it will be used on, and calls my_free with
+// torch_npu passes the exact size of the tensor, the device and the stream it will be used on, and calls my_free with
 // the same figures. The same file works on a real NPU.
 #include <acl/acl.h>
 #include <sys/types.h>

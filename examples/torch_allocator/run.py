@@ -7,7 +7,7 @@
 import os
 import sys
 
-# my_free gives memory back as soon as Python drops a tensor. By default torch_npu launches from a queue of its own, so the
+# my_free frees memory as soon as Python drops a tensor. By default torch_npu launches from a queue of its own, so the
 # last operator on that tensor may not even be launched by then. Without the queue it is; my_free waits for its end.
 # An allocator that keeps blocks and reuses them on the same stream needs neither (../pool_torch).
 os.environ["TASK_QUEUE_ENABLE"] = "0"

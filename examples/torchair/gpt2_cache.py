@@ -64,7 +64,7 @@ class Decoder(nn.Module):
 
 
 def write(model, step, prompt, count, device):
-    """Reads the prompt, then writes `count` words. Gives the words and the last logits."""
+    """Reads the prompt, then writes `count` words. Returns the words and the last logits."""
     words, place = prompt.to(device), 0
     written = []
     for _ in range(count):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A perceptron as a GE graph: one shape, another shape (compiled anew), and any number of rows with dynamic=True."""
+"""A perceptron as a GE graph: one shape, another shape (recompiled), and any number of rows with dynamic=True."""
 
 import copy
 

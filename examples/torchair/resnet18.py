@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResNet-18 as a GE graph. The model is in plain torch.nn; `--size` chooses the pictures."""
+"""ResNet-18 as a GE graph. The model is in plain torch.nn; `--size` chooses the images."""
 
 import argparse
 import copy
@@ -57,9 +57,9 @@ def main(arguments=None):
     with torch.no_grad():
         x = torch.randn(2, 3, size, size)
         report("resnet18 static 2", compiled(x.to(DEVICE)), model(x.to(DEVICE)), reference(x))
-        for pictures in (2, 3):
-            x = torch.randn(pictures, 3, size, size)
-            report(f"resnet18 dynamic {pictures}", flexible(x.to(DEVICE)), model(x.to(DEVICE)), reference(x))
+        for images in (2, 3):
+            x = torch.randn(images, 3, size, size)
+            report(f"resnet18 dynamic {images}", flexible(x.to(DEVICE)), model(x.to(DEVICE)), reference(x))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training a small picture net: convolutions, group normalisation and pooling, forward and backward as a GE graph each.
+"""Training a small image network: convolutions, group normalisation and pooling, forward and backward as a GE graph each.
 
 Not with batch normalisation: the converter in the wheel gives the running statistics to the backward pass, so that gradients are off, also on a card.
 """

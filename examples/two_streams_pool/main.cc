@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two streams, one pool, one result: stream 1 makes x = 1 + 2 + ... + 8 (element by element, with aclrtReduceAsync),
 // stream 2 meanwhile makes y the same way from other numbers, waits for stream 1 by an event, and adds. Every byte of
-// device memory comes from the program's own pool, which is also registered for both streams, as seed documents
-// describe. Only CANN's public API: the same file compiles against the vendor's toolkit.
+// device memory comes from the program's own pool, which is also registered for both streams, as
+// page "aclrtAllocatorRegister" describes. Only CANN's public API: the same file compiles against the vendor's toolkit.
 #include <acl/acl.h>
 #include <acl/acl_rt_allocator.h>
 
@@ -27,7 +27,7 @@ constexpr size_t kCount = 256 * 1024;
 constexpr size_t kBytes = kCount * sizeof(float);
 constexpr int kTerms = 8;
 
-// sum += step * (1 + 2 + ... + kTerms), all on `stream`. The scratch block goes back to the pool at once: the next
+// sum += step * (1 + 2 + ... + kTerms), all on `stream`. The scratch block is freed to the pool immediately: the next
 // user of it on the same stream comes later in stream order.
 void Accumulate(Pool& pool, aclrtStream stream, const char* who, float* pinned, float step, void* sum) {
   CHECK(aclrtMemsetAsync(sum, kBytes, 0, kBytes, stream));
@@ -97,7 +97,7 @@ int main() {
   CHECK(aclrtCreateStream(&second));
   size_t wrong = 0;
   {
-    // A pool each: one allocator must not serve two streams that run at the same time (seed 002).
+    // A pool each: one allocator must not serve two streams that run at the same time (page "aclrtAllocatorRegister").
     Pool first_pool("pool 1", 8 << 20), second_pool("pool 2", 8 << 20);
     if (!first_pool.ok() || !second_pool.ok()) return 1;
     aclrtAllocatorDesc descs[] = {Describe(&first_pool), Describe(&second_pool)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small memory pool such as a user would write: one slab of device memory, best fit, neighbours merged. It knows only
-// the public acl API, and gives blocks in the shape aclrtAllocatorRegister asks for.
+// the public acl API, and provides blocks in the form that aclrtAllocatorRegister requires.
 #ifndef MILLPOND_EXAMPLES_TWO_STREAMS_POOL_POOL_H_
 #define MILLPOND_EXAMPLES_TWO_STREAMS_POOL_POOL_H_
 
@@ -19,12 +19,12 @@ class Pool {
     std::string owner;
   };
 
-  // Takes the slab. ok() tells whether there was memory for it.
+  // Allocates the slab. ok(): whether there was memory for it.
   Pool(const char* name, size_t bytes) : name_(name), capacity_(bytes) {
     if (aclrtMalloc(&slab_, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != ACL_SUCCESS) slab_ = nullptr;
     if (slab_ != nullptr) free_[0] = bytes;
   }
-  // pre: every stream that used a block has been synchronised (the documents ask for that before memory goes back).
+  // pre: every stream that used a block has been synchronised (the documents require that before memory is released).
   ~Pool() {
     if (slab_ != nullptr) aclrtFree(slab_);
   }

@@ -26,40 +26,37 @@ class Allocator {
   virtual MemBlock* Malloc(size_t size) = 0;
   // Called once per block, by MemBlock::Free; deletes the block object too.
   virtual void Free(MemBlock* block) = 0;
-  // The caller would like the block at `addr`, where an earlier one was. An allocator may give any other.
-  virtual MemBlock* MallocAdvise(size_t size, void* addr) {
-    static_cast<void>(addr);
-    return Malloc(size);
-  }
+  // The caller would like the block at the address, where an earlier one was. An allocator may give any other.
+  virtual MemBlock* MallocAdvise(size_t size, void*) { return Malloc(size); }
 };
 
 // Shared by counting; not safe from two threads at once. It refers to its allocator without owning it: free every block
 // before the allocator goes.
 class MemBlock {
  public:
-  MemBlock(Allocator& allocator, void* addr, size_t block_size)
-      : allocator_(allocator), addr_(addr), count_(1U), block_size_(block_size) {}
+  MemBlock(Allocator& from, void* address, size_t bytes) : home_(from), address_(address), bytes_(bytes) {}
   virtual ~MemBlock() = default;
 
-  const void* GetAddr() const { return addr_; }
-  void* GetAddr() { return addr_; }
-  size_t GetSize() const { return block_size_; }
-  void SetSize(const size_t mem_size) { block_size_ = mem_size; }
+  void* GetAddr() { return address_; }
+  const void* GetAddr() const { return address_; }
+  void SetSize(size_t bytes) { bytes_ = bytes; }
+  size_t GetSize() const { return bytes_; }
 
-  size_t AddCount() { return ++count_; }
-  size_t SubCount() { return --count_; }
-  size_t GetCount() const { return count_; }
-  // One owner less; the last one gives the block back.
+  size_t GetCount() const { return owners_; }
+  size_t AddCount() { return owners_ += 1; }
+  size_t SubCount() { return owners_ -= 1; }
+  // One owner less; the last one gives the block back. Without owners nothing happens.
   void Free() {
-    if (count_ == 0U) return;
-    if (SubCount() == 0U) allocator_.Free(this);
+    const bool last = owners_ == 1;
+    if (owners_ > 0) SubCount();
+    if (last) home_.Free(this);
   }
 
  private:
-  Allocator& allocator_;
-  void* addr_;
-  size_t count_;
-  size_t block_size_;
+  Allocator& home_;
+  void* address_;
+  size_t owners_ = 1;
+  size_t bytes_;
 };
 
 using AllocatorPtr = std::shared_ptr<Allocator>;

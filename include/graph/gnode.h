@@ -45,7 +45,7 @@ class GE_FUNC_DEV_VISIBILITY GE_FUNC_HOST_VISIBILITY GNode {
   std::vector<std::pair<GNodePtr, int32_t>> GetOutDataNodesAndPortIndexs(const int32_t index) const;
   std::vector<GNodePtr> GetInControlNodes() const;
   std::vector<GNodePtr> GetOutControlNodes() const;
-  // GRAPH_NODE_WITHOUT_CONST_INPUT when the source is no constant.
+  // GRAPH_NODE_WITHOUT_CONST_INPUT when the source is not a constant.
   graphStatus GetInputConstData(const int32_t index, Tensor& data) const;
 
   // Operands.

@@ -45,83 +45,164 @@ const T& ToRegistered(const T& value) {
   return value;
 }
 
+// Which output of an operator an input takes: the only one, or one by its index or name.
+class SourceOutput {
+ public:
+  SourceOutput() {}
+  template <class T, class = typename std::enable_if<std::is_integral<T>::value || std::is_enum<T>::value>::type>
+  SourceOutput(T index) : kind_(Kind::kIndex), index_(static_cast<uint32_t>(index)) {}
+  SourceOutput(const char* name) : kind_(Kind::kName), name_(name) {}
+  SourceOutput(const std::string& name) : kind_(Kind::kName), name_(name.c_str()) {}
+
+ private:
+  friend class DefinedOperator;
+  enum class Kind { kOnly, kIndex, kName };
+  Kind kind_ = Kind::kOnly;
+  uint32_t index_ = 0;
+  const char* name_ = nullptr;  // of the caller: a SourceOutput lives as long as the call that it is an argument of
+};
+
+// An operator's name, in whichever form the client has it.
+class OperatorName {
+ public:
+  OperatorName(const char* name) : text_(name) {}
+  OperatorName(const AscendString& name) : text_(name.GetString()) {}
+  OperatorName(const std::string& name) : text_(name.c_str()) {}
+
+ private:
+  friend class DefinedOperator;
+  const char* text_;  // of the caller, likewise
+};
+
+// What the functions of every definition come down to. A client may include thousands of definitions, and what the
+// compiler spends on them is choosing among overloads and building temporaries: so that is done here, once, and each
+// function of a definition is a call with one meaning. It adds no member: every operator is an Operator and nothing
+// besides.
+class DefinedOperator : public Operator {
+ protected:
+  explicit DefinedOperator(const char* type) : Operator(type) {}
+  DefinedOperator(const OperatorName& name, const char* type) : Operator(name.text_, type) {}
+
+  static std::string TextOf(const char* name) { return name; }
+  static void CopyName(AscendString& to, const char* name) { to = AscendString(name); }
+
+  void Link(const char* input, const Operator& from, const SourceOutput& output) {
+    switch (output.kind_) {
+      case SourceOutput::Kind::kOnly:
+        (void)Operator::SetInput(input, from);
+        break;
+      case SourceOutput::Kind::kIndex:
+        (void)Operator::SetInput(input, from, output.index_);
+        break;
+      case SourceOutput::Kind::kName:
+        (void)Operator::SetInput(input, from, output.name_);
+        break;
+    }
+  }
+  graphStatus SetInputDesc(const char* name, const TensorDesc& desc) { return Operator::UpdateInputDesc(name, desc); }
+  graphStatus SetOutputDesc(const char* name, const TensorDesc& desc) { return Operator::UpdateOutputDesc(name, desc); }
+  void DefineInput(const char* name, const char* types) { Operator::InputRegister(name, types); }
+  void DefineOptionalInput(const char* name, const char* types) { Operator::OptionalInputRegister(name, types); }
+  void DefineOutput(const char* name, const char* types) { Operator::OutputRegister(name, types); }
+
+  void DefineRequiredAttr(const char* name, const char* type) { Operator::RequiredAttrWithTypeRegister(name, type); }
+  void DefineOptionalAttr(const char*, const char*) {}  // it has no default, so there is nothing to register
+
+// For each type of attribute, by the word that definitions use for it.
+#define MILLPOND_ATTR_TYPE_(Word, T, kind)                                                                            \
+  kind void DefineAttr##Word(const char* name, const T& value) { Operator::AttrRegister(name, ToRegistered(value)); } \
+  kind void SetAttr##Word(const char* name, const T& value) { (void)Operator::SetAttr(name, ToRegistered(value)); }   \
+  kind void SetAttr##Word##From(const char* name, const function<T()>& value) { SetAttr##Word(name, value()); }       \
+  kind T GetAttr##Word(const char* name, T value) const {                                                             \
+    (void)Operator::GetAttr(name, value);                                                                             \
+    return value;                                                                                                     \
+  }                                                                                                                   \
+  kind graphStatus ReadAttr##Word(const char* name, T& value) const { return Operator::GetAttr(name, value); }
+  MILLPOND_ATTR_TYPE_(Int, OpInt, )
+  MILLPOND_ATTR_TYPE_(Float, OpFloat, )
+  MILLPOND_ATTR_TYPE_(Bool, OpBool, )
+  MILLPOND_ATTR_TYPE_(String, OpString, )
+  MILLPOND_ATTR_TYPE_(AscendString, OpAscendString, )
+  MILLPOND_ATTR_TYPE_(Type, OpType, )
+  MILLPOND_ATTR_TYPE_(Tensor, OpTensor, )
+  MILLPOND_ATTR_TYPE_(Bytes, OpBytes, )
+  MILLPOND_ATTR_TYPE_(ListInt, OpListInt, )
+  MILLPOND_ATTR_TYPE_(ListFloat, OpListFloat, )
+  MILLPOND_ATTR_TYPE_(ListBool, OpListBool, )
+  MILLPOND_ATTR_TYPE_(ListString, OpListString, )
+  MILLPOND_ATTR_TYPE_(ListAscendString, OpListAscendString, )
+  MILLPOND_ATTR_TYPE_(ListType, OpListType, )
+  MILLPOND_ATTR_TYPE_(ListTensor, OpListTensor, )
+  MILLPOND_ATTR_TYPE_(ListListInt, OpListListInt, )
+  // NamedAttrs is the client's to complete.
+  MILLPOND_ATTR_TYPE_(NamedAttrs, T, template <class T = OpNamedAttrs>)
+  MILLPOND_ATTR_TYPE_(ListNamedAttrs, T, template <class T = OpListNamedAttrs>)
+#undef MILLPOND_ATTR_TYPE_
+  void SetAttrChars(const char* name, const char* value) { (void)Operator::SetAttr(name, value); }
+};
+
 // A definition is one expression to its writer. Each word closes the member function that the word before it opened,
 // with a call of its own, and opens the next one: so the constructor walks through all of them in order.
 class OpReg {
  public:
-  OpReg& Next() { return *this; }
+  static void Next() {}
 };
 
 }  // namespace ge
 
 #define REG_OP(x)                                                                        \
   namespace op {                                                                         \
-  class x : public Operator {                                                            \
+  class x : public DefinedOperator {                                                     \
     typedef x ThisOp;                                                                    \
                                                                                          \
    public:                                                                               \
-    x() : Operator(#x) { define_first(); }                                               \
-    explicit x(const char* name) : Operator(name, #x) { define_first(); }                \
-    explicit x(const AscendString& name) : Operator(name, #x) { define_first(); }        \
-    explicit x(const std::string& name) : Operator(name.c_str(), #x) { define_first(); } \
+    x() : DefinedOperator(#x) { define_first(); }                                        \
+    explicit x(const OperatorName& name) : DefinedOperator(name, #x) { define_first(); } \
                                                                                          \
    private:                                                                              \
     void define_first() {                                                                \
       OpReg()
 
-#define MILLPOND_NAME_OF_(kind, x)                            \
-  static const std::string name_##kind##_##x() { return #x; } \
-  static void name_##kind##_##x(AscendString& name) { name = AscendString(#x); }
+#define MILLPOND_NAME_OF_(kind, x)                                    \
+  static const std::string name_##kind##_##x() { return TextOf(#x); } \
+  static void name_##kind##_##x(AscendString& name) { CopyName(name, #x); }
 
-#define MILLPOND_INPUT_(x, register_call)                                                                            \
-  Next();                                                                                                            \
-  define_in_##x();                                                                                                   \
-  }                                                                                                                  \
-                                                                                                                     \
- public:                                                                                                             \
-  MILLPOND_NAME_OF_(in, x)                                                                                           \
-  ThisOp& set_input_##x(const Operator& v) {                                                                         \
-    Operator::SetInput(#x, v);                                                                                       \
-    return *this;                                                                                                    \
-  }                                                                                                                  \
-  ThisOp& set_input_##x(const Operator& v, uint32_t index) {                                                         \
-    Operator::SetInput(#x, v, index);                                                                                \
-    return *this;                                                                                                    \
-  }                                                                                                                  \
-  ThisOp& set_input_##x(const Operator& v, const char* srcName) {                                                    \
-    Operator::SetInput(#x, v, srcName);                                                                              \
-    return *this;                                                                                                    \
-  }                                                                                                                  \
-  ThisOp& set_input_##x(const Operator& v, const std::string& srcName) { return set_input_##x(v, srcName.c_str()); } \
-  TensorDesc get_input_desc_##x() const { return Operator::GetInputDescByName(#x); }                                 \
-  graphStatus update_input_desc_##x(const TensorDesc& tensorDesc) {                                                  \
-    return Operator::UpdateInputDesc(#x, tensorDesc);                                                                \
-  }                                                                                                                  \
-                                                                                                                     \
- private:                                                                                                            \
-  void define_in_##x() {                                                                                             \
-    register_call;                                                                                                   \
-    (void)OpReg()
+#define MILLPOND_INPUT_(x, define, t)                                                                      \
+  Next();                                                                                                  \
+  define_in_##x();                                                                                         \
+  }                                                                                                        \
+                                                                                                           \
+ public:                                                                                                   \
+  MILLPOND_NAME_OF_(in, x)                                                                                 \
+  ThisOp& set_input_##x(const Operator& v, const SourceOutput& output = SourceOutput()) {                  \
+    Link(#x, v, output);                                                                                   \
+    return *this;                                                                                          \
+  }                                                                                                        \
+  TensorDesc get_input_desc_##x() const { return GetInputDescByName(#x); }                                 \
+  graphStatus update_input_desc_##x(const TensorDesc& tensorDesc) { return SetInputDesc(#x, tensorDesc); } \
+                                                                                                           \
+ private:                                                                                                  \
+  void define_in_##x() {                                                                                   \
+    define(#x, t);                                                                                         \
+    OpReg()
 
-#define INPUT(x, t) MILLPOND_INPUT_(x, Operator::InputRegister(#x, #t))
-#define OPTIONAL_INPUT(x, t) MILLPOND_INPUT_(x, Operator::OptionalInputRegister(#x, #t))
+#define INPUT(x, t) MILLPOND_INPUT_(x, DefineInput, #t)
+#define OPTIONAL_INPUT(x, t) MILLPOND_INPUT_(x, DefineOptionalInput, #t)
 
-#define OUTPUT(x, t)                                                                   \
-  Next();                                                                              \
-  define_out_##x();                                                                    \
-  }                                                                                    \
-                                                                                       \
- public:                                                                               \
-  MILLPOND_NAME_OF_(out, x)                                                            \
-  TensorDesc get_output_desc_##x() const { return Operator::GetOutputDescByName(#x); } \
-  graphStatus update_output_desc_##x(const TensorDesc& tensorDesc) {                   \
-    return Operator::UpdateOutputDesc(#x, tensorDesc);                                 \
-  }                                                                                    \
-                                                                                       \
- private:                                                                              \
-  void define_out_##x() {                                                              \
-    Operator::OutputRegister(#x, #t);                                                  \
-    (void)OpReg()
+#define OUTPUT(x, t)                                                                                         \
+  Next();                                                                                                    \
+  define_out_##x();                                                                                          \
+  }                                                                                                          \
+                                                                                                             \
+ public:                                                                                                     \
+  MILLPOND_NAME_OF_(out, x)                                                                                  \
+  TensorDesc get_output_desc_##x() const { return GetOutputDescByName(#x); }                                 \
+  graphStatus update_output_desc_##x(const TensorDesc& tensorDesc) { return SetOutputDesc(#x, tensorDesc); } \
+                                                                                                             \
+ private:                                                                                                    \
+  void define_out_##x() {                                                                                    \
+    DefineOutput(#x, #t);                                                                                    \
+    OpReg()
 
 #define DYNAMIC_INPUT(x, t)                                                                                        \
   Next();                                                                                                          \
@@ -156,7 +237,7 @@ class OpReg {
  private:                                                                                                          \
   void define_dynamic_in_##x() {                                                                                   \
     Operator::DynamicInputRegister(#x, 0, #t, true);                                                               \
-    (void)OpReg()
+    OpReg()
 
 #define DYNAMIC_OUTPUT(x, t)                                                                                         \
   Next();                                                                                                            \
@@ -176,25 +257,31 @@ class OpReg {
  private:                                                                                                            \
   void define_dynamic_out_##x() {                                                                                    \
     Operator::DynamicOutputRegister(#x, 0, #t, true);                                                                \
-    (void)OpReg()
+    OpReg()
 
 // Text can be given and asked for as AscendString too.
 #define MILLPOND_ATTR_AscendString(x) \
-  graphStatus get_attr_##x(AscendString& ret) const { return Operator::GetAttr(#x, ret); }
+  graphStatus get_attr_##x(AscendString& ret) const { return ReadAttrAscendString(#x, ret); }
 #define MILLPOND_ATTR_ListAscendString(x) \
-  graphStatus get_attr_##x(std::vector<AscendString>& ret) const { return Operator::GetAttr(#x, ret); }
+  graphStatus get_attr_##x(std::vector<AscendString>& ret) const { return ReadAttrListAscendString(#x, ret); }
 #define MILLPOND_ATTR_String(x)                                       \
   MILLPOND_ATTR_AscendString(x) ThisOp& set_attr_##x(const char* v) { \
-    Operator::SetAttr(#x, v);                                         \
+    SetAttrChars(#x, v);                                              \
     return *this;                                                     \
   }                                                                   \
-  ThisOp& set_attr_##x(const function<AscendString()>& v) { return set_attr_##x(v().GetString()); }
+  ThisOp& set_attr_##x(const function<AscendString()>& v) {           \
+    SetAttrAscendStringFrom(#x, v);                                   \
+    return *this;                                                     \
+  }
 #define MILLPOND_ATTR_ListString(x)                                                            \
   MILLPOND_ATTR_ListAscendString(x) ThisOp& set_attr_##x(const std::vector<AscendString>& v) { \
-    Operator::SetAttr(#x, v);                                                                  \
+    SetAttrListAscendString(#x, v);                                                            \
     return *this;                                                                              \
   }                                                                                            \
-  ThisOp& set_attr_##x(const function<vector<AscendString>()>& v) { return set_attr_##x(v()); }
+  ThisOp& set_attr_##x(const function<vector<AscendString>()>& v) {                            \
+    SetAttrListAscendStringFrom(#x, v);                                                        \
+    return *this;                                                                              \
+  }
 #define MILLPOND_ATTR_Int(x)
 #define MILLPOND_ATTR_Float(x)
 #define MILLPOND_ATTR_Bool(x)
@@ -219,41 +306,34 @@ class OpReg {
  public:                                                            \
   MILLPOND_NAME_OF_(attr, x)                                        \
   MILLPOND_ATTR_##Type(x) ThisOp& set_attr_##x(const Op##Type& v) { \
-    Operator::SetAttr(#x, ToRegistered(v));                         \
+    SetAttr##Type(#x, v);                                           \
     return *this;                                                   \
   }                                                                 \
-  ThisOp& set_attr_##x(const function<Op##Type()>& v) { return set_attr_##x(Op##Type(v())); }
+  ThisOp& set_attr_##x(const function<Op##Type()>& v) {             \
+    SetAttr##Type##From(#x, v);                                     \
+    return *this;                                                   \
+  }
 
-#define ATTR(x, Type, ...)                           \
-  MILLPOND_ATTR_(x, Type)                            \
-  Op##Type get_attr_##x() const {                    \
-    Op##Type ret = __VA_ARGS__;                      \
-    (void)Operator::GetAttr(#x, ret);                \
-    return ret;                                      \
-  }                                                  \
-                                                     \
- private:                                            \
-  void define_attr_##x() {                           \
-    Op##Type value = __VA_ARGS__;                    \
-    Operator::AttrRegister(#x, ToRegistered(value)); \
-    (void)OpReg()
+#define ATTR(x, Type, ...)                                                 \
+  MILLPOND_ATTR_(x, Type)                                                  \
+  Op##Type get_attr_##x() const { return GetAttr##Type(#x, __VA_ARGS__); } \
+                                                                           \
+ private:                                                                  \
+  void define_attr_##x() {                                                 \
+    DefineAttr##Type(#x, __VA_ARGS__);                                     \
+    OpReg()
 
-#define MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, register_call) \
-  MILLPOND_ATTR_(x, Type)                                      \
-  Op##Type get_attr_##x() const {                              \
-    Op##Type ret{};                                            \
-    (void)Operator::GetAttr(#x, ret);                          \
-    return ret;                                                \
-  }                                                            \
-                                                               \
- private:                                                      \
-  void define_attr_##x() {                                     \
-    register_call;                                             \
-    (void)OpReg()
+#define MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, define)                   \
+  MILLPOND_ATTR_(x, Type)                                                 \
+  Op##Type get_attr_##x() const { return GetAttr##Type(#x, Op##Type()); } \
+                                                                          \
+ private:                                                                 \
+  void define_attr_##x() {                                                \
+    define(#x, #Type);                                                    \
+    OpReg()
 
-#define REQUIRED_ATTR(x, Type) \
-  MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, Operator::RequiredAttrWithTypeRegister(#x, #Type))
-#define OPTIONAL_ATTR(x, Type) MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, (void)0)
+#define REQUIRED_ATTR(x, Type) MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, DefineRequiredAttr)
+#define OPTIONAL_ATTR(x, Type) MILLPOND_ATTR_WITHOUT_DEFAULT_(x, Type, DefineOptionalAttr)
 
 #define GRAPH(x)                                                                                \
   Next();                                                                                       \
@@ -273,7 +353,7 @@ class OpReg {
   void define_graph_##x() {                                                                     \
     Operator::SubgraphRegister(#x, false);                                                      \
     Operator::SubgraphCountRegister(#x, 1);                                                     \
-    (void)OpReg()
+    OpReg()
 
 #define DYNAMIC_GRAPH(x)                                                                                   \
   Next();                                                                                                  \
@@ -298,7 +378,7 @@ class OpReg {
  private:                                                                                                  \
   void define_graph_##x() {                                                                                \
     Operator::SubgraphRegister(#x, true);                                                                  \
-    (void)OpReg()
+    OpReg()
 
 #define DATATYPE(x, ...)                         \
   Next();                                        \
@@ -308,7 +388,7 @@ class OpReg {
  private:                                        \
   void define_type_##x() {                       \
     Operator::DataTypeRegister(#x, __VA_ARGS__); \
-    (void)OpReg()
+    OpReg()
 
 // For types that the libraries know without being told: the class alone.
 #define MILLPOND_OP_END(x)                                                                     \

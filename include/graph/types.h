@@ -246,7 +246,7 @@ inline int32_t GetFormatFromC0(int32_t format, int32_t c0_format) {
   return GetFormatFromSubAndC0(GetPrimaryFormat(format), GetSubFormat(format), c0_format);
 }
 
-// "NCHW" for FORMAT_NCHW; "UNKNOWN" for numbers that are no format.
+// "NCHW" for FORMAT_NCHW; "UNKNOWN" for numbers that are not a format.
 GE_FUNC_HOST_VISIBILITY const char_t* GetFormatName(Format format);
 
 // What an operator's output shape depends on.

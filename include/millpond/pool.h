@@ -62,10 +62,10 @@ MILLPOND_POOL_API aclError millpondPoolRecordStream(millpondPool pool, void* ptr
 MILLPOND_POOL_API aclError millpondPoolTag(millpondPool pool, void* ptr, const char* tag);
 // Call before aclrtDestroyStream: the stream's memory is adopted by the next new stream.
 MILLPOND_POOL_API aclError millpondPoolForgetStream(millpondPool pool, aclrtStream stream);
-// Gives memory back until at most `keep` bytes are reserved; with `wait` != 0 it waits for streams to finish.
+// Releases memory until at most `keep` bytes are reserved; with `wait` != 0 it waits for streams to finish.
 MILLPOND_POOL_API aclError millpondPoolTrim(millpondPool pool, size_t keep, int wait);
 
-// What it holds.
+// Statistics and snapshots.
 
 typedef struct millpondPoolStatistics {
   size_t size;  // sizeof(millpondPoolStatistics), set by the caller: later versions append
@@ -85,7 +85,8 @@ MILLPOND_POOL_API aclError millpondPoolSaveSnapshot(millpondPool pool, const cha
 // Plans. Record a run, make a plan of it, follow it: begin each run; offsets are then known in advance.
 
 MILLPOND_POOL_API aclError millpondPoolStartRecording(millpondPool pool);
-// Writes the recording as op,id,size,stream lines; `plan_path` may be null, or a plan is made and written there.
+// Writes the recording as op,id,size,stream lines; `plan_path` may be null, or a plan is made and written there. If a
+// file cannot be written, the recording has ended but is kept: call again with another path (/dev/null drops it).
 MILLPOND_POOL_API aclError millpondPoolStopRecording(millpondPool pool, const char* recording_path,
                                                      const char* plan_path);
 MILLPOND_POOL_API aclError millpondPoolMakePlan(const char* recording_path, const char* plan_path);
@@ -100,20 +101,20 @@ MILLPOND_POOL_API aclError millpondPoolUnfollow(millpondPool pool);
 MILLPOND_POOL_API aclError millpondPoolCreateDesc(millpondPool pool, aclrtStream stream, aclrtAllocatorDesc* desc);
 
 // PyTorch: the functions of NPUPluggableAllocator, on the default pool of `device`. The first two are given by name,
-// the others by address to the method of the same name on allocator(): set_init_fn(millpond_init) and so on. What fails
-// is also said on stderr, because torch_npu looks at no result. docs/compat.md has what torch_npu passes and expects.
+// the others by address to the method of the same name on allocator(): set_init_fn(millpond_init) and so on. Failures
+// are also printed to stderr, because torch_npu checks no result. docs/compat.md has what torch_npu passes and expects.
 
 MILLPOND_POOL_API void* millpond_malloc(ssize_t size, int device, aclrtStream stream);
 MILLPOND_POOL_API void millpond_free(void* ptr, ssize_t size, int device, aclrtStream stream);
 MILLPOND_POOL_API void millpond_init(int device_count);
-// Gives back all that is free: torch.npu.empty_cache().
+// Releases all free memory: torch.npu.empty_cache().
 MILLPOND_POOL_API void millpond_reset(bool check_error);
 MILLPOND_POOL_API void millpond_reset_peak_status(int8_t device);
 MILLPOND_POOL_API void millpond_memory_fraction(double fraction, int device);
 MILLPOND_POOL_API void* millpond_base_alloc(void* ptr, size_t* size);
 // `stream` may be an acl stream or, as torch_npu passes it, the address of a c10_npu::NPUStream on the caller's stack.
 MILLPOND_POOL_API void millpond_record_stream(void* ptr, aclrtStream stream);
-// Does nothing, safely: a recorded stream that is done holds nothing back.
+// Does nothing, safely: a recorded stream that is done delays nothing.
 MILLPOND_POOL_API void millpond_erase_stream(void* ptr, aclrtStream stream);
 
 #ifdef __cplusplus

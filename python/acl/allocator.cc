@@ -194,12 +194,12 @@ void* AddressTrampoline(aclrtAllocatorBlock block) {
 }
 
 // The descriptor made by allocator_create_desc, or null with *out_answer what to answer: null goes to C, which says so
-// in its own words; a number that is no descriptor never does, because C would write through it.
+// in its own words; a number that is not a descriptor never does, because C would write through it.
 PythonAllocator* DescOf(const Args& args, uint64_t desc, aclError* out_answer) {
   const auto it = registry().descs.find(desc);
   if (it != registry().descs.end()) return &it->second;
   *out_answer = ACL_SUCCESS;
-  if (desc != 0) *out_answer = Invalid(args, "allocator_desc is no live answer of acl.rt.allocator_create_desc");
+  if (desc != 0) *out_answer = Invalid(args, "allocator_desc is not a live answer of acl.rt.allocator_create_desc");
   return nullptr;
 }
 

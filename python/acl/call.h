@@ -183,17 +183,20 @@ using Output = std::remove_pointer_t<std::tuple_element_t<N, typename Parameters
 
 // --- the GIL
 
-// Runs the call without the GIL: it may wait, or call back into Python from another thread. No guard object: when the
-// interpreter goes away, Python ends a waiting thread inside RestoreThread, and a destructor must not be what does it.
+// PyEval_RestoreThread, for a thread that may come back when the interpreter is going away (python/acl/ending.cc).
+void TakeGilBack(PyThreadState* state);
+
+// Runs the call without the GIL: it may wait, or call back into Python from another thread. No guard object: the GIL is
+// not taken back by a destructor, which may not be where a thread ends.
 template <class Call>
 auto Released(Call call) {
   PyThreadState* state = PyEval_SaveThread();
   if constexpr (std::is_void_v<decltype(call())>) {
     call();
-    PyEval_RestoreThread(state);
+    TakeGilBack(state);
   } else {
     const auto result = call();
-    PyEval_RestoreThread(state);
+    TakeGilBack(state);
     return result;
   }
 }
@@ -271,7 +274,7 @@ PyObject* UnequalLists(const Args& args, const char* left, size_t left_size, con
 
 template <PyObject* (*function)(Args&), const Signature& signature>
 PyObject* Entry(PyObject*, PyObject* const* values, Py_ssize_t count) {
-  // Not noexcept and no catch-all: Python ends threads by unwinding them (see Released).
+  // Not noexcept and no catch-all: Python ends threads by unwinding them.
   try {
     Args args(signature, values, count);
     return args.ok() ? function(args) : nullptr;

@@ -30,12 +30,13 @@ PyMethodDef close_method = {"_close", Close, METH_NOARGS, nullptr};
 
 }  // namespace
 
-WithGil::WithGil() {
+WithGil::WithGil(AtExit at_exit) : at_exit_(at_exit) {
   // Counted before the look at g_closing, so that Close either sees this callback or is seen by it.
   ++g_under_way;
   entered_ = !g_closing;
   if (entered_) {
     state_ = PyGILState_Ensure();
+    if (at_exit_ == AtExit::kIsLeft) --g_under_way;
   } else {
     --g_under_way;
   }
@@ -44,7 +45,7 @@ WithGil::WithGil() {
 WithGil::~WithGil() {
   if (!entered_) return;
   PyGILState_Release(state_);
-  --g_under_way;
+  if (at_exit_ == AtExit::kIsWaitedFor) --g_under_way;
 }
 
 bool StopCallbacksAtExit() {
@@ -96,7 +97,7 @@ bool CallWithInts(const char* what, PyObject* callable, std::initializer_list<ui
     }
     PyTuple_SetItem(tuple, index++, number);
   }
-  if (tuple != nullptr) *out_result = PyObject_CallObject(callable, tuple);
+  if (tuple != nullptr) *out_result = StayWhenEnded([&] { return PyObject_CallObject(callable, tuple); });
   Py_XDECREF(tuple);
   if (*out_result == nullptr) ReportException(what, callable);
   return *out_result != nullptr;

@@ -3,9 +3,11 @@
 #ifndef MILLPOND_PYTHON_ACL_CALLBACK_H_
 #define MILLPOND_PYTHON_ACL_CALLBACK_H_
 
+#include <cstdint>
 #include <utility>
 
 #include "python/acl/call.h"
+#include "src/base/thread_end.h"
 
 namespace millpond::python {
 
@@ -28,23 +30,47 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// Sleeps for ever.
+[[noreturn]] void Stay();
+// The interpreter is past its exit functions: no other thread than the one that ends it runs Python again.
+bool InterpreterEnds();
+
+template <class Call>
+auto StayWhenEnded(Call call) {
+  try {
+    return call();
+  } catch (...) {
+    if (!ThreadEnds() || !InterpreterEnds()) throw;
+    Stay();
+  }
+}
+
 // Holds the GIL on a thread of anybody's. False once the interpreter is going away: then nothing of Python may be
 // touched, and what the callback owned is left to the end of the process.
 class WithGil {
  public:
-  WithGil();
+  enum class AtExit : uint8_t { kIsWaitedFor, kIsLeft };
+  explicit WithGil(AtExit at_exit = AtExit::kIsWaitedFor);
   ~WithGil();
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
   explicit operator bool() const { return entered_; }
 
  private:
-  bool entered_;
+  const AtExit at_exit_;
+  bool entered_ = false;
   PyGILState_STATE state_{};
 };
 
 // Registers with Python's atexit: from then on no callback starts, and those under way are waited for.
 bool StopCallbacksAtExit();
+
+// Calls Python from code that Python did not call. Null with an exception set when it raised. A thread that Python
+// would end in there, because the interpreter is going away, stays in there for ever instead (python/acl/ending.cc).
+template <class... Arguments>
+PyObject* CallFromOutside(PyObject* callable, Arguments... arguments) {
+  return StayWhenEnded([&] { return PyObject_CallFunctionObjArgs(callable, arguments..., nullptr); });
+}
 
 // Takes the exception that is set: it goes to sys.unraisablehook, and its text to the recent error message of this
 // thread. `what` names the callback: "the alloc function of an allocator".

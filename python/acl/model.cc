@@ -11,7 +11,7 @@ namespace millpond::python {
 
 namespace {
 
-constexpr uint64_t kMostGears = 4096;  // of shapes in one model; the vendor's bound
+constexpr uint64_t kMaxGears = 4096;  // of shapes in one model; the vendor's bound
 
 const aclmdlDesc* Desc(uint64_t value) { return reinterpret_cast<const aclmdlDesc*>(value); }
 
@@ -164,8 +164,8 @@ PyObject* mdl_get_input_dynamic_dims(Args& args) {
   const uint64_t index = args.Word(1);
   const uint64_t count = args.Word(2);
   if (!args.ok()) return nullptr;
-  if (count > kMostGears) {
-    return Make(None{}, Invalid(args, "gear_count is more than " + std::to_string(kMostGears)));
+  if (count > kMaxGears) {
+    return Make(None{}, Invalid(args, "gear_count is more than " + std::to_string(kMaxGears)));
   }
   std::vector<aclmdlIODims> dims(count + 1);
   const aclError ret = Released([&] { return aclmdlGetInputDynamicDims(Desc(desc), index, dims.data(), count); });
@@ -184,9 +184,9 @@ PyObject* mdl_create_and_get_op_desc(Args& args) {
   const auto task = args.Masked<uint32_t>(2);
   const uint64_t length = args.Word(3);
   if (!args.ok()) return nullptr;
-  constexpr uint64_t kMostName = 4096;
-  if (length > kMostName) {
-    return Make("", 0, 0, 0, 0, Invalid(args, "op_name_len is more than " + std::to_string(kMostName)));
+  constexpr uint64_t kMaxName = 4096;
+  if (length > kMaxName) {
+    return Make("", 0, 0, 0, 0, Invalid(args, "op_name_len is more than " + std::to_string(kMaxName)));
   }
   std::vector<char> name(length + 1);
   aclTensorDesc* inputs = nullptr;

@@ -9,7 +9,7 @@ namespace millpond::python {
 
 namespace {
 
-constexpr uint64_t kMostName = 4096;  // the vendor's bound for names in profiling data
+constexpr uint64_t kMaxName = 4096;  // the vendor's bound for names in profiling data
 
 // A list, or (as in the vendor's, with a warning) a contiguous numpy array whose items are T.
 template <class T, class Function>
@@ -57,7 +57,7 @@ PyObject* ProfiledTextOfLength(Args& args, Text text) {
   const auto index = args.Masked<uint32_t>(2);
   const uint64_t length = args.Word(3);
   if (!args.ok()) return nullptr;
-  if (length > kMostName) return Make("", Invalid(args, "the length is more than " + std::to_string(kMostName)));
+  if (length > kMaxName) return Make("", Invalid(args, "the length is more than " + std::to_string(kMaxName)));
   return ProfiledText(length, [&](char* out, size_t size) {
     return text(reinterpret_cast<const void*>(info), info_length, index, out, size);
   });

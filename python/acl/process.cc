@@ -11,8 +11,8 @@ PyObject* acl_get_tensor_desc_dim_range(Args& args) {
   const uint64_t index = args.Word(1);
   const uint64_t count = args.Word(2);
   if (!args.ok()) return nullptr;
-  constexpr uint64_t kMost = 4096;  // the vendor's bound
-  if (count > kMost) return Make(None{}, Invalid(args, "dim_range_num is more than " + std::to_string(kMost)));
+  constexpr uint64_t kMax = 4096;  // the vendor's bound
+  if (count > kMax) return Make(None{}, Invalid(args, "dim_range_num is more than " + std::to_string(kMax)));
   // The C function writes two numbers whatever it is told; fewer would be its overflow.
   std::vector<int64_t> range(count + ACL_TENSOR_SHAPE_RANGE_NUM);
   const aclError ret =

@@ -10,18 +10,18 @@ namespace millpond::python {
 
 namespace {
 
-constexpr uint64_t kMostText = 1024;  // the vendor's bound for keys and names
+constexpr uint64_t kMaxText = 1024;  // the vendor's bound for keys and names
 
 PyObject* TooLong(Args& args, uint64_t asked) {
   PyErr_Format(PyExc_ValueError, "%s: a length of %llu was asked for; it must be less than %llu", args.signature().name,
-               static_cast<unsigned long long>(asked), static_cast<unsigned long long>(kMostText));
+               static_cast<unsigned long long>(asked), static_cast<unsigned long long>(kMaxText));
   return nullptr;
 }
 
 // (text, ret) from a function that fills a buffer of `length` bytes.
 template <class Call>
 PyObject* TextOf(Args& args, uint64_t length, Call call) {
-  if (length >= kMostText) return TooLong(args, length);
+  if (length >= kMaxText) return TooLong(args, length);
   std::vector<char> text(length + 1);
   const aclError ret = Released([&] { return call(text.data()); });
   return Make(FixedText(text.data(), text.size()), ret);
@@ -58,7 +58,7 @@ bool ReadAttributeValue(PyObject* dict, aclrtMallocAttrValue* out_value) {
   return true;
 }
 
-// {"attrs": [{"attr": int, "value": {name: int}}], "numAttrs": int}; an empty dict is no config.
+// {"attrs": [{"attr": int, "value": {name: int}}], "numAttrs": int}; an empty dict is not a config.
 struct MallocConfig {
   std::vector<aclrtMallocAttribute> attributes;
   aclrtMallocConfig config{};

@@ -39,7 +39,7 @@ void RunTask(void* number) {
   if (found == tasks().end()) return;
   const std::shared_ptr<Task> task = found->second;
   if (!task->repeats) tasks().erase(found);
-  PyObject* answer = PyObject_CallFunctionObjArgs(task->function.get(), task->argument.get(), nullptr);
+  PyObject* answer = CallFromOutside(task->function.get(), task->argument.get());
   if (answer == nullptr) ReportException("a callback on a stream", task->function.get());
   Py_XDECREF(answer);
 }
@@ -115,7 +115,7 @@ int32_t TellDump(const acldumpChunk* chunk, int32_t) {
                              {"is_last_chunk", ToPython(chunk->isLastChunk)},
                              {"offset", ToPython(chunk->offset)},
                              {"flag", ToPython(chunk->flag)}});
-  PyObject* answer = dict != nullptr ? PyObject_CallFunctionObjArgs(callable.get(), dict, nullptr) : nullptr;
+  PyObject* answer = dict != nullptr ? CallFromOutside(callable.get(), dict) : nullptr;
   if (answer == nullptr) ReportException("the dump callback", callable.get());
   Py_XDECREF(dict);
   const bool done = answer != nullptr;

@@ -26,11 +26,11 @@ std::map<uint64_t, std::shared_ptr<Thread>>& threads() {
 
 void* Run(void* data) {
   auto* owned = static_cast<std::shared_ptr<Thread>*>(data);
-  const WithGil gil;
+  const WithGil gil(WithGil::AtExit::kIsLeft);  // it may process reports for as long as there are any
   if (!gil) return nullptr;
   const std::shared_ptr<Thread> thread = std::move(*owned);
   delete owned;
-  PyObject* answer = PyObject_CallFunctionObjArgs(thread->function.get(), thread->argument.get(), nullptr);
+  PyObject* answer = CallFromOutside(thread->function.get(), thread->argument.get());
   if (answer == nullptr) {
     PyObject* type = nullptr;
     PyObject* value = nullptr;
@@ -68,7 +68,7 @@ PyObject* util_stop_thread(Args& args) {
   const uint64_t id = args.Word(0);
   if (!args.ok()) return nullptr;
   const auto node = threads().extract(id);
-  if (node.empty()) return Make(ESRCH);  // to join what is no thread would crash
+  if (node.empty()) return Make(ESRCH);  // to join what is not a thread would crash
   const int error = Released([&] { return pthread_join(static_cast<pthread_t>(id), nullptr); });
   const std::string& exception = node.mapped()->exception;
   if (!exception.empty()) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a .pyi for each .py of a package: its annotations without the bodies, so that a type checker or an editor needs not read the code.
+"""Writes a .pyi for each .py of a package: the annotations without the bodies, for type checkers and editors.
 
     gen_stubs.py OUT SOURCE...      SOURCE is a folder, or FILE=NAME for a file that the package has under that name
 """
@@ -19,8 +19,8 @@ def is_private(name):
 
 def is_plain(value):
     """What a stub may say as it is: numbers, texts, names, and types built of names."""
-    return all(isinstance(node, (ast.Constant, ast.Name, ast.Load, ast.Subscript, ast.Tuple, ast.List, ast.Attribute, ast.UnaryOp, ast.USub))
-               for node in ast.walk(value))
+    plain = (ast.Constant, ast.Name, ast.Load, ast.Subscript, ast.Tuple, ast.List, ast.Attribute, ast.UnaryOp, ast.USub)
+    return all(isinstance(node, plain) for node in ast.walk(value))
 
 
 def assignment(node):
@@ -65,7 +65,9 @@ def stub(text):
 def main(out, sources):
     for source in sources:
         file, _, name = source.partition("=")
-        pairs = [(Path(file), name)] if name else [(path, path.relative_to(file).as_posix()) for path in sorted(Path(file).rglob("*.py"))]
+        pairs = [(Path(file), name)]
+        if not name:
+            pairs = [(path, path.relative_to(file).as_posix()) for path in sorted(Path(file).rglob("*.py"))]
         for path, place in pairs:
             target = (Path(out) / place).with_suffix(".pyi")
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # CANN's other libraries, beside libascendcl: SONAMEs as clients name them, each symbol in the library where CANN has it.
-# They leave their messages through libascendcl, so each needs it.
 
 # mp_shim(NAME sources...): only what a public header declares is exported.
 function(mp_shim name)
@@ -10,23 +9,22 @@ endfunction()
 
 mp_shim(c_sec api/c_sec/c_sec.cc)
 
-# Guard for libraries other than libascendcl: mp_guarded_shim(NAME sources...).
+# Libraries whose entry points stand in Guard: mp_guarded_shim(NAME sources...).
 function(mp_guarded_shim name)
-  mp_shim(${name} ${ARGN} api/shim/guard.cc)
+  mp_shim(${name} ${ARGN} $<TARGET_OBJECTS:api_common>)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
   target_link_libraries(${name} PRIVATE ascendcl millpond)
 endfunction()
 
 mp_sources(op_compiler_sources ignored api/op_compiler)
-mp_guarded_shim(acl_op_compiler ${op_compiler_sources} api/acl/op_call.cc)
+mp_guarded_shim(acl_op_compiler ${op_compiler_sources} api/acl/op/call.cc)
 mp_sources(cblas_sources ignored api/cblas)
-mp_guarded_shim(acl_cblas ${cblas_sources} api/acl/op_call.cc)
+mp_guarded_shim(acl_cblas ${cblas_sources} api/acl/op/call.cc)
 mp_shim(acl_tdt_channel api/tdt/refused_channel.cc)
 mp_shim(acl_tdt_queue api/tdt/refused_queue.cc)
 mp_sources(aclnn_sources aclnn_tests api/aclnn)
-mp_shim(nnopbase ${aclnn_sources})
-target_link_libraries(nnopbase PRIVATE millpond)
-foreach(library acl_tdt_channel acl_tdt_queue nnopbase)
+mp_guarded_shim(nnopbase ${aclnn_sources})
+foreach(library acl_tdt_channel acl_tdt_queue)
   target_link_libraries(${library} PRIVATE ascendcl)
 endforeach()
 
@@ -37,7 +35,7 @@ mp_guarded_shim(hccl ${hccl_sources})
 # symbol looked up in a shell is found in what the shell needs; one that nobody has is not found, and clients test that.
 function(mp_shells needed)
   foreach(name IN LISTS ARGN)
-    mp_shim(${name} api/shell.cc)
+    mp_shim(${name} api/common/shell.cc)
     target_link_options(${name} PRIVATE -Wl,--no-as-needed)
     target_link_libraries(${name} PRIVATE ${needed})
   endforeach()

@@ -3,7 +3,7 @@
 //   MP_ASSERT            always cheap; on in every build we ship or test (level >= 1)
 //   MP_ASSERT_INTERNAL   costs something; sanitizer and dev builds (level >= 2)
 //   MP_ASSERT_EXPENSIVE  walks whole structures; the asan build (level >= 3)
-// They guard our own invariants. What a caller can get wrong is a Status, never an assertion.
+// They check our own invariants. A caller's mistake is a Status, never an assertion.
 #ifndef MILLPOND_SRC_BASE_ASSERT_H_
 #define MILLPOND_SRC_BASE_ASSERT_H_
 

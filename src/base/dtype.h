@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and formats, numbered as CANN numbers them, so that no door needs a table (src/api checks that).
+// Element types and formats, with CANN's numbering, so that no door needs a table (src/api checks that).
 #ifndef MILLPOND_SRC_BASE_DTYPE_H_
 #define MILLPOND_SRC_BASE_DTYPE_H_
 
@@ -42,7 +42,7 @@ enum class DType : int8_t {
 // Sets of types, as the operator table names them.
 enum TypeClass : uint8_t { kHalfTypes = 1, kFloatTypes = 2, kIntTypes = 4, kBoolTypes = 8, kComplexTypes = 16 };
 
-// The class of a type; 0 for those that are of none.
+// The class of a type; 0 for those without one.
 constexpr uint8_t ClassOf(DType type) {
   switch (type) {
     case DType::kHalf:
@@ -71,7 +71,7 @@ constexpr uint8_t ClassOf(DType type) {
   }
 }
 
-// Bits of one element; 0 for what is not a number (strings) or not known.
+// Bits of one element; 0 for non-numeric (strings) or unknown types.
 constexpr int BitsOf(DType type) {
   switch (type) {
     case DType::kUint1:

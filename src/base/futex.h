@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two futex calls we need, with a deadline. Used instead of condition variables on paths where the waker
-// must not take a lock to find out that nobody waits.
+// must not take a lock to find out that there is no waiter.
 #ifndef MILLPOND_SRC_BASE_FUTEX_H_
 #define MILLPOND_SRC_BASE_FUTEX_H_
 
@@ -17,7 +17,7 @@
 namespace millpond {
 
 using Clock = std::chrono::steady_clock;
-using Deadline = std::optional<Clock::time_point>;  // empty: for ever
+using Deadline = std::optional<Clock::time_point>;  // empty: forever
 
 // Sleeps while *word == expected; may return early. False when the deadline has passed.
 inline bool FutexWait(std::atomic<uint32_t>* word, uint32_t expected, Deadline deadline = std::nullopt) {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why encoded handles: a client may pass any bit pattern as a stream, event or context, twice, late or from
-// another thread. A handle is (kind, generation, index); looking one up never dereferences what the client gave.
-// Objects are never deallocated, only recycled oldest first, so that a race between use and destroy in the client
-// reaches a wrong object at worst, never freed memory.
+// another thread. A handle is (kind, generation, index); a lookup never dereferences what the client passed.
+// Objects are never deallocated, only recycled oldest first, so that a client's race between use and destroy
+// reaches the wrong object at worst, never freed memory.
 #ifndef MILLPOND_SRC_BASE_HANDLE_TABLE_H_
 #define MILLPOND_SRC_BASE_HANDLE_TABLE_H_
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <memory>
-#include <mutex>
 
 #include "src/base/assert.h"
+#include "src/base/mutex.h"
 
 namespace millpond {
 
@@ -40,23 +38,24 @@ class HandleTable {
   static constexpr uint32_t kMaxChunks = 1024;
 
   HandleTable() = default;
-  // Only tests destroy one: the runtime's tables live for ever.
+  // Only tests destroy one: the runtime's tables are never destroyed.
   ~HandleTable() {
     for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_acquire);
   }
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
 
-  // Takes the object longest free (or a new one) and gives it a fresh handle. Null when the table is full.
+  // Takes the least recently freed object (or a new one) and gives it a fresh handle. Null when the table is full.
   T* Create(void** out_handle) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     uint32_t index;
-    if (free_.size() > kMinimumFree || (next_ == kChunkSize * kMaxChunks && !free_.empty())) {
-      index = free_.front();
-      free_.pop_front();
+    if (free_count_ > kMinimumFree || (next_ == kChunkSize * kMaxChunks && free_count_ != 0)) {
+      index = free_first_;
+      free_first_ = SlotAt(index)->next_free;
+      --free_count_;
     } else if (next_ < kChunkSize * kMaxChunks) {
       index = next_;
-      if (index % kChunkSize == 0) {  // before the count goes up: it may throw
+      if (index % kChunkSize == 0) {  // before the count is incremented: it may throw
         chunks_[index / kChunkSize].store(new Slot[kChunkSize], std::memory_order_release);
       }
       ++next_;
@@ -83,7 +82,7 @@ class HandleTable {
     return slot.handle.load(std::memory_order_acquire) == value ? &slot.object : nullptr;
   }
 
-  // For those who keep a handle's index: the index, and the object there, whichever life it is in (null: none yet).
+  // For callers that store a handle's index: the index, and the object there, whatever its generation (null: none yet).
   static uint32_t IndexOf(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle)); }
   T* At(uint32_t index) const {
     if (index >= kChunkSize * kMaxChunks) return nullptr;
@@ -102,15 +101,21 @@ class HandleTable {
     return true;
   }
 
-  // Gives the object of a retired handle back for reuse.
-  void Recycle(const void* retired_handle) {
-    std::lock_guard lock(mutex_);
-    free_.push_back(static_cast<uint32_t>(reinterpret_cast<uint64_t>(retired_handle)));
+  // Returns the object of a retired handle for reuse. Never fails: it is called when a task ends, from destructors.
+  void Recycle(const void* retired_handle) noexcept {
+    MutexLock lock(mutex_);
+    const uint32_t index = IndexOf(retired_handle);
+    if (free_count_++ == 0) {
+      free_first_ = index;
+    } else {
+      SlotAt(free_last_)->next_free = index;
+    }
+    free_last_ = index;
   }
 
   uint32_t live() const { return live_.load(std::memory_order_relaxed); }
 
-  // Calls visit(handle, object) for each live object. Objects created or destroyed meanwhile may be missed or seen.
+  // Calls visit(handle, object) for each live object. Objects created or destroyed meanwhile may or may not be seen.
   template <class Visit>
   void ForEach(Visit visit) const {
     for (uint32_t chunk = 0; chunk < kMaxChunks; ++chunk) {
@@ -125,12 +130,13 @@ class HandleTable {
   }
 
  private:
-  // Handles rest this long before reuse, so that a stale one is refused rather than answered.
+  // Slots stay unused this long, so that a stale handle is refused rather than resolved.
   static constexpr size_t kMinimumFree = 64;
 
   struct Slot {
     std::atomic<uint64_t> handle{0};
     uint32_t generation = 0;
+    uint32_t next_free = 0;  // guarded by mutex_; means something while another free slot comes after this one
     T object;
   };
 
@@ -144,9 +150,12 @@ class HandleTable {
     return &chunk[index % kChunkSize];
   }
 
-  std::mutex mutex_;
-  std::deque<uint32_t> free_;
-  uint32_t next_ = 0;
+  Mutex mutex_;
+  // Free slots, the oldest first: a list through the slots.
+  uint32_t free_first_ GUARDED_BY(mutex_) = 0;
+  uint32_t free_last_ GUARDED_BY(mutex_) = 0;
+  size_t free_count_ GUARDED_BY(mutex_) = 0;
+  uint32_t next_ GUARDED_BY(mutex_) = 0;
   std::atomic<uint32_t> live_{0};
   std::atomic<Slot*> chunks_[kMaxChunks] = {};
 };

@@ -16,7 +16,7 @@ struct Thing {
 using Things = HandleTable<Thing, HandleKind::kStream>;
 using Others = HandleTable<Thing, HandleKind::kEvent>;
 
-// Tables never give objects back to the host, so each test's own lives as long as the process.
+// Tables never free objects, so each test's own lives as long as the process.
 TEST(HandleTable, FindsWhatIsLiveAndNothingElse) {
   static Things things;
   static Others others;
@@ -39,7 +39,7 @@ TEST(HandleTable, FindsWhatIsLiveAndNothingElse) {
   things.Recycle(handle);
 }
 
-TEST(HandleTable, ARecycledObjectRestsAndComesBackWithAFreshHandle) {
+TEST(HandleTable, ARecycledObjectIsReusedLaterWithAFreshHandle) {
   static Things things;
   void* first = nullptr;
   Thing* thing = things.Create(&first);
@@ -58,28 +58,28 @@ TEST(HandleTable, ARecycledObjectRestsAndComesBackWithAFreshHandle) {
     things.Retire(handle);
     things.Recycle(handle);
   }
-  EXPECT_GE(until_reuse, 60);  // oldest first, after a rest
+  EXPECT_GE(until_reuse, 60);  // oldest first, after a delay
   EXPECT_EQ(things.Find(first), nullptr);
 }
 
-TEST(HandleTable, IsFullAtItsBoundAndGoesOnAfterARetire) {
+TEST(HandleTable, IsFullAtItsBoundAndContinuesAfterARetire) {
   static Things things;
-  constexpr uint32_t kMost = Things::kChunkSize * Things::kMaxChunks;
-  std::vector<void*> handles(kMost);
+  constexpr uint32_t kMax = Things::kChunkSize * Things::kMaxChunks;
+  std::vector<void*> handles(kMax);
   for (void*& handle : handles) ASSERT_NE(things.Create(&handle), nullptr);
   void* extra = nullptr;
   EXPECT_EQ(things.Create(&extra), nullptr);
-  EXPECT_EQ(things.live(), kMost);
+  EXPECT_EQ(things.live(), kMax);
   ASSERT_TRUE(things.Retire(handles[5]));
   things.Recycle(handles[5]);
   EXPECT_NE(things.Create(&extra), nullptr);
   EXPECT_EQ(things.Find(handles[5]), nullptr);
   uint32_t visited = 0;
   things.ForEach([&](void*, Thing&) { ++visited; });
-  EXPECT_EQ(visited, kMost);
+  EXPECT_EQ(visited, kMax);
 }
 
-TEST(HandleTable, OneOfManyThreadsRetiresAHandle) {
+TEST(HandleTable, ExactlyOneOfManyThreadsRetiresAHandle) {
   static Things things;
   for (int round = 0; round < 200; ++round) {
     void* handle = nullptr;

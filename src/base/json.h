@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thing every writer of JSON needs.
+// What every JSON writer needs.
 #ifndef MILLPOND_SRC_BASE_JSON_H_
 #define MILLPOND_SRC_BASE_JSON_H_
 
@@ -10,7 +10,7 @@
 
 namespace millpond {
 
-// `text` as a JSON string, with its quotes. The bytes are taken to be UTF-8.
+// `text` as a JSON string, with quotes. The bytes are assumed to be UTF-8.
 inline std::string JsonQuoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -2,16 +2,18 @@
 #include "src/base/live_set.h"
 
 #include <array>
-#include <mutex>
+#include <atomic>
 #include <unordered_map>
+
+#include "src/base/mutex.h"
 
 namespace millpond {
 namespace {
 
-// Several, so that threads seldom meet.
+// Sharded, to reduce contention.
 struct Shard {
-  std::mutex mutex;
-  std::unordered_map<uintptr_t, uint64_t> kinds;
+  Mutex mutex;
+  std::unordered_map<uintptr_t, uint64_t> kinds GUARDED_BY(mutex);
 };
 
 Shard& ShardOf(uintptr_t object) {
@@ -23,21 +25,36 @@ Shard& ShardOf(uintptr_t object) {
 
 void AddLive(uintptr_t object, uint64_t kind) {
   Shard& shard = ShardOf(object);
-  std::lock_guard lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   shard.kinds[object] = kind;
 }
 
 void RemoveLive(uintptr_t object) noexcept {
   Shard& shard = ShardOf(object);
-  std::lock_guard lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   shard.kinds.erase(object);
 }
 
 bool IsLive(uintptr_t object, uint64_t kind) noexcept {
   Shard& shard = ShardOf(object);
-  std::lock_guard lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   const auto found = shard.kinds.find(object);
   return found != shard.kinds.end() && found->second == kind;
+}
+
+bool TakeLive(uintptr_t object, uint64_t kind) noexcept {
+  Shard& shard = ShardOf(object);
+  MutexLock lock(shard.mutex);
+  const auto found = shard.kinds.find(object);
+  if (found == shard.kinds.end() || found->second != kind) return false;
+  shard.kinds.erase(found);
+  return true;
+}
+
+void* KeepAside(void* memory) noexcept {
+  static constinit std::array<std::atomic<void*>, kKeptAside> places{};
+  static constinit std::atomic<size_t> next{0};
+  return places[next.fetch_add(1, std::memory_order_relaxed) % kKeptAside].exchange(memory, std::memory_order_acq_rel);
 }
 
 }  // namespace millpond

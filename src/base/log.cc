@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <ctime>
+#include <exception>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "src/base/files.h"
+#include "src/base/folder.h"
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 
 namespace millpond::log {
 
@@ -95,20 +97,10 @@ const char* LevelName(Level level) {
   return "NULL";
 }
 
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 struct Logger {
   Settings settings = SettingsFromEnvironment();
-  std::mutex mutex;  // guards ring
-  FileRing ring{settings.folder, settings.most_files};
+  Mutex mutex;  // guards ring
+  FileRing ring GUARDED_BY(mutex){settings.folder, settings.max_files};
 };
 
 Logger& GetLogger() {
@@ -122,7 +114,7 @@ std::string Line(Level level, const char* module, std::string_view text, const W
   if (where.file != nullptr) {
     line += Format("[%s:%u]", fs::path(where.file).filename().c_str(), where.line);
   }
-  line += Format("%ld ", static_cast<long>(syscall(SYS_gettid)));
+  line += Format("%ld ", syscall(SYS_gettid));
   if (where.function != nullptr) line += std::string(where.function) + ": ";
   line += text;
   if (line.back() != '\n') line += '\n';
@@ -144,23 +136,26 @@ Settings SettingsFromEnvironment() {
       Environment("ASCEND_LOG_PRINT_TO_STDOUT") == "1" || Environment("ASCEND_SLOG_PRINT_TO_STDOUT") == "1";
   settings.folder = FolderFromEnvironment();
   const auto files = ParseInt(Environment("ASCEND_HOST_LOG_FILE_NUM"));
-  if (files && *files >= 1 && *files <= 1000) settings.most_files = static_cast<uint32_t>(*files);
+  if (files && *files >= 1 && *files <= 1000) settings.max_files = static_cast<uint32_t>(*files);
   return settings;
 }
 
 bool Enabled(Level level, const char* module) { return level >= GetLogger().settings.LevelOf(module); }
 
 void Write(Level level, const char* module, std::string_view text, Where where) {
-  Logger& logger = GetLogger();
-  if (level == Level::kNone || level < logger.settings.LevelOf(module)) return;
-  const std::string line = Line(level, module, text, where);
-  std::lock_guard lock(logger.mutex);
-  if (logger.settings.to_stdout) {
-    // Straight to the descriptor: stdio's buffer belongs to the program.
-    WriteAll(STDOUT_FILENO, line);
-    return;
+  try {
+    Logger& logger = GetLogger();
+    if (level == Level::kNone || level < logger.settings.LevelOf(module)) return;
+    const std::string line = Line(level, module, text, where);
+    MutexLock lock(logger.mutex);
+    if (logger.settings.to_stdout) {
+      // Straight to the descriptor: stdio's buffer belongs to the program.
+      files::WriteAll(STDOUT_FILENO, line);
+      return;
+    }
+    logger.ring.Append(line);
+  } catch (const std::exception&) {  // NOLINT: no memory for the line; a log must not break the program
   }
-  logger.ring.Append(line);
 }
 
 FileRing::~FileRing() {
@@ -170,12 +165,12 @@ FileRing::~FileRing() {
 bool FileRing::Append(std::string_view line) {
   if (folder_.empty()) return false;
   const bool forked = fd_ >= 0 && pid_ != getpid();
-  if (fd_ < 0 || forked || (bytes_ > 0 && bytes_ + line.size() > most_bytes_)) {
+  if (fd_ < 0 || forked || (bytes_ > 0 && bytes_ + line.size() > max_bytes_)) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
     if (!OpenNext()) return false;
   }
-  if (!WriteAll(fd_, line)) return false;
+  if (!files::WriteAll(fd_, line)) return false;
   bytes_ += line.size();
   return true;
 }
@@ -185,10 +180,12 @@ bool FileRing::OpenNext() {
   fs::create_directories(folder_, error);
   pid_ = static_cast<int>(getpid());
   for (int attempt = 0; attempt < 100; ++attempt) {
-    // The name is unique by its millisecond: at most one file begins in each.
+    // The millisecond makes the name unique: at most one file starts in each.
     const std::string name = Format("plog-%d_%s.log", pid_, TimeText("%Y%m%d%H%M%S", "%03d").c_str());
-    fd_ = ::open((fs::path(folder_) / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0640);
-    if (fd_ >= 0 || errno != EEXIST) break;
+    UniqueFd made;
+    const bool failed = !files::CreateToAppend(fs::path(folder_) / name, &made);
+    fd_ = made.Release();
+    if (!failed || errno != EEXIST) break;
     usleep(1000);
   }
   bytes_ = 0;
@@ -200,12 +197,12 @@ bool FileRing::OpenNext() {
 void FileRing::DeleteOldest() {
   const std::string prefix = Format("plog-%d_", pid_);
   std::vector<fs::path> mine;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(prefix)) mine.push_back(entry->path());
-  }
+  ForEachName(folder_.c_str(), [&](std::string_view name) {
+    if (name.starts_with(prefix)) mine.push_back(fs::path(folder_) / name);
+  });
   std::sort(mine.begin(), mine.end());
-  for (size_t i = 0; i + most_files_ < mine.size(); ++i) fs::remove(mine[i], error);
+  std::error_code error;
+  for (size_t i = 0; i + max_files_ < mine.size(); ++i) fs::remove(mine[i], error);
 }
 
 }  // namespace millpond::log

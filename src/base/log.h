@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log by CANN's own environment variables (facts 4.2): ASCEND_GLOBAL_LOG_LEVEL, ASCEND_MODULE_LOG_LEVEL,
-// ASCEND_LOG_PRINT_TO_STDOUT (and its old name ASCEND_SLOG_PRINT_TO_STDOUT), ASCEND_PROCESS_LOG_PATH,
-// ASCEND_WORK_PATH, ASCEND_HOST_LOG_FILE_NUM. Quiet by default: nothing on stdout or stderr, and neither folder nor
-// file is made before there is a line to write. Lines are always saved at once, so ASCEND_LOG_SYNC_SAVE changes
-// nothing; there are no device-side logs to wait for (ASCEND_LOG_DEVICE_FLUSH_TIMEOUT).
+// The log, controlled by CANN's own environment variables (docs/compat.md, "Log and dump variables"):
+// ASCEND_GLOBAL_LOG_LEVEL, ASCEND_MODULE_LOG_LEVEL, ASCEND_LOG_PRINT_TO_STDOUT (and its old name
+// ASCEND_SLOG_PRINT_TO_STDOUT), ASCEND_PROCESS_LOG_PATH, ASCEND_WORK_PATH, ASCEND_HOST_LOG_FILE_NUM. Quiet by default:
+// nothing on stdout or stderr, and neither folder nor file is created before there is a line to write. Lines are always
+// written immediately, so ASCEND_LOG_SYNC_SAVE changes nothing; there are no device-side logs to wait for
+// (ASCEND_LOG_DEVICE_FLUSH_TIMEOUT).
 #ifndef MILLPOND_SRC_BASE_LOG_H_
 #define MILLPOND_SRC_BASE_LOG_H_
 
@@ -33,26 +34,26 @@ bool Enabled(Level level, const char* module);
 // One line. A failure to write is silent: a log must not break the program.
 void Write(Level level, const char* module, std::string_view text, Where where = {});
 
-// What the variables say. Exposed for tests; the process's own settings are read once, at the first use.
+// The variables' settings. Exposed for tests; the process's own settings are read once, at the first use.
 struct Settings {
   Level level = Level::kError;
   std::map<std::string, Level, std::less<>> module_levels;
   bool to_stdout = false;
   std::string folder;  // where plog files go, such as ~/ascend/log/debug/plog; empty when there is no home
-  uint32_t most_files = 10;
+  uint32_t max_files = 10;
 
   Level LevelOf(std::string_view module) const;
 };
 Settings SettingsFromEnvironment();
 
-// Files of one process in one folder: plog-<pid>_<time>.log, a new one after `most_bytes`, the oldest deleted beyond
-// `most_files`. Not thread-safe.
+// Files of one process in one folder: plog-<pid>_<time>.log, a new one after `max_bytes`, the oldest deleted beyond
+// `max_files`. Not thread-safe.
 class FileRing {
  public:
-  static constexpr uint64_t kMostBytes = 20 * 1024 * 1024;
+  static constexpr uint64_t kMaxBytes = 20 * 1024 * 1024;
 
-  FileRing(std::string folder, uint32_t most_files, uint64_t most_bytes = kMostBytes)
-      : folder_(std::move(folder)), most_files_(most_files), most_bytes_(most_bytes) {}
+  FileRing(std::string folder, uint32_t max_files, uint64_t max_bytes = kMaxBytes)
+      : folder_(std::move(folder)), max_files_(max_files), max_bytes_(max_bytes) {}
   ~FileRing();
   FileRing(const FileRing&) = delete;
   FileRing& operator=(const FileRing&) = delete;
@@ -65,8 +66,8 @@ class FileRing {
   void DeleteOldest();
 
   const std::string folder_;
-  const uint32_t most_files_;
-  const uint64_t most_bytes_;
+  const uint32_t max_files_;
+  const uint64_t max_bytes_;
   int fd_ = -1;
   uint64_t bytes_ = 0;
   int pid_ = 0;  // a forked child starts files of its own

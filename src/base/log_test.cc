@@ -47,7 +47,7 @@ class LogTest : public testing::Test {
   fs::path folder_;
 };
 
-// facts/acl.md 4.2: level 3 (ERROR) unless set; anything but 0 to 4 counts as not set.
+// docs/compat.md, "Log and dump variables": level 3 (ERROR) unless set; anything but 0 to 4 counts as not set.
 TEST_F(LogTest, LevelIsErrorUnlessAValidOneIsSet) {
   EXPECT_EQ(With({}).level, Level::kError);
   EXPECT_EQ(With({{"ASCEND_GLOBAL_LOG_LEVEL", "0"}}).level, Level::kDebug);
@@ -57,9 +57,9 @@ TEST_F(LogTest, LevelIsErrorUnlessAValidOneIsSet) {
   }
 }
 
-// Documents, ASCEND_MODULE_LOG_LEVEL: name=level joined by colons, stronger than the global level; one bad part and the
+// Documents, ASCEND_MODULE_LOG_LEVEL: name=level joined by colons, overriding the global level; one bad part and the
 // whole variable is ignored.
-TEST_F(LogTest, ModuleLevelsBeatTheGlobalOne) {
+TEST_F(LogTest, ModuleLevelsOverrideTheGlobalOne) {
   const Settings settings = With({{"ASCEND_MODULE_LOG_LEVEL", "RUNTIME=0:APP=4"}, {"ASCEND_GLOBAL_LOG_LEVEL", "2"}});
   EXPECT_EQ(settings.LevelOf("RUNTIME"), Level::kDebug);
   EXPECT_EQ(settings.LevelOf("APP"), Level::kNone);
@@ -69,7 +69,7 @@ TEST_F(LogTest, ModuleLevelsBeatTheGlobalOne) {
   }
 }
 
-// facts/acl.md 4.2: the new name and its deprecated alias both print; only "1" turns it on.
+// docs/compat.md, "Log and dump variables": the new name and its deprecated alias both print; only "1" turns it on.
 TEST_F(LogTest, EitherVariablePrintsToStdout) {
   EXPECT_FALSE(With({}).to_stdout);
   EXPECT_TRUE(With({{"ASCEND_LOG_PRINT_TO_STDOUT", "1"}}).to_stdout);
@@ -77,7 +77,7 @@ TEST_F(LogTest, EitherVariablePrintsToStdout) {
   EXPECT_FALSE(With({{"ASCEND_SLOG_PRINT_TO_STDOUT", "yes"}}).to_stdout);
 }
 
-// facts/acl.md 4.2: ASCEND_PROCESS_LOG_PATH > ASCEND_WORK_PATH > $HOME/ascend/log.
+// docs/compat.md, "Log and dump variables": ASCEND_PROCESS_LOG_PATH > ASCEND_WORK_PATH > $HOME/ascend/log.
 TEST_F(LogTest, FolderFollowsTheDocumentedPriority) {
   EXPECT_EQ(With({{"HOME", "/h"}}).folder, "/h/ascend/log/debug/plog");
   EXPECT_EQ(With({{"HOME", "/h"}, {"ASCEND_WORK_PATH", "/w"}}).folder, "/w/log/debug/plog");
@@ -87,15 +87,15 @@ TEST_F(LogTest, FolderFollowsTheDocumentedPriority) {
 
 // Documents, ASCEND_HOST_LOG_FILE_NUM: 1 to 1000, 10 when unset or invalid.
 TEST_F(LogTest, NumberOfFilesHasARange) {
-  EXPECT_EQ(With({}).most_files, 10u);
-  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "3"}}).most_files, 3u);
-  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "1001"}}).most_files, 10u);
-  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "0"}}).most_files, 10u);
+  EXPECT_EQ(With({}).max_files, 10u);
+  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "3"}}).max_files, 3u);
+  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "1001"}}).max_files, 10u);
+  EXPECT_EQ(With({{"ASCEND_HOST_LOG_FILE_NUM", "0"}}).max_files, 10u);
 }
 
-// Documents: files plog-<pid>_<time>.log, a new one when one is full, the oldest deleted beyond the number.
-TEST_F(LogTest, FilesRotateAndTheOldestGo) {
-  FileRing ring(folder_.string(), 3, /*most_bytes=*/20);
+// Documents: files plog-<pid>_<time>.log, a new one when one is full, the oldest deleted beyond the limit.
+TEST_F(LogTest, FilesRotateAndTheOldestAreDeleted) {
+  FileRing ring(folder_.string(), 3, /*max_bytes=*/20);
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(ring.Append("line number " + std::to_string(i) + "\n"));
   const std::vector<std::string> files = Files();
   ASSERT_EQ(files.size(), 3u);
@@ -109,13 +109,13 @@ TEST_F(LogTest, FilesRotateAndTheOldestGo) {
   }
 }
 
-TEST_F(LogTest, AnUnwritableFolderIsNoFailure) {
+TEST_F(LogTest, AnUnwritableFolderIsNotAFailure) {
   FileRing ring("/proc/no/such/place", 3);
   EXPECT_FALSE(ring.Append("lost\n"));
 }
 
-// Issue 3: "quiet by default". A child process has fresh settings: below the level nothing is made; an error goes to
-// the file and nowhere else.
+// Issue 3: "quiet by default". A child process has fresh settings: below the level nothing is created; an error goes
+// to the file and nowhere else.
 TEST_F(LogTest, NothingIsCreatedUntilThereIsAnErrorToWrite) {
   const auto run = [&](Level level) {
     fflush(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings are one table (options.def): name, environment variable, default, sentence. docs/options.md and
-// `millpond doctor` are made from it. Read once, at the first use of any of them.
+// `millpond doctor` are generated from it. Read once, at the first use of any of them.
 #ifndef MILLPOND_SRC_BASE_OPTIONS_H_
 #define MILLPOND_SRC_BASE_OPTIONS_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Philox4x32-10: random words as a pure function of a key and a counter (Salmon and others, "Parallel random numbers:
+// Philox4x32-10: random words as a pure function of a key and a counter (Salmon et al., "Parallel random numbers:
 // as easy as 1, 2, 3", 2011).
 #ifndef MILLPOND_SRC_BASE_PHILOX_H_
 #define MILLPOND_SRC_BASE_PHILOX_H_
@@ -26,7 +26,7 @@ inline PhiloxBlock Philox(uint64_t key, PhiloxBlock counter) {
   return counter;
 }
 
-// The counter so many blocks on, as a number of 128 bits.
+// The counter advanced by so many blocks, as a 128-bit number.
 inline PhiloxBlock Advanced(PhiloxBlock counter, uint64_t blocks) {
   uint64_t carry = 0;
   for (size_t i = 0; i < counter.size(); ++i) {

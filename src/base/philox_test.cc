@@ -6,7 +6,7 @@
 namespace millpond {
 namespace {
 
-// The known answers that the authors publish with their library.
+// The known-answer tests published with the authors' library.
 TEST(PhiloxTest, KnownAnswers) {
   EXPECT_EQ(Philox(0, {0, 0, 0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox(~uint64_t{0}, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that are made and ended all the time, often on different threads: each thread keeps a few, a shared list
-// takes the rest. Nothing is ever given back to the system, so a late user of an ended object reads an object.
+// For objects created and destroyed frequently, often on different threads: each thread caches a few, a shared
+// list takes the rest. Nothing is ever returned to the system, so a late user of a dead object still reads an object.
 #ifndef MILLPOND_SRC_BASE_RECYCLER_H_
 #define MILLPOND_SRC_BASE_RECYCLER_H_
 
 #include <cstddef>
-#include <mutex>
+#include <new>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/base/spinlock.h"
 
 namespace millpond {
@@ -21,9 +22,9 @@ class Recycler {
     if (shelf.count == 0 && !Refill(&shelf)) return new T;
     return shelf.items[--shelf.count];
   }
-  void Put(T* item) {
+  void Put(T* item) noexcept {
     Shelf& shelf = ThreadShelf();
-    if (shelf.count == kShelf) Spill(&shelf);
+    if (shelf.count == kShelf) Spill(&shelf, kShelf / 2);
     shelf.items[shelf.count++] = item;
   }
 
@@ -34,10 +35,7 @@ class Recycler {
     T* items[kShelf];
     Recycler* owner = nullptr;
     ~Shelf() {
-      if (owner == nullptr) return;
-      std::lock_guard lock(owner->lock_);
-      owner->spare_.insert(owner->spare_.end(), items, items + count);
-      count = 0;
+      if (owner != nullptr) owner->Spill(this, 0);
     }
   };
 
@@ -47,21 +45,26 @@ class Recycler {
     return shelf;
   }
   bool Refill(Shelf* shelf) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     while (shelf->count < kShelf / 2 && !spare_.empty()) {
       shelf->items[shelf->count++] = spare_.back();
       spare_.pop_back();
     }
     return shelf->count != 0;
   }
-  void Spill(Shelf* shelf) {
-    std::lock_guard lock(lock_);
-    spare_.insert(spare_.end(), shelf->items + kShelf / 2, shelf->items + kShelf);
-    shelf->count = kShelf / 2;
+  // Tasks and threads end here, so nothing may fail: with no memory for the list the objects are left lying, as every
+  // object here is in the end.
+  void Spill(Shelf* shelf, size_t left) noexcept {
+    MutexLock lock(lock_);
+    try {
+      spare_.insert(spare_.end(), shelf->items + left, shelf->items + shelf->count);
+    } catch (const std::bad_alloc&) {
+    }
+    shelf->count = left;
   }
 
   SpinLock lock_;
-  std::vector<T*> spare_;
+  std::vector<T*> spare_ GUARDED_BY(lock_);
 };
 
 }  // namespace millpond

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that is set when an object from a HandleTable is opened and read by everybody. A client that uses a handle
-// while another thread destroys it may read it while the object's next life sets it: either value will do, and reading
-// costs nothing more than of a plain member.
+// A value set when a HandleTable object is opened and read by all threads. A client that uses a handle while another
+// thread destroys it may read it while the object's reuse sets it: either value will do, and a read costs no more than
+// that of a plain member.
 #ifndef MILLPOND_SRC_BASE_RELAXED_H_
 #define MILLPOND_SRC_BASE_RELAXED_H_
 
@@ -12,7 +12,7 @@ namespace millpond {
 template <class T>
 class Relaxed {
  public:
-  Relaxed(T value) : value_(value) {}  // NOLINT: stands in for a plain T
+  Relaxed(T value) : value_(value) {}  // NOLINT: replaces a plain T
   Relaxed& operator=(T value) {
     value_.store(value, std::memory_order_relaxed);
     return *this;

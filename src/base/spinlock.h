@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock for sections of a few dozen instructions that never block and never call out. Spins, then yields,
+// A lock for sections of a few dozen instructions that never block and never call other code. Spins, then yields,
 // because on two cores the holder may be descheduled.
 #ifndef MILLPOND_SRC_BASE_SPINLOCK_H_
 #define MILLPOND_SRC_BASE_SPINLOCK_H_
@@ -7,6 +7,8 @@
 #include <sched.h>
 
 #include <atomic>
+
+#include "src/base/thread_annotations.h"
 
 namespace millpond {
 
@@ -18,19 +20,20 @@ inline void CpuRelax() {
 #endif
 }
 
-class SpinLock {
+class CAPABILITY("spinlock") SpinLock {
  public:
-  void lock() {
+  void lock() ACQUIRE() {
     if (__builtin_expect(!locked_.exchange(true, std::memory_order_acquire), true)) return;
     LockSlow();
   }
-  bool try_lock() {
+  bool try_lock() TRY_ACQUIRE(true) {
     return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
   }
-  void unlock() { locked_.store(false, std::memory_order_release); }
+  void unlock() RELEASE() { locked_.store(false, std::memory_order_release); }
+  void AssertHeld() const ASSERT_CAPABILITY(this) {}
 
  private:
-  void LockSlow() {
+  void LockSlow() NO_THREAD_SAFETY_ANALYSIS {  // of lock(), which is annotated
     for (int spins = 0;; ++spins) {
       if (try_lock()) return;
       if (spins < 64) {

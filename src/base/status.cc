@@ -30,7 +30,7 @@ const char* CodeName(Code code) {
     case Code::kInvalidFile:
       return "invalid file";
     case Code::kParseFile:
-      return "file not understood";
+      return "file cannot be parsed";
     case Code::kInvalidDevice:
       return "invalid device";
     case Code::kNoContext:
@@ -158,7 +158,7 @@ const char* CodeName(Code code) {
     case Code::kForked:
       return "used in a forked child";
     case Code::kGraphUnknown:
-      return "no graph has this number";
+      return "no graph has this id";
     case Code::kGraphNotBuilt:
       return "graph not compiled";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Status inside; each ABI's numbers appear in one file of src/api (for acl: src/api/acl/error_map.cc).
-// A Status that is OK is a null pointer, so returning one costs nothing.
+// One Status internally; each ABI's error codes appear in one file of src/api (for acl: src/api/common/error_map.cc).
+// An OK Status is a null pointer, so returning one costs nothing.
 #ifndef MILLPOND_SRC_BASE_STATUS_H_
 #define MILLPOND_SRC_BASE_STATUS_H_
 
@@ -12,7 +12,7 @@
 
 namespace millpond {
 
-// What went wrong, in our own terms. A code exists when some caller must tell it apart from its neighbours.
+// What went wrong, in our own terms. A code exists only if some caller must distinguish it.
 enum class Code {
   kOk,
   // The caller's mistake.
@@ -84,12 +84,12 @@ enum class Code {
   kModelAborted,
   kIpc,
   kTaskFailed,
-  kOperatorRefused,  // an operator cannot do what was asked of it; nothing is wrong with the device
+  kOperatorRefused,  // an operator cannot do what was requested; the device is fine
   kDeviceMemory,
   kHostRegistered,
   kHostNotRegistered,
   kForked,
-  // Graphs by number.
+  // Graphs by id.
   kGraphUnknown,
   kGraphNotBuilt,
 };
@@ -100,7 +100,7 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message)
-      : rep_(code == Code::kOk ? nullptr : std::make_unique<Rep>(Rep{code, std::move(message)})) {}
+      : rep_(code == Code::kOk ? nullptr : std::make_unique<Rep>(Rep{.code = code, .message = std::move(message)})) {}
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
 
@@ -108,17 +108,29 @@ class [[nodiscard]] Status {
   Code code() const { return rep_ ? rep_->code : Code::kOk; }
   const std::string& message() const;
 
-  // A copy is rare and allocates: spelled out.
-  Status Clone() const { return rep_ ? Status(rep_->code, rep_->message) : Status(); }
+  // Copying is rare and allocates, so it is explicit.
+  Status Clone() const { return rep_ ? Status(rep_->code, rep_->message).Breaks(rep_->rule, rep_->subject) : Status(); }
   // Puts `context` and ": " before the message of a failure; leaves OK alone.
   Status Prefixed(const std::string& context) &&;
-  // For the places where a failure has nowhere to go and the comment beside says why.
+  // The rule of the checker that the caller broke, and the address or handle it is about. Leaves OK alone.
+  Status Breaks(const char* rule, uint64_t subject) && {
+    if (rep_) rep_->rule = rule, rep_->subject = subject;
+    return std::move(*this);
+  }
+  Status Breaks(const char* rule, const void* subject = nullptr) && {
+    return std::move(*this).Breaks(rule, reinterpret_cast<uint64_t>(subject));
+  }
+  const char* rule() const { return rep_ ? rep_->rule : nullptr; }
+  uint64_t subject() const { return rep_ ? rep_->subject : 0; }
+  // For places where a failure cannot be reported; a comment there says why.
   void Ignore() const {}
 
  private:
   struct Rep {
     Code code;
     std::string message;
+    const char* rule = nullptr;
+    uint64_t subject = 0;
   };
   std::unique_ptr<Rep> rep_;
 };
@@ -144,12 +156,20 @@ inline Status InternalError(std::string message) { return {Code::kInternal, std:
     }                                                                      \
   } while (0)
 
-// The same with a code of its own.
+// The same with an explicit code.
 #define MP_CHECK(condition, error_code, ...)                                                    \
   do {                                                                                          \
     if (__builtin_expect(!(condition), false)) {                                                \
       return ::millpond::Status(::millpond::Code::error_code, ::millpond::Format(__VA_ARGS__)); \
     }                                                                                           \
+  } while (0)
+
+// The same, and the caller breaks a rule of the checker: what it is about comes before the message.
+#define MP_CHECK_RULE(condition, error_code, rule, subject, ...)                                                      \
+  do {                                                                                                                \
+    if (__builtin_expect(!(condition), false)) {                                                                      \
+      return ::millpond::Status(::millpond::Code::error_code, ::millpond::Format(__VA_ARGS__)).Breaks(rule, subject); \
+    }                                                                                                                 \
   } while (0)
 
 }  // namespace millpond

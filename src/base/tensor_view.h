@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strided view of a storage, by the client's address. Plain data: copied into every launched operation.
+// A strided view of a storage, at the client's address. Plain data: copied into every launched operation.
 #ifndef MILLPOND_SRC_BASE_TENSOR_VIEW_H_
 #define MILLPOND_SRC_BASE_TENSOR_VIEW_H_
 
@@ -30,7 +30,7 @@ struct TensorView {
     for (size_t i = 0; i < rank; ++i) count *= dims[i];
     return count;
   }
-  // Elements from the first to one past the last that the view reaches; 0 for an empty view. Strides are not negative.
+  // Elements spanned by the view, from the first to one past the last; 0 for an empty view. Strides are not negative.
   int64_t extent() const {
     int64_t last = 0;
     for (size_t i = 0; i < rank; ++i) {

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/device.h"
 
-#include <algorithm>
+#include <sched.h>
 
-#include "src/device/memory.h"
+#include <algorithm>
+#include <list>
+#include <new>
+
+#include "src/base/mutex.h"
+#include "src/device/memory/memory.h"
+#include "src/device/process_settings.h"
 #include "src/device/runtime.h"
-#include "src/device/stream.h"
-#include "src/trace/sink.h"
+#include "src/device/stream/poller.h"
+#include "src/device/stream/scheduler.h"
+#include "src/device/stream/stream.h"
+#include "src/device/stream/stream_use.h"
+#include "src/device/telling.h"
+#include "src/trace/emit.h"
 
 namespace millpond {
 
@@ -14,24 +24,32 @@ namespace {
 
 std::atomic<int32_t> g_next_stream_id{0};
 
-// Observers are added at start-up and never removed; the lists are copied under the lock and called without it.
+// Observers are added at start-up and never removed; they are called without the lock. Telling allocates nothing:
+// streams end here.
 template <class Observer>
 struct Observers {
-  std::mutex mutex;
-  std::vector<Observer> list;
+  Mutex mutex;
+  std::list<Observer> list GUARDED_BY(mutex);
 
   void Add(Observer observer) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     list.push_back(std::move(observer));
   }
   template <class... Args>
   void Tell(Args... args) {
-    std::vector<Observer> copy;
-    {
-      std::lock_guard lock(mutex);
-      copy = list;
-    }
-    for (const Observer& observer : copy) observer(args...);
+    for (const Observer* observer = First(); observer != nullptr; observer = After(observer)) (*observer)(args...);
+  }
+
+ private:
+  const Observer* First() {
+    MutexLock lock(mutex);
+    return list.empty() ? nullptr : &list.front();
+  }
+  const Observer* After(const Observer* observer) {
+    MutexLock lock(mutex);
+    auto at = list.begin();
+    while (&*at != observer) ++at;
+    return ++at == list.end() ? nullptr : &*at;
   }
 };
 
@@ -66,20 +84,20 @@ void Context::Open(void* handle, Device* device, bool primary) {
   stop_on_failure_ = false;
   failed_ = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     sys_params_.clear();
   }
   handle_.store(handle, std::memory_order_release);
 }
 
 Status Context::SetSysParam(int32_t option, int64_t value) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   sys_params_[option] = value;
   return Ok();
 }
 
 Status Context::GetSysParam(int32_t option, int64_t* out_value) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = sys_params_.find(option);
   MP_CHECK(found != sys_params_.end(), kSysParamNotSet,
            "system parameter %d has no value in this context; set it with aclrtCtxSetSysParamOpt first", option);
@@ -87,8 +105,12 @@ Status Context::GetSysParam(int32_t option, int64_t* out_value) {
   return Ok();
 }
 
-Device::Device(Runtime* runtime, int32_t id, int32_t physical_id, const Profile* profile)
-    : runtime_(runtime), id_(id), physical_id_(physical_id), profile_(profile) {}
+Device::Device(int32_t id, int32_t physical_id, const Profile* profile)
+    :  // Series without infinities saturate, and have nothing else.
+      saturation_mode(profile->Int("inf_nan", 0) == 1 ? 1 : 0),
+      id_(id),
+      physical_id_(physical_id),
+      profile_(profile) {}
 
 Device::~Device() = default;
 
@@ -100,10 +122,13 @@ Status Device::OpenMemory(uint64_t quota_bytes) {
 }
 
 Status Device::RetainPrimary(Context** out_context) {
-  if (primary() == nullptr) DeviceObservers().Tell(this, Stage::kSetPre);
+  if (primary() == nullptr) {
+    const Telling telling(this);
+    if (!telling.again()) DeviceObservers().Tell(this, Stage::kSetPre);
+  }
   bool created = false;
   {
-    std::lock_guard lock(lifecycle_mutex_);
+    MutexLock lock(lifecycle_mutex_);
     Context* context = primary();
     if (context == nullptr) {
       MP_RETURN_IF_ERROR(OpenContext(true, &context));
@@ -120,17 +145,19 @@ Status Device::RetainPrimary(Context** out_context) {
 Status Device::ReleasePrimary(bool force) {
   MP_CHECK(!InTask(), kInternal, "a task may not reset a device");
   {
-    std::lock_guard lock(lifecycle_mutex_);
+    MutexLock lock(lifecycle_mutex_);
     MP_CHECK(primary_count_ > 0, kInvalidDevice,
              "device %d is not in use: it was reset as often as it was set, or aclrtResetDeviceForce has reset it",
              id_);
-    primary_count_ = force ? 0 : primary_count_ - 1;
-    if (primary_count_ > 0) return Ok();
+    const uint32_t left = force ? 0 : primary_count_ - 1;
+    if (left == 0 && primary() != nullptr) MP_RETURN_IF_ERROR(CheckContextUnused(primary(), "reset with its device"));
+    primary_count_ = left;
+    if (left > 0) return Ok();
   }
   DeviceObservers().Tell(this, Stage::kResetPre);
   Context* context = nullptr;
   {
-    std::lock_guard lock(lifecycle_mutex_);
+    MutexLock lock(lifecycle_mutex_);
     // Not zero: another thread has set the device again meanwhile.
     if (primary_count_ == 0) context = primary_.exchange(nullptr, std::memory_order_acq_rel);
   }
@@ -145,36 +172,55 @@ Status Device::OpenContext(bool primary, Context** out_context) {
   Context* context = Contexts().Create(&handle);
   MP_CHECK(context != nullptr, kOverLimit, "the process has too many contexts; destroy some first");
   context->Open(handle, this, primary);
-  if (Status status = CreateStream(context, 0, 0, true, &context->default_stream_); !status.ok()) {
+  const auto undo = [&] {
     context->handle_ = nullptr;
     Contexts().Retire(handle);
     Contexts().Recycle(handle);
-    return status;
+  };
+  try {
+    Stream* stream = nullptr;
+    if (Status status = CreateStream(context, 0, 0, true, &stream); !status.ok()) {
+      undo();
+      return status;
+    }
+    context->default_stream_ = stream;
+  } catch (...) {
+    undo();
+    throw;
   }
+  trace::TellObject(true, trace::ObjectKind::kContext, id_, handle, 0, primary ? 1 : 0);
   *out_context = context;
   return Ok();
 }
 
+bool Device::MayReach(int32_t other) const {
+  return other == id_ || ProcessSettings::Get().HasPeer(id_, other) || profile_->Int("peers_open", 0) == 1;
+}
+
 Status Device::CreateContext(Context** out_context) {
-  std::lock_guard lock(lifecycle_mutex_);
-  {
-    std::lock_guard count_lock(mutex_);
-    ++explicit_contexts_;
+  MutexLock lock(lifecycle_mutex_);
+  const auto count = [this](int difference) {
+    MutexLock count_lock(mutex_);
+    explicit_contexts_ += static_cast<uint32_t>(difference);
+  };
+  count(1);
+  try {
+    Status status = OpenContext(false, out_context);
+    if (!status.ok()) count(-1);
+    return status;
+  } catch (...) {
+    count(-1);
+    throw;
   }
-  Status status = OpenContext(false, out_context);
-  if (!status.ok()) {
-    std::lock_guard count_lock(mutex_);
-    --explicit_contexts_;
-  }
-  return status;
 }
 
 Status Device::DestroyContext(Context* context) {
   MP_REQUIRE(!context->primary(), "the default context of device %d cannot be destroyed; aclrtResetDevice releases it",
              id_);
   MP_CHECK(!InTask(), kInternal, "a task may not destroy a context");
+  MP_RETURN_IF_ERROR(CheckContextUnused(context, "destroyed with its context"));
   MP_RETURN_IF_ERROR(CloseContext(context));
-  std::lock_guard count_lock(mutex_);
+  MutexLock count_lock(mutex_);
   --explicit_contexts_;
   return Ok();
 }
@@ -183,34 +229,57 @@ Status Device::CloseContext(Context* context) {
   void* handle = context->handle();
   MP_CHECK(handle != nullptr && Contexts().Retire(handle), kInvalidHandle,
            "the context was destroyed by another thread");
-  for (Stream* stream : StreamsOf(context)) CloseStream(stream, false).Ignore();  // a lost race: it is gone already
+  CloseStreamsOf(context);
   context->handle_.store(nullptr, std::memory_order_release);
-  // What another thread made meanwhile; from here on CreateStream refuses.
-  for (Stream* stream : StreamsOf(context)) CloseStream(stream, false).Ignore();
+  CloseStreamsOf(context);  // what another thread made meanwhile; from here on CreateStream refuses
+  trace::TellObject(false, trace::ObjectKind::kContext, id_, handle, 0, context->primary() ? 1 : 0);
   Contexts().Recycle(handle);
   return Ok();
 }
 
+// One after the other, without a list of them: what ends must not need memory.
+void Device::CloseStreamsOf(const Context* context) {
+  for (;;) {
+    Stream* stream = nullptr;
+    {
+      MutexLock lock(mutex_);
+      const auto found =
+          std::find_if(streams_.begin(), streams_.end(), [&](const Stream* s) { return s->context() == context; });
+      if (found == streams_.end()) return;
+      stream = *found;
+    }
+    // Another thread that destroys it is about to take it off the list.
+    if (!CloseStream(stream, false).ok()) sched_yield();
+  }
+}
+
 Status Device::CreateStream(Context* context, uint32_t priority, uint32_t flags, bool is_default, Stream** out_stream) {
+  MP_RETURN_IF_ERROR(Scheduler::Get().Start());
+  MP_RETURN_IF_ERROR(Poller::Get().Start());
   Stream* stream = nullptr;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     MP_CHECK(context->handle() != nullptr, kNoContext, "the context was destroyed by another thread");
     const size_t used = is_default && context->primary() ? streams_.size() : StreamsInUse();
-    MP_CHECK(used < profile_->max_streams, kNoStream,
-             "device %d (%s) has its %u streams in use, default streams included; destroy some first", id_,
-             profile_->name.c_str(), profile_->max_streams);
+    MP_CHECK_RULE(used < profile_->max_streams, kNoStream, "MP607", nullptr,
+                  "device %d (%s) has its %u streams in use, default streams included; destroy some first", id_,
+                  profile_->name.c_str(), profile_->max_streams);
+    if (streams_.size() == streams_.capacity()) streams_.reserve(std::max<size_t>(16, 2 * streams_.size()));
     void* handle = nullptr;
     stream = Streams().Create(&handle);
     MP_CHECK(stream != nullptr, kNoStream, "the process has too many streams; destroy some first");
-    stream->Open(handle, this, context, g_next_stream_id.fetch_add(1, std::memory_order_relaxed), priority, flags,
-                 is_default);
+    try {
+      stream->Open(handle, this, context, g_next_stream_id.fetch_add(1, std::memory_order_relaxed), priority, flags,
+                   is_default);
+    } catch (...) {
+      Streams().Retire(handle);
+      Streams().Recycle(handle);
+      throw;
+    }
     streams_.push_back(stream);
   }
-  if (trace::Sink* sink = trace::Active()) {
-    sink->OnStream(
-        {.created = true, .device = id_, .stream = stream->id(), .priority = priority, .time_ns = trace::NowNs()});
-  }
+  trace::TellObject(true, trace::ObjectKind::kStream, id_, stream->handle(), static_cast<uint64_t>(stream->id()),
+                    priority);
   StreamObservers().Tell(stream, true);
   *out_stream = stream;
   return Ok();
@@ -221,6 +290,7 @@ Status Device::DestroyStream(Stream* stream, bool force) {
   MP_CHECK(!InTask(), kInternal, "a task may not destroy a stream");
   MP_CHECK(stream->capture() == nullptr, kStreamCaptured, "stream %d is being captured; end the capture first",
            stream->id());
+  MP_RETURN_IF_ERROR(CheckStreamUnused(stream, "destroyed"));
   return CloseStream(stream, force);
 }
 
@@ -230,33 +300,36 @@ size_t Device::StreamsInUse() const {
 
 Status Device::CloseStream(Stream* stream, bool force) {
   void* handle = stream->handle();
-  StreamObservers().Tell(stream, false);
+  {
+    const Telling telling(stream);
+    MP_CHECK(!telling.again(), kRuntimeArgument,
+             "stream %d is being destroyed already, and the callback that hears of it need not", stream->id());
+    StreamObservers().Tell(stream, false);
+  }
   MP_CHECK(Streams().Retire(handle), kInvalidHandle, "stream %d was destroyed by another thread", stream->id());
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::erase(streams_, stream);
   }
   if (force) {
     stream->Abort(Ok()).Ignore();  // its failure has no reader any more
   } else {
-    stream->WaitFor(stream->enqueued(), std::nullopt, Code::kStreamSyncTimeout).Ignore();
+    stream->WaitFor(stream->enqueued(), std::nullopt, Code::kStreamSyncTimeout, trace::WaitKind::kDestroy).Ignore();
   }
   StreamEndObservers().Tell(stream);
-  if (trace::Sink* sink = trace::Active()) {
-    sink->OnStream({.created = false, .device = id_, .stream = stream->id(), .priority = 0, .time_ns = trace::NowNs()});
-  }
+  trace::TellObject(false, trace::ObjectKind::kStream, id_, handle, static_cast<uint64_t>(stream->id()));
   stream->FreeSpares();
   Streams().Recycle(handle);
   return Ok();
 }
 
 uint32_t Device::streams_available() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return profile_->max_streams - std::min(profile_->max_streams, static_cast<uint32_t>(StreamsInUse()));
 }
 
 std::vector<Stream*> Device::StreamsOf(const Context* context) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (context == nullptr) return streams_;
   std::vector<Stream*> out;
   std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(out),
@@ -267,7 +340,7 @@ std::vector<Stream*> Device::StreamsOf(const Context* context) const {
 Status Device::Synchronize(Deadline deadline) {
   Status first;
   for (Stream* stream : StreamsOf(nullptr)) {
-    Status status = stream->Synchronize(deadline, Code::kStreamSyncTimeout);
+    Status status = stream->Synchronize(deadline, Code::kStreamSyncTimeout, trace::WaitKind::kDevice);
     if (first.ok()) first = std::move(status);
   }
   return first;

@@ -8,11 +8,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "src/base/futex.h"
 #include "src/base/handle_table.h"
+#include "src/base/mutex.h"
+#include "src/base/relaxed.h"
 #include "src/base/status.h"
 #include "src/device/profile.h"
 
@@ -36,7 +37,7 @@ class Context {
   // False once destroyed: a thread whose current context that was has none.
   bool live(const void* handle) const { return handle_.load(std::memory_order_acquire) == handle; }
 
-  // Failure mode "stop" of any stream is the whole context's (doc 06, aclrtSetStreamFailureMode).
+  // Failure mode "stop" of any stream is the whole context's (page "aclrtSetStreamFailureMode").
   bool stop_on_failure() const { return stop_on_failure_.load(std::memory_order_relaxed); }
   void set_stop_on_failure() { stop_on_failure_.store(true, std::memory_order_relaxed); }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
@@ -49,13 +50,13 @@ class Context {
  private:
   friend class Device;
   std::atomic<void*> handle_{nullptr};
-  Device* device_ = nullptr;
-  bool primary_ = false;
-  Stream* default_stream_ = nullptr;
+  Relaxed<Device*> device_ = nullptr;
+  Relaxed<bool> primary_ = false;
+  Relaxed<Stream*> default_stream_ = nullptr;
   std::atomic<bool> stop_on_failure_{false};
   std::atomic<bool> failed_{false};  // a task failed in stop mode
-  std::mutex mutex_;
-  std::map<int32_t, int64_t> sys_params_;
+  Mutex mutex_;
+  std::map<int32_t, int64_t> sys_params_ GUARDED_BY(mutex_);
 };
 
 using ContextTable = HandleTable<Context, HandleKind::kContext>;
@@ -63,7 +64,7 @@ ContextTable& Contexts();
 
 class Device {
  public:
-  Device(Runtime* runtime, int32_t id, int32_t physical_id, const Profile* profile);
+  Device(int32_t id, int32_t physical_id, const Profile* profile);
   ~Device();
 
   Status OpenMemory(uint64_t quota_bytes);
@@ -83,7 +84,7 @@ class Device {
   Status DestroyContext(Context* context);
 
   // Streams count against the profile's limit, default streams included: 207008 beyond it. An explicit context binds
-  // one more for the device's own default while aclrtSetDevice has not made it (doc 05, aclrtCreateContext).
+  // one more for the device's own default while aclrtSetDevice has not made it (page "aclrtCreateContext").
   Status CreateStream(Context* context, uint32_t priority, uint32_t flags, bool is_default, Stream** out_stream);
   Status DestroyStream(Stream* stream, bool force);
   uint32_t streams_available() const;
@@ -105,27 +106,35 @@ class Device {
   using DeviceObserver = std::function<void(Device*, Stage)>;
   static void AddDeviceObserver(DeviceObserver observer);
 
+  // Whether its streams may touch memory of that device: its own, or a peer's that aclrtDeviceEnablePeerAccess opened
+  // to it. Some series ask for no such call (the profile's peers_open).
+  bool MayReach(int32_t other) const;
+
   std::atomic<uint32_t> live_events{0};
   std::atomic<uint32_t> live_notifies{0};
-  std::atomic<int32_t> saturation_mode{1};  // INFNAN, as the A2 family starts
+  // The floating-point mode of streams made from now on, as aclrtFloatOverflowMode has it.
+  std::atomic<int32_t> saturation_mode;
+  bool saturates() const { return saturation_mode.load(std::memory_order_relaxed) == 0; }
+  // An operator on a stream that watches had a result that is not finite.
+  std::atomic<bool> overflowed{false};
 
  private:
   Status OpenContext(bool primary, Context** out_context);
   Status CloseContext(Context* context);
   Status CloseStream(Stream* stream, bool force);
-  size_t StreamsInUse() const;  // pre: mutex_ held
+  void CloseStreamsOf(const Context* context);
+  size_t StreamsInUse() const REQUIRES(mutex_);
 
-  Runtime* runtime_;
   const int32_t id_;
   const int32_t physical_id_;
   const Profile* profile_;
   std::unique_ptr<DeviceMemory> memory_;
-  std::mutex lifecycle_mutex_;  // contexts come one at a time; guards primary_count_, never held while waiting
-  uint32_t primary_count_ = 0;
+  Mutex lifecycle_mutex_;  // contexts come one at a time; guards primary_count_, never held while waiting
+  uint32_t primary_count_ GUARDED_BY(lifecycle_mutex_) = 0;
   std::atomic<Context*> primary_{nullptr};
-  mutable std::mutex mutex_;  // guards what follows; never held while waiting
-  std::vector<Stream*> streams_;
-  uint32_t explicit_contexts_ = 0;
+  mutable Mutex mutex_;  // guards what follows; never held while waiting
+  std::vector<Stream*> streams_ GUARDED_BY(mutex_);
+  uint32_t explicit_contexts_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millpond

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
+#include "src/base/files.h"
+#include "src/base/folder.h"
 #include "src/base/format.h"
 #include "src/base/options.h"
 
@@ -17,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".ini";
+constexpr uint64_t kMaxBytes = uint64_t{1} << 20;
 
 // An install keeps the profiles beside the library (lib64/../share/millpond/profiles), and so does a build tree.
 std::string DefaultFolder() {
@@ -54,10 +57,12 @@ struct Source {
 };
 
 Status ReadLines(const std::string& path, Source* source, std::map<std::string, std::string>* raw) {
-  std::ifstream file(path);
-  MP_CHECK(file.good(), kInvalidFile, "cannot read the device profile %s", path.c_str());
+  std::string all;
+  MP_RETURN_IF_ERROR(files::Read(path, "the device profile", kMaxBytes, &all));
+  std::istringstream left(all);
+  left.exceptions(std::ios::badbit);  // no memory for a line is not the file's end
   std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
+  for (int number = 1; std::getline(left, line); ++number) {
     const std::string_view text = Trim(line);
     if (text.empty() || text.front() == '#') continue;
     const size_t equals = text.find('=');
@@ -94,7 +99,7 @@ Status Number(const Profile& profile, const Source& source, const char* key, int
 }
 
 Status Fill(const Source& source, Profile* profile) {
-  constexpr int64_t kMostCores = 4096;
+  constexpr int64_t kMaxCores = 4096;
   MP_RETURN_IF_ERROR(Text(*profile, source, "name", &profile->name));
   MP_RETURN_IF_ERROR(Number(*profile, source, "memory_gib", 1, 4096, &profile->memory_bytes));
   profile->memory_bytes <<= 30;
@@ -103,9 +108,9 @@ Status Fill(const Source& source, Profile* profile) {
   MP_CHECK(kind == "hbm" || kind == "ddr", kParseFile, "%s: 'memory_kind = %s' should be hbm or ddr",
            source.At("memory_kind").c_str(), kind.c_str());
   profile->ddr_only = kind == "ddr";
-  MP_RETURN_IF_ERROR(Number(*profile, source, "ai_core_num", 1, kMostCores, &profile->ai_core_num));
-  MP_RETURN_IF_ERROR(Number(*profile, source, "vector_core_num", 0, kMostCores, &profile->vector_core_num));
-  MP_RETURN_IF_ERROR(Number(*profile, source, "cube_core_num", 0, kMostCores, &profile->cube_core_num));
+  MP_RETURN_IF_ERROR(Number(*profile, source, "ai_core_num", 1, kMaxCores, &profile->ai_core_num));
+  MP_RETURN_IF_ERROR(Number(*profile, source, "vector_core_num", 0, kMaxCores, &profile->vector_core_num));
+  MP_RETURN_IF_ERROR(Number(*profile, source, "cube_core_num", 0, kMaxCores, &profile->cube_core_num));
   MP_RETURN_IF_ERROR(Number(*profile, source, "l2_bytes", 0, int64_t{1} << 40, &profile->l2_bytes));
   MP_RETURN_IF_ERROR(Number(*profile, source, "max_streams", 1, 65536, &profile->max_streams));
   MP_RETURN_IF_ERROR(Number(*profile, source, "max_events", 1, 262144, &profile->max_events));
@@ -129,11 +134,10 @@ int64_t Profile::Int(const std::string& key, int64_t fallback) const {
 
 std::vector<std::string> KnownProfiles(const std::string& folder) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(FolderOrDefault(folder), error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == kExtension) names.push_back(entry->path().stem().string());
-  }
+  ForEachName(FolderOrDefault(folder).c_str(), [&](std::string_view name) {
+    const fs::path file(name);
+    if (file.extension() == kExtension) names.push_back(file.stem().string());
+  });
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "src/base/mutex.h"
 #include "src/base/options.h"
 #include "src/base/thread_local.h"
 #include "src/device/device.h"
-#include "src/device/memory.h"
+#include "src/device/memory/memory.h"
+#include "src/device/stream/last_thread.h"
 #include "src/trace/chrome_trace.h"
 
 namespace millpond {
@@ -30,7 +32,7 @@ struct ThreadContext {
 thread_local ThreadContext t_current MP_FAST_TLS;
 std::atomic<int32_t> g_default_device{-1};
 
-// "ascending unique ids, parsing stops at the first bad token" (acl.md 3.2).
+// "ascending unique ids, parsing stops at the first bad token" (docs/compat.md, "What clients rely on").
 std::vector<int32_t> VisibleDevices(int32_t count) {
   std::vector<int32_t> ids;
   const char* list = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
@@ -84,21 +86,15 @@ Status Runtime::Get(Runtime** out_runtime) {
 }
 
 Status Runtime::Create(Runtime** out_runtime) {
-  static std::mutex& mutex = *new std::mutex;
-  static Status& failure = *new Status;
-  std::lock_guard lock(mutex);
+  static Mutex& mutex = *new Mutex;
+  MutexLock lock(mutex);
   if (Runtime* ready = g_runtime.load(std::memory_order_acquire)) {
     *out_runtime = ready;
     return Ok();
   }
-  if (!failure.ok()) return failure.Clone();
   auto runtime = std::unique_ptr<Runtime>(new Runtime);
-  if (Status status = runtime->Initialize(); !status.ok()) {
-    // Settings do not change under a running process, and half a reservation cannot be made whole: fail the same way
-    // again.
-    failure = status.Clone();
-    return status;
-  }
+  // Again at the next call where it fails: settings do not change, but the host may have memory by then.
+  MP_RETURN_IF_ERROR(runtime->Initialize());
   pthread_atfork(nullptr, nullptr, [] { internal::g_forked.store(true, std::memory_order_relaxed); });
   *out_runtime = runtime.get();
   g_runtime.store(runtime.release(), std::memory_order_release);
@@ -115,7 +111,7 @@ Status Runtime::Initialize() {
   const std::vector<int32_t> visible = VisibleDevices(count);
   MP_RETURN_IF_ERROR(ReserveAddressSpace(static_cast<int32_t>(visible.size()), quota));
   for (int32_t physical : visible) {
-    auto device = std::make_unique<Device>(this, static_cast<int32_t>(devices_.size()), physical, &profile_);
+    auto device = std::make_unique<Device>(static_cast<int32_t>(devices_.size()), physical, &profile_);
     MP_RETURN_IF_ERROR(device->OpenMemory(quota));
     devices_.push_back(std::move(device));
   }
@@ -139,6 +135,7 @@ Context* CurrentContext() {
 }
 
 void SetCurrentContextForThread(Context* context) {
+  NoteClientThread();
   t_current = {context, context != nullptr ? context->handle() : nullptr};
 }
 

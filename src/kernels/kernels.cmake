@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # libmillpond_kernels.so: compute by ATen. It links the torch it was built against and is loaded by the core when the first
 # operator is made ready; without torch everything else still builds.
-if(MILLPOND_SANITIZER)
-  # torch is not built for a sanitizer; a stand-in of a few kernels lets the code around them be judged.
-  add_library(millpond_kernels SHARED kernels/fake/fake_kernels.cc)
+if(MILLPOND_SANITIZER AND NOT MILLPOND_SANITIZED_KERNELS)
+  # The kernels take most of a build's time; a stand-in of a few lets the code around them be judged.
+  add_library(millpond_kernels SHARED kernels/runtime/fake/fake_kernels.cc)
   target_link_libraries(millpond_kernels PRIVATE mp_options millpond)
   return()
 endif()
@@ -14,12 +14,8 @@ if(NOT MillpondTorch_FOUND)
   return()
 endif()
 
-mp_sources(kernel_sources kernel_tests kernels)
-add_library(millpond_kernels SHARED ${kernel_sources})
-target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
-# ATen's headers are not written for our warnings; its calls convert freely between its integer types.
-target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
-target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernel.h")
+mp_sources(kernel_sources kernel_tests kernels/runtime kernels/gemm kernels/attention kernels/quant kernels/nn kernels/tensor kernels/ge
+           kernels/onnx)
 # at::parallel_for is in a header: it has threads only where OpenMP is on, which a shared precompiled header is not. The
 # runtime is the one that libtorch_cpu brings.
 file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/parallel_sources.txt" parallel_sources REGEX "^[^#]")
@@ -27,24 +23,30 @@ list(TRANSFORM parallel_sources PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/kernels/")
 set_source_files_properties(${parallel_sources} PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
 # Loops for one kind of processor; which of them run is decided when the program runs.
 set(tile_options -O3 -ffp-contract=fast -fno-fast-math)
-set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/product_tile_plain.cc" PROPERTIES
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/gemm/gemm_tile_plain.cc" PROPERTIES
   COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND tile_options -mavx512f -mfma -mprefer-vector-width=512)
 endif()
-set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/product_tile_avx512.cc" PROPERTIES
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/gemm/gemm_tile_avx512.cc" PROPERTIES
   COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
 # ATen's vectors, once for each set of instructions; a run chooses by what the processor has.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/fused_chain_avx2.cc" PROPERTIES
+  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/tensor/fused_chain_avx2.cc" PROPERTIES
     SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-mavx2;-mfma;-mf16c"
     COMPILE_DEFINITIONS "CPU_CAPABILITY=AVX2;CPU_CAPABILITY_AVX2")
   # GCC 12 takes its own header's undefined vectors for a mistake.
-  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/fused_chain_avx512.cc" PROPERTIES
+  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/kernels/tensor/fused_chain_avx512.cc" PROPERTIES
     SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-mf16c;-Wno-uninitialized;-Wno-maybe-uninitialized"
     COMPILE_DEFINITIONS "CPU_CAPABILITY=AVX512;CPU_CAPABILITY_AVX512")
 endif()
+mp_units(kernel_units millpond_kernels ${kernel_sources})
+add_library(millpond_kernels SHARED ${kernel_units})
+target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
+# ATen's headers are not written for our warnings; its calls convert freely between its integer types.
+target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
+target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/runtime/kernel.h")
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
 target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)
 if(CCACHE_PROGRAM)
@@ -57,7 +59,7 @@ set_target_properties(millpond_kernels PROPERTIES
 set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)
 
 # Kernels are hidden in their library; those that need no more than ATen's threads are tested by themselves.
-list(FILTER kernel_sources INCLUDE REGEX "/product(_tile_[a-z0-9]+)?\\.cc$")
-mp_test(kernels_test ${kernel_tests} ${kernel_sources} LIBS MillpondTorch::cpu)
+list(FILTER kernel_sources INCLUDE REGEX "/gemm(_tile_[a-z0-9]+)?\\.cc$")
+mp_test(kernels_test ${kernel_tests} ${kernel_sources} LIBS MillpondTorch::cpu CORE)
 target_compile_options(kernels_test PRIVATE -Wno-conversion -Wno-unused-parameter)
 target_link_options(kernels_test PRIVATE -Wl,--copy-dt-needed-entries)  # OpenMP is the one that libtorch_cpu brings

@@ -354,6 +354,16 @@ class Builder {
     return std::nullopt;
   }
 
+  // False when the value is not a list of T.
+  template <class T>
+  bool AddFloatsFrom(const AttrValue& value) {
+    const auto* values = std::get_if<std::vector<T>>(&value);
+    if (values == nullptr) return false;
+    const std::vector<float> floats(values->begin(), values->end());
+    call_->AddFloats(floats);
+    return true;
+  }
+
   Status AddAttribute(const ArgSpec& spec, std::string_view name, const AttrValue& value) {
     switch (spec.kind) {
       case ArgKind::kInt:
@@ -412,16 +422,7 @@ class Builder {
         }
         break;
       case ArgKind::kFloats:
-        if (const auto* values = std::get_if<std::vector<double>>(&value)) {
-          const std::vector<float> floats(values->begin(), values->end());
-          call_->AddFloats(floats);
-          return Ok();
-        }
-        if (const auto* values = std::get_if<std::vector<int64_t>>(&value)) {
-          const std::vector<float> floats(values->begin(), values->end());
-          call_->AddFloats(floats);
-          return Ok();
-        }
+        if (AddFloatsFrom<double>(value) || AddFloatsFrom<int64_t>(value)) return Ok();
         break;
       case ArgKind::kString:
         if (const auto* text = std::get_if<std::string>(&value)) {

@@ -10,7 +10,7 @@
 namespace millpond {
 namespace {
 
-constexpr int64_t kMostDim = int64_t{1} << 48;  // of one dimension
+constexpr int64_t kMaxDim = int64_t{1} << 48;  // of one dimension
 
 Status Describe(const GeInferTensor& operand, size_t number, DoorTensor* out) {
   if (operand.dtype == DType::kUndefined) return Ok();
@@ -19,7 +19,7 @@ Status Describe(const GeInferTensor& operand, size_t number, DoorTensor* out) {
   for (const int64_t dim : operand.dims) {
     MP_REQUIRE(dim >= 0, "input %zu has shape %s: every dimension must be known here", number,
                ShapeText(operand.dims).c_str());
-    MP_REQUIRE(dim <= kMostDim, "input %zu has shape %s, which no memory holds", number,
+    MP_REQUIRE(dim <= kMaxDim, "input %zu has shape %s, which no memory holds", number,
                ShapeText(operand.dims).c_str());
   }
   out->view.dtype = operand.dtype;
@@ -138,7 +138,7 @@ class Inference {
     MP_RETURN_IF_ERROR(rule->infer({.call = *call_, .from = rule->from, .member = member}, &shape));
     // Rules reckon with numbers that anyone may have written; what overflowed on the way shows here.
     const bool possible =
-        std::all_of(shape.dims, shape.dims + shape.rank, [](int64_t dim) { return dim >= 0 && dim <= kMostDim; });
+        std::all_of(shape.dims, shape.dims + shape.rank, [](int64_t dim) { return dim >= 0 && dim <= kMaxDim; });
     MP_REQUIRE(possible, "output '%s' would have shape %s, which no memory holds", std::string(output.name).c_str(),
                ShapeText(shape.span()).c_str());
     out->dims.assign(shape.dims, shape.dims + shape.rank);

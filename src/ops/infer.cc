@@ -118,7 +118,7 @@ namespace {
 Status Multiply(const InferArgs& args, const Shape& x, const Shape& y, Shape* out) {
   const Dims a = x.span();
   const Dims b = y.span();
-  MP_REQUIRE(!a.empty() && !b.empty(), "%s: %s has no dimensions; a product needs at least one", RowName(args),
+  MP_REQUIRE(!a.empty() && !b.empty(), "%s: %s has no dimensions; a matmul needs at least one", RowName(args),
              NameOf(args, a.empty() ? 0 : 1));
   const int64_t inner_a = a.back();
   const int64_t inner_b = b.size() == 1 ? b[0] : b[b.size() - 2];
@@ -143,7 +143,7 @@ Status matmul(const InferArgs& args, Shape* out) {
   return Multiply(args, x, y, out);
 }
 
-Status matmul_turned(const InferArgs& args, Shape* out) {
+Status matmul_transposed(const InferArgs& args, Shape* out) {
   Shape shapes[2];
   for (size_t i = 0; i < 2; ++i) {
     Shape& shape = shapes[i];
@@ -160,13 +160,13 @@ Status inner_product(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(Wrap(args, Int(args, 3), x.size(), &axis));
   MP_REQUIRE(w.size() >= 2 && !x.empty(), "%s: %s %s is not a matrix", RowName(args), NameOf(args, 1),
              ShapeText(w).c_str());
-  const bool turned = Int(args, 2) != 0;
+  const bool transposed = Int(args, 2) != 0;
   const int64_t inner = Elements(x.subspan(axis));
   const int64_t rest = Elements(w.subspan(1));
-  MP_REQUIRE(inner == (turned ? w[0] : rest), "%s: %s %s from dimension %zu on and %s %s do not multiply",
+  MP_REQUIRE(inner == (transposed ? w[0] : rest), "%s: %s %s from dimension %zu on and %s %s do not multiply",
              RowName(args), NameOf(args, 0), ShapeText(x).c_str(), axis, NameOf(args, 1), ShapeText(w).c_str());
   MP_RETURN_IF_ERROR(Assign(args, x.first(axis), out));
-  return Append(args, turned ? rest : w[0], out);
+  return Append(args, transposed ? rest : w[0], out);
 }
 
 Status scalar(const InferArgs&, Shape* out) {

@@ -54,13 +54,24 @@ Status space_to_depth(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+namespace {
+
+// Starts from x; `edges` (paddings, crops) has two entries for each block.
+Status StartBlocks(const InferArgs& args, const char* edges, Shape* out) {
+  const Dims block = Ints(args, 1);
+  MP_RETURN_IF_ERROR(same(args, out));
+  MP_REQUIRE(out->rank > block.size() && Ints(args, 2).size() == 2 * block.size(),
+             "%s: blocks %s and %s %s do not fit %s %s", RowName(args), ShapeText(block).c_str(), edges,
+             ShapeText(Ints(args, 2)).c_str(), NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
+  return Ok();
+}
+
+}  // namespace
+
 Status space_to_batch(const InferArgs& args, Shape* out) {
   const Dims block = Ints(args, 1);
   const Dims paddings = Ints(args, 2);
-  MP_RETURN_IF_ERROR(same(args, out));
-  MP_REQUIRE(out->rank > block.size() && paddings.size() == 2 * block.size(),
-             "%s: blocks %s and paddings %s do not fit %s %s", RowName(args), ShapeText(block).c_str(),
-             ShapeText(paddings).c_str(), NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
+  MP_RETURN_IF_ERROR(StartBlocks(args, "paddings", out));
   for (size_t i = 0; i < block.size(); ++i) {
     int64_t& size = out->dims[i + 1];
     size += paddings[2 * i] + paddings[2 * i + 1];
@@ -75,10 +86,7 @@ Status space_to_batch(const InferArgs& args, Shape* out) {
 Status batch_to_space(const InferArgs& args, Shape* out) {
   const Dims block = Ints(args, 1);
   const Dims crops = Ints(args, 2);
-  MP_RETURN_IF_ERROR(same(args, out));
-  MP_REQUIRE(out->rank > block.size() && crops.size() == 2 * block.size(),
-             "%s: blocks %s and crops %s do not fit %s %s", RowName(args), ShapeText(block).c_str(),
-             ShapeText(crops).c_str(), NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str());
+  MP_RETURN_IF_ERROR(StartBlocks(args, "crops", out));
   for (size_t i = 0; i < block.size(); ++i) {
     MP_REQUIRE(block[i] > 0 && out->dims[0] % block[i] == 0, "%s: %s %s does not consist of blocks %s", RowName(args),
                NameOf(args, 0), ShapeText(ShapeOf(args, 0)).c_str(), ShapeText(block).c_str());

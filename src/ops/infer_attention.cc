@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/ops/infer_nn.h"
+#include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
 
 namespace millpond::infer {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/ops/infer_fused.h"
-
 #include <string_view>
 
+#include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
 
 namespace millpond::infer {

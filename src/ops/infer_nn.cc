@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation, losses, tables of rows, random numbers.
-#include "src/ops/infer_nn.h"
 
 #include <array>
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/ops/infer_onnx.h"
 
 #include <cmath>
 
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
+#include "src/ops/resize_axes.h"
 
 namespace millpond {
 
@@ -64,10 +64,10 @@ Status Spatial(const InferArgs& args, Dims x, size_t lists_from, size_t lists_to
 
 Status Window(const InferArgs& args, int64_t in, int64_t kernel, int64_t stride, int64_t begin, int64_t end,
               int64_t dilation, bool ceil, int64_t* out) {
-  constexpr int64_t kMost = int64_t{1} << 40;
-  const auto sane = [](int64_t value, int64_t least) { return value >= least && value < kMost; };
+  constexpr int64_t kMax = int64_t{1} << 40;
+  const auto sane = [](int64_t value, int64_t least) { return value >= least && value < kMax; };
   MP_REQUIRE(sane(kernel, 1) && sane(stride, 1) && sane(dilation, 1) && sane(begin, 0) && sane(end, 0) &&
-                 kernel <= kMost / dilation,
+                 kernel <= kMax / dilation,
              "%s: kernel %lld, stride %lld, dilation %lld, pads %lld and %lld are not possible", RowName(args),
              static_cast<long long>(kernel), static_cast<long long>(stride), static_cast<long long>(dilation),
              static_cast<long long>(begin), static_cast<long long>(end));
@@ -82,20 +82,27 @@ Status Window(const InferArgs& args, int64_t in, int64_t kernel, int64_t stride,
   return Ok();
 }
 
+// Appends what windows of `kernel` over x's spatial dimensions leave. Strides, pads and dilations are the rule's
+// arguments `first` to `first` + 2.
+Status AppendWindows(const InferArgs& args, Dims x, Dims kernel, size_t first, bool ceil, Shape* out) {
+  const size_t spatial = x.size() - 2;
+  const Dims pads = Ints(args, first + 1);
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t size = 0;
+    MP_RETURN_IF_ERROR(Window(args, x[i + 2], kernel[i], Ints(args, first)[i], pads[i], pads[spatial + i],
+                              Ints(args, first + 2)[i], ceil, &size));
+    MP_RETURN_IF_ERROR(Append(args, size, out));
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Status windows_over(const InferArgs& args, Shape* out) {
   const Dims x = ShapeOf(args, 0);
   MP_RETURN_IF_ERROR(Spatial(args, x, 1, 5));
   MP_RETURN_IF_ERROR(Assign(args, x.first(2), out));
-  const size_t spatial = x.size() - 2;
-  for (size_t i = 0; i < spatial; ++i) {
-    int64_t size = 0;
-    MP_RETURN_IF_ERROR(Window(args, x[i + 2], Ints(args, 1)[i], Ints(args, 2)[i], Ints(args, 3)[i],
-                              Ints(args, 3)[spatial + i], Ints(args, 4)[i], Int(args, 5) != 0, &size));
-    MP_RETURN_IF_ERROR(Append(args, size, out));
-  }
-  return Ok();
+  return AppendWindows(args, x, Ints(args, 1), 2, Int(args, 5) != 0, out);
 }
 
 Status filtered(const InferArgs& args, Shape* out) {
@@ -106,14 +113,7 @@ Status filtered(const InferArgs& args, Shape* out) {
              filter.size(), x.size());
   const int64_t front[] = {x[0], filter[0]};
   MP_RETURN_IF_ERROR(Assign(args, front, out));
-  const size_t spatial = x.size() - 2;
-  for (size_t i = 0; i < spatial; ++i) {
-    int64_t size = 0;
-    MP_RETURN_IF_ERROR(Window(args, x[i + 2], filter[i + 2], Ints(args, 2)[i], Ints(args, 3)[i],
-                              Ints(args, 3)[spatial + i], Ints(args, 4)[i], false, &size));
-    MP_RETURN_IF_ERROR(Append(args, size, out));
-  }
-  return Ok();
+  return AppendWindows(args, x, filter.subspan(2), 2, /*ceil=*/false, out);
 }
 
 Status spread(const InferArgs& args, Shape* out) {

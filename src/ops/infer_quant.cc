@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation and products of quantised or grouped matrices.
+// Quantisation, and GEMM of quantised or grouped matrices.
 #include <string>
 #include <string_view>
 
-#include "src/ops/infer_nn.h"
+#include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
 
 namespace millpond::infer {
@@ -115,7 +115,7 @@ Status ffn_out(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 1, 1));
   return Columns(args, ShapeOf(args, 1).back(), out);
 }
-Status swiglu_product(const InferArgs& args, Shape* out) {
+Status swiglu_matmul(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 1, 1));
   return Columns(args, ShapeOf(args, 1).back() / 2, out);
 }
@@ -181,7 +181,7 @@ Status grouped_type(const InferArgs& args, DType* out) {
   return Ok();
 }
 
-Status permuted_product(const InferArgs& args, Shape* out) {
+Status permuted_matmul(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 0, 3));
   MP_RETURN_IF_ERROR(NeedRank(args, 1, 3));
   int64_t x1[3], x2[3];

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types of outputs.
+#include <utility>
+
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
 
@@ -17,6 +19,9 @@ Status type_of(const InferArgs& args, DType* out) {
 }
 
 namespace {
+
+constexpr std::pair<DType, DType> kComplexPairs[] = {
+    {DType::kHalf, DType::kComplex32}, {DType::kFloat, DType::kComplex64}, {DType::kDouble, DType::kComplex128}};
 
 // Rank in the usual order: bool, integers by width, halves, floats, complex.
 int Weight(DType type) {
@@ -68,7 +73,7 @@ Status common_or_float(const InferArgs& args, DType* out) {
   return Ok();
 }
 
-Status product_type(const InferArgs& args, DType* out) {
+Status gemm_type(const InferArgs& args, DType* out) {
   const DType type = ViewOf(args, 0).dtype;
   *out = type == DType::kInt8 || type == DType::kUint8 ? DType::kInt32 : type;
   return Ok();
@@ -87,35 +92,21 @@ Status widened(const InferArgs& args, DType* out) {
 }
 
 Status complex_of(const InferArgs& args, DType* out) {
-  switch (const DType type = ViewOf(args, 0).dtype; type) {
-    case DType::kHalf:
-      *out = DType::kComplex32;
+  *out = ViewOf(args, 0).dtype;
+  for (const auto& [real, complex] : kComplexPairs) {
+    if (*out == real) {
+      *out = complex;
       break;
-    case DType::kFloat:
-      *out = DType::kComplex64;
-      break;
-    case DType::kDouble:
-      *out = DType::kComplex128;
-      break;
-    default:
-      *out = type;
+    }
   }
   return Ok();
 }
 
 Status real_of(const InferArgs& args, DType* out) {
-  switch (const DType type = ViewOf(args, 0).dtype; type) {
-    case DType::kComplex32:
-      *out = DType::kHalf;
-      break;
-    case DType::kComplex64:
-      *out = DType::kFloat;
-      break;
-    case DType::kComplex128:
-      *out = DType::kDouble;
-      break;
-    default:
-      *out = type;
+  const DType type = ViewOf(args, 0).dtype;
+  *out = type;
+  for (const auto& [real, complex] : kComplexPairs) {
+    if (type == complex) *out = real;
   }
   return Ok();
 }

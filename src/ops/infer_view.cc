@@ -161,6 +161,16 @@ Status permute(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+namespace {
+
+Status CheckBroadcast(const InferArgs& args, bool fits) {
+  MP_REQUIRE(fits, "%s: %s %s cannot be broadcast to %s", RowName(args), NameOf(args, 0),
+             ShapeText(ShapeOf(args, 0)).c_str(), ShapeText(Ints(args, 1)).c_str());
+  return Ok();
+}
+
+}  // namespace
+
 Status expand_to(const InferArgs& args, Shape* out) {
   const Dims shape = ShapeOf(args, 0);
   MP_RETURN_IF_ERROR(Assign(args, Ints(args, 1), out));
@@ -172,9 +182,7 @@ Status expand_to(const InferArgs& args, Shape* out) {
     if (dim == -1 || dim == 1) dim = own;
     fits = dim == own || (own == 1 && dim >= 0);
   }
-  MP_REQUIRE(fits, "%s: %s %s cannot be broadcast to %s", RowName(args), NameOf(args, 0), ShapeText(shape).c_str(),
-             ShapeText(Ints(args, 1)).c_str());
-  return Ok();
+  return CheckBroadcast(args, fits);
 }
 
 Status broadcast_to(const InferArgs& args, Shape* out) {
@@ -193,9 +201,7 @@ Status broadcast_to(const InferArgs& args, Shape* out) {
       fits = dim >= 0 && (shape[i - skip] == dim || shape[i - skip] == 1);
     }
   }
-  MP_REQUIRE(fits, "%s: %s %s cannot be broadcast to %s", RowName(args), NameOf(args, 0), ShapeText(shape).c_str(),
-             ShapeText(Ints(args, 1)).c_str());
-  return Ok();
+  return CheckBroadcast(args, fits);
 }
 
 Status repeat(const InferArgs& args, Shape* out) {
@@ -222,11 +228,11 @@ Status Padded(const InferArgs& args, bool away, Shape* out) {
   MP_REQUIRE(paddings.size() == 2 * shape.size(), "%s: %s has %zu entries; %s %s needs %zu", RowName(args),
              NameOf(args, 1), paddings.size(), NameOf(args, 0), ShapeText(shape).c_str(), 2 * shape.size());
   MP_RETURN_IF_ERROR(Assign(args, shape, out));
-  constexpr int64_t kMost = int64_t{1} << 48;  // sums stay far from overflowing
+  constexpr int64_t kMax = int64_t{1} << 48;  // sums stay far from overflowing
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t before = pairs ? paddings[2 * i] : paddings[i];
     const int64_t after = pairs ? paddings[2 * i + 1] : paddings[shape.size() + i];
-    const bool sane = std::abs(std::max(before, -kMost)) < kMost && std::abs(std::max(after, -kMost)) < kMost;
+    const bool sane = std::abs(std::max(before, -kMax)) < kMax && std::abs(std::max(after, -kMax)) < kMax;
     const int64_t size = sane ? shape[i] + (away ? -before - after : before + after) : -1;
     const bool cuts = !away && sane && (-before > shape[i] || -after > shape[i]);
     MP_REQUIRE(sane && size >= 0 && !cuts, "%s: paddings %lld and %lld do not fit dimension %zu of %s %s",

@@ -3,34 +3,16 @@
 #include <string>
 #include <string_view>
 
-#include "src/ops/infer_nn.h"
+#include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
+#include "src/ops/layout_name.h"
 
 namespace millpond::infer {
 namespace {
 
-constexpr size_t kMostSpatial = 3;
+constexpr size_t kMaxSpatial = 3;
 
 std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
-
-std::string_view LayoutOf(const TensorView& view, std::string_view otherwise) {
-  switch (view.format) {
-    case 0:
-      return "NCHW";
-    case 1:
-      return "NHWC";
-    case 16:
-      return "HWCN";
-    case 27:
-      return "NDHWC";
-    case 30:
-      return "NCDHW";
-    case 31:
-      return "DHWCN";
-    default:
-      return otherwise;
-  }
-}
 
 // Sizes by their letters: those of x, and of the lists that have an entry for each of its dimensions.
 struct Plane {
@@ -60,7 +42,7 @@ Status RequireLetters(const InferArgs& args, std::string_view layout, std::strin
 
 Status PlaneOf(const InferArgs& args, size_t which, std::string_view data_format, Plane* out) {
   const TensorView& view = ViewOf(args, which);
-  out->layout = LayoutOf(view, data_format);
+  out->layout = LayoutName(view.format, data_format);
   out->spatial = out->layout.size() == 5 ? "DHW" : "HW";
   out->dims = view.shape();
   MP_REQUIRE(out->dims.size() == out->layout.size() && out->layout.size() == out->spatial.size() + 2,
@@ -110,7 +92,7 @@ Status Convolve(const InferArgs& args, const Plane& plane, const Plane& filter, 
   const size_t count = plane.spatial.size();
   MP_REQUIRE(pads.size() == 2 * count, "%s: pads has %zu entries; %zu spatial dimensions need two each", RowName(args),
              pads.size(), count);
-  int64_t sizes[kMostSpatial];
+  int64_t sizes[kMaxSpatial];
   for (size_t i = 0; i < count; ++i) {
     const int64_t window = (filter.at(plane.spatial[i]) - 1) * plane.entry(Ints(args, 4), i) + 1;
     MP_RETURN_IF_ERROR(WindowCount(args, plane.at(plane.spatial[i]), pads[2 * i], pads[2 * i + 1], window,
@@ -127,7 +109,7 @@ struct PoolRule {
 
 Status Pool(const InferArgs& args, const Plane& plane, const PoolRule& rule, Shape* out) {
   const size_t count = plane.spatial.size();
-  int64_t sizes[kMostSpatial];
+  int64_t sizes[kMaxSpatial];
   if (rule.global) {
     std::fill(sizes, sizes + count, 1);
     return Assemble(args, plane, plane.at('C'), {sizes, count}, out);

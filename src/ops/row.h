@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row per operator, for every door: aclnn, the GE graph operator, the acl single operator and ONNX. The rows are
-// text (src/ops/table/*.ops, read by tools/gen_ops.py); a row knows its arguments, how the shapes of its outputs
-// follow from them, and how each door's own inputs and attributes become those arguments. It knows no kernel:
-// src/kernels binds compute to rows by name.
+// One row per operator, for every door: aclnn, the GE graph operator and the acl single operator. The rows are text
+// (src/ops/table/*.ops, read by tools/gen_ops.py); a row knows its arguments, how the shapes of its outputs follow from
+// them, how a GE operator's inputs and attributes become those arguments, and which kernel runs with which of them.
+// Several rows may share a kernel: versions of an operator, its in-place form, the GE operator of the same math. The
+// kernels themselves are in src/kernels, which the core finds by name.
 #ifndef MILLPOND_SRC_OPS_ROW_H_
 #define MILLPOND_SRC_OPS_ROW_H_
 
@@ -40,6 +41,12 @@ struct ArgSpec {
   ArgFlow flow;
   bool optional;
   uint8_t classes = 0;  // the TypeClasses that a tensor may be of; 0: any
+  // Of kInOut: written in place, what was there is not read.
+  bool overwritten = false;
+  // Written only in part, which part other arguments decide; the rest of the tensor keeps its contents.
+  bool partial = false;
+  // Of a kernel's tensor parameter: a row may give a scalar for it.
+  bool or_scalar = false;
 };
 
 struct Shape {
@@ -97,6 +104,38 @@ struct DoorBinding {
   std::span<const DoorArg> unused;
 };
 
+// A value that the table gives to a kernel's parameter, or compares an argument with.
+struct KernelConstant {
+  DType dtype =
+      DType::kUndefined;  // kUndefined: absent; else kInt64, kBool, kDouble or kString says which field counts
+  int64_t integer = 0;
+  double real = 0;
+  const char* text = "";
+};
+
+// An argument that the row's kernel does not take and that would change the result: refused unless it has this value.
+struct Refusal {
+  uint8_t place;
+  KernelConstant allowed;  // absent: refused whenever it is given
+  const char* reason;
+};
+
+// Which kernel a row runs and what its parameters are given.
+struct KernelBinding {
+  static constexpr uint8_t kConstant = 0x80;
+
+  uint16_t kernel;        // place in OpKernels()
+  const uint8_t* places;  // for each parameter the place of the row's argument, or kConstant + the place in `constants`
+  std::span<const KernelConstant> constants;
+  std::span<const Refusal> refusals;
+};
+
+// A kernel as the table has it: by the name that src/kernels registers it under, with its parameters.
+struct KernelSpec {
+  const char* name;
+  std::span<const ArgSpec> parameters;
+};
+
 struct OpRow {
   uint16_t id;
   const char* name;  // the aclnn symbol when aclnn is set
@@ -109,10 +148,12 @@ struct OpRow {
   std::span<const ShapeRule> infers;
   std::span<const TypeRule> types;
   std::span<const DoorBinding> ge;
-  std::span<const DoorBinding> onnx;
+  KernelBinding kernel;
 };
 
 std::span<const OpRow> OpRows();
+// Sorted by name.
+std::span<const KernelSpec> OpKernels();
 // Null when there is no such row.
 const OpRow* FindOp(std::string_view name);
 // By a GE operator's type.

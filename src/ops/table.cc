@@ -2,20 +2,20 @@
 // The rows themselves are generated from src/ops/table/*.ops.
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <unordered_map>
 
 #include "src/ops/infer.h"
-#include "src/ops/infer_fused.h"
-#include "src/ops/infer_nn.h"
-#include "src/ops/infer_onnx.h"
 #include "src/ops/row.h"
 
 namespace millpond {
 namespace {
-#include "op_rows.inc"  // kRows, sorted by name
+#include "op_rows.inc"  // kRows and kKernels, sorted by name
 }  // namespace
 
 std::span<const OpRow> OpRows() { return kRows; }
+
+std::span<const KernelSpec> OpKernels() { return kKernels; }
 
 const OpRow* FindOp(std::string_view name) {
   const auto* row = std::lower_bound(std::begin(kRows), std::end(kRows), name,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PageSource without a device, for tests: it keeps account of every page and address, knows which work of which
-// stream is unfinished, and says what a pool did wrong. Streams advance only when a test says so.
+// A PageSource without a device, for tests: it tracks every page and address and each stream's unfinished work, and
+// reports what a pool does wrong. Streams advance only when a test says so.
 #ifndef MILLPOND_SRC_POOL_FAKE_SOURCE_H_
 #define MILLPOND_SRC_POOL_FAKE_SOURCE_H_
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/pool/page_source.h"
 
 namespace millpond::pool {
@@ -24,21 +24,21 @@ class FakeSource : public PageSource {
   // --- For tests ---
   // Work on `stream` that touches a range until Finish.
   void Launch(StreamKey stream, Address address, size_t bytes) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const uint64_t count = ++streams_[stream].launched;
     uses_.push_back({.stream = stream, .count = count, .address = address, .bytes = bytes});
     for (Address page = address / kPage * kPage; page < address + bytes; page += kPage) {
       if (!Backed(page)) Complain(Format("work was launched on %#zx, which has no memory", page));
     }
   }
-  // The stream's next `how_many` pieces of work end.
+  // The stream's next `how_many` tasks end.
   void Finish(StreamKey stream, uint64_t how_many = UINT64_MAX) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     FinishLocked(stream, how_many);
   }
   // A block that `stream` got must not be in use by unfinished work of another stream.
   void CheckHandedOut(StreamKey stream, Address address, size_t bytes) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     for (const Use& use : uses_) {
       if (use.stream == stream || use.address + use.bytes <= address || address + bytes <= use.address) continue;
       Complain(Format("stream %zx got [%#zx, +%zu) while stream %zx still works on [%#zx, +%zu)", stream, address,
@@ -46,24 +46,24 @@ class FakeSource : public PageSource {
     }
   }
   std::vector<std::string> complaints() const {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     return complaints_;
   }
   size_t pages_out() const {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     return live_.size() + segment_pages_;
   }
   size_t addresses_out() const {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     return reserved_.size() + segments_.size();
   }
   size_t tickets_out() const {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     return tickets_.size();
   }
   // The n-th request for memory from now on fails (1: the next); `once`, or all after it.
   void FailFrom(uint64_t nth, bool once) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     fail_in_ = nth;
     fail_once_ = once;
   }
@@ -74,14 +74,14 @@ class FakeSource : public PageSource {
   size_t total_bytes() const override { return pages_ * kPage; }
 
   Status Reserve(size_t bytes, Address* out_address) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     *out_address = next_address_;
     next_address_ += bytes + 64 * kPage;
     reserved_[*out_address] = bytes;
     return Ok();
   }
   void Unreserve(Address address, size_t bytes) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const auto found = reserved_.find(address);
     if (found == reserved_.end() || found->second != bytes)
       return Complain("released addresses that were not reserved");
@@ -90,23 +90,23 @@ class FakeSource : public PageSource {
     reserved_.erase(found);
   }
   Status NewPage(PageHandle* out_page) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     MP_RETURN_IF_ERROR(Request(1));
     *out_page = ++last_page_;
     live_.insert(*out_page);
     return Ok();
   }
   void DeletePage(PageHandle page) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     if (live_.erase(page) == 0) Complain("a page was given back twice");
     for (const auto& [address, mapped] : mapped_) {
       if (mapped == page) Complain("a page was given back while mapped");
     }
   }
   Status Map(Address address, PageHandle page) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     if (!live_.contains(page)) Complain("a page that is not ours was mapped");
-    if (address % kPage != 0) Complain("mapped at an odd address");
+    if (address % kPage != 0) Complain("mapped at a misaligned address");
     for (const auto& [other, mapped] : mapped_) {
       if (mapped == page) Complain("a page was mapped twice");
     }
@@ -114,7 +114,7 @@ class FakeSource : public PageSource {
     return Ok();
   }
   Status Unmap(Address address, PageHandle page) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const auto found = mapped_.find(address);
     if (found == mapped_.end() || found->second != page) Complain("unmapped what was not mapped");
     CheckIdle(address, kPage, "unmapped");
@@ -122,7 +122,7 @@ class FakeSource : public PageSource {
     return Ok();
   }
   Status NewSegment(size_t bytes, Address* out_address) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     MP_RETURN_IF_ERROR(Request((bytes + kPage - 1) / kPage));
     *out_address = next_address_;
     next_address_ += (bytes + kPage - 1) / kPage * kPage + 64 * kPage;
@@ -131,7 +131,7 @@ class FakeSource : public PageSource {
     return Ok();
   }
   void DeleteSegment(Address address, size_t bytes) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const auto found = segments_.find(address);
     if (found == segments_.end() || found->second != bytes) return Complain("a segment was given back twice");
     CheckIdle(address, bytes, "given back");
@@ -140,7 +140,7 @@ class FakeSource : public PageSource {
   }
 
   Status Mark(StreamKey stream, Ticket* out_ticket) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const StreamState& state = streams_[stream];
     *out_ticket = 0;
     if (state.finished == state.launched) return Ok();
@@ -149,11 +149,11 @@ class FakeSource : public PageSource {
     return Ok();
   }
   bool Passed(Ticket ticket) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     return PassedLocked(ticket);
   }
   Status Await(Ticket ticket) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     const auto found = tickets_.find(ticket);
     if (found == tickets_.end()) return InternalError("waited for a ticket that was dropped");
     const StreamState& state = streams_[found->second.first];
@@ -164,7 +164,7 @@ class FakeSource : public PageSource {
   }
   Status Order(StreamKey, Ticket) override { return Ok(); }
   void Drop(Ticket ticket) override {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     if (tickets_.erase(ticket) == 0) Complain("a ticket was dropped twice");
   }
   Status Fill(Address, size_t, uint8_t, StreamKey) override { return Ok(); }
@@ -221,22 +221,22 @@ class FakeSource : public PageSource {
 
   const size_t pages_;
   const bool vmm_;
-  mutable std::mutex lock_;
-  std::vector<std::string> complaints_;
-  Address next_address_ = size_t{1} << 40;
-  uint64_t last_page_ = 0;
-  uint64_t last_ticket_ = 0;
+  mutable Mutex lock_;
+  std::vector<std::string> complaints_ GUARDED_BY(lock_);
+  Address next_address_ GUARDED_BY(lock_) = size_t{1} << 40;
+  uint64_t last_page_ GUARDED_BY(lock_) = 0;
+  uint64_t last_ticket_ GUARDED_BY(lock_) = 0;
   std::atomic<uint64_t> requests_{0};
-  uint64_t fail_in_ = 0;
-  bool fail_once_ = true;
-  std::set<PageHandle> live_;
-  std::map<Address, size_t> reserved_;
-  std::map<Address, PageHandle> mapped_;
-  std::map<Address, size_t> segments_;
-  size_t segment_pages_ = 0;
-  std::map<StreamKey, StreamState> streams_;
-  std::map<Ticket, std::pair<StreamKey, uint64_t>> tickets_;
-  std::vector<Use> uses_;
+  uint64_t fail_in_ GUARDED_BY(lock_) = 0;
+  bool fail_once_ GUARDED_BY(lock_) = true;
+  std::set<PageHandle> live_ GUARDED_BY(lock_);
+  std::map<Address, size_t> reserved_ GUARDED_BY(lock_);
+  std::map<Address, PageHandle> mapped_ GUARDED_BY(lock_);
+  std::map<Address, size_t> segments_ GUARDED_BY(lock_);
+  size_t segment_pages_ GUARDED_BY(lock_) = 0;
+  std::map<StreamKey, StreamState> streams_ GUARDED_BY(lock_);
+  std::map<Ticket, std::pair<StreamKey, uint64_t>> tickets_ GUARDED_BY(lock_);
+  std::vector<Use> uses_ GUARDED_BY(lock_);
 };
 
 }  // namespace millpond::pool

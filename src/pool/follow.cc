@@ -1,40 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording a run, and following the plan that was made of it.
+// Recording a run, and following a plan made from it.
 #include <algorithm>
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
 
 namespace millpond::pool {
 
 Status PoolState::StartRecording() {
   {
-    std::lock_guard lock(plan_lock_);
-    MP_REQUIRE(recorder_ == nullptr, "a recording is under way already; stop it first");
+    MutexLock lock(plan_lock_);
+    MP_REQUIRE(recorder_ == nullptr || recorder_->stopped, "a recording is already active; stop it first");
+    MP_REQUIRE(recorder_ == nullptr,
+               "the last recording (%zu steps) could not be written and is kept; stop it again with a file that can be "
+               "written, such as /dev/null to drop it",
+               recorder_->recording.steps.size());
     MP_REQUIRE(follower_ == nullptr, "a plan is being followed; record without it (millpondPoolUnfollow)");
-    recorder_ = std::make_unique<Recorder>();
+    recorder_ = std::make_shared<Recorder>();
     recording_.store(true, std::memory_order_release);
   }
-  DisableFronts();  // takes the lanes' locks, which are outside plan_lock_
+  DisableThreadCaches();  // takes the lanes' locks, which are outside plan_lock_
   return Ok();
 }
 
-Status PoolState::StopRecording(Recording* out_recording) {
+Status PoolState::StopRecording(const Pool::UseRecording& use) {
+  std::shared_ptr<Recorder> recorder;
+  bool was_active = false;
   {
-    std::lock_guard lock(plan_lock_);
-    MP_REQUIRE(recorder_ != nullptr, "no recording is under way; start one first");
+    MutexLock lock(plan_lock_);
+    MP_REQUIRE(recorder_ != nullptr, "no recording is active; start one first");
     recording_.store(false, std::memory_order_release);
-    *out_recording = std::move(recorder_->recording);
-    recorder_.reset();
+    was_active = !std::exchange(recorder_->stopped, true);
+    recorder = recorder_;
   }
-  EnableFronts();
+  if (was_active) EnableThreadCaches();
+  MP_RETURN_IF_ERROR(use(recorder->recording));
+  MutexLock lock(plan_lock_);
+  if (recorder_ == recorder) recorder_.reset();
   return Ok();
 }
 
 void PoolState::RecordAllocation(Address address, size_t bytes, StreamKey stream) {
-  std::lock_guard lock(plan_lock_);
-  if (recorder_ == nullptr) return;
+  MutexLock lock(plan_lock_);
+  if (recorder_ == nullptr || recorder_->stopped) return;
   const auto number = static_cast<uint32_t>(recorder_->streams.size());
   const uint32_t index = recorder_->streams.try_emplace(stream, number).first->second;
   const auto id = static_cast<uint32_t>(recorder_->step_of.size());
@@ -43,10 +53,10 @@ void PoolState::RecordAllocation(Address address, size_t bytes, StreamKey stream
   recorder_->recording.steps.push_back({.allocate = true, .id = id, .stream = index, .bytes = bytes});
 }
 
-// A block that was there before the recording began is not part of it.
+// Blocks from before the recording are not part of it.
 void PoolState::RecordFree(Address address) {
-  std::lock_guard lock(plan_lock_);
-  if (recorder_ == nullptr) return;
+  MutexLock lock(plan_lock_);
+  if (recorder_ == nullptr || recorder_->stopped) return;
   const auto found = recorder_->live.find(address);
   if (found == recorder_->live.end()) return;
   const Step& allocation = recorder_->recording.steps[recorder_->step_of[found->second]];
@@ -55,7 +65,7 @@ void PoolState::RecordFree(Address address) {
   recorder_->live.erase(found);
 }
 
-// With grow_. Memory for one stream of a plan; on failure nothing is left but spare pages.
+// Needs grow_. Memory for one stream of a plan; on failure only spare pages remain.
 Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
   if (page_bytes == 0) {
     area->bytes = wanted;
@@ -66,10 +76,12 @@ Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
   }
   area->bytes = RoundUp(wanted, page_bytes);
   const size_t count = area->bytes / page_bytes;
+  area->pages.reserve(count);
   while (area->pages.size() < count && !spare_.empty()) {
     area->pages.push_back(spare_.back());
     spare_.pop_back();
   }
+  spare_.reserve(spare_.size() + count);  // for the way back, where nothing may fail
   Status status = NewPages(count - area->pages.size(), &area->pages);
   if (status.ok()) status = source->Reserve(area->bytes, &area->address);
   size_t mapped = 0;
@@ -85,11 +97,13 @@ Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
 }
 
 Status PoolState::Follow(const Plan& plan) {
-  std::lock_guard grow(grow_);
+  // Whether blocks that are live together overlap is checked as they are placed (Planned): a plan has no lifetimes.
+  MP_RETURN_IF_ERROR(plan.ValidatePlaces(kUnit));
+  MutexLock grow(grow_);
   {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     MP_REQUIRE(follower_ == nullptr, "a plan is being followed already; end that first (millpondPoolUnfollow)");
-    MP_REQUIRE(recorder_ == nullptr, "a recording is under way; stop it first");
+    MP_REQUIRE(recorder_ == nullptr || recorder_->stopped, "a recording is active; stop it first");
     MP_CHECK(red_zone == 0, kUnsupported,
              "plans leave no room for red zones; follow them without MILLPOND_POOL_RED_ZONE");
     follower_ = std::make_unique<Follower>();
@@ -98,24 +112,24 @@ Status PoolState::Follow(const Plan& plan) {
       Follower::Area area;
       if (Status status = MakeArea(wanted, &area); !status.ok()) {
         DropAreas();
-        return std::move(status).Prefixed("the plan's memory could not be had");
+        return std::move(status).Prefixed("cannot allocate the plan's memory");
       }
       follower_->areas.push_back(std::move(area));
     }
     following_.store(true, std::memory_order_release);
   }
-  DisableFronts();  // takes the lanes' locks, which are outside plan_lock_
+  DisableThreadCaches();  // takes the lanes' locks, which are outside plan_lock_
   return Ok();
 }
 
-// With grow_ and plan_lock_; nothing in the areas is in use.
+// Needs grow_ and plan_lock_; nothing in the areas is live.
 void PoolState::DropAreas() {
   for (Follower::Area& area : follower_->areas) {
     Ticket ticket = 0;
-    // A stream that took over from an earlier one was ordered behind it.
+    // A stream that took over from an earlier one was ordered after it.
     const StreamKey user = area.stream != 0 ? area.stream : area.last;
     if (user != 0 && source->Mark(user, &ticket).ok() && ticket != 0) {
-      source->Await(ticket).Ignore();  // a stream that failed is done, too
+      source->Await(ticket).Ignore();  // a stream that failed is done as well
       source->Drop(ticket);
     }
     if (page_bytes == 0) {
@@ -133,44 +147,45 @@ void PoolState::DropAreas() {
 }
 
 Status PoolState::Unfollow() {
-  std::lock_guard grow(grow_);
+  MutexLock grow(grow_);
   {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     if (follower_ == nullptr) return Ok();
     MP_REQUIRE(follower_->requested.empty(), "%zu blocks that the plan placed are still live; free them first",
                follower_->requested.size());
     following_.store(false, std::memory_order_release);
     DropAreas();
   }
-  EnableFronts();
+  EnableThreadCaches();
   return Ok();
 }
 
 Status PoolState::BeginRun() {
-  std::lock_guard lock(plan_lock_);
-  MP_REQUIRE(follower_ != nullptr, "there is no plan to follow; give one first (millpondPoolFollow)");
-  MP_REQUIRE(!follower_->running, "a run is under way already; end it first");
+  MutexLock lock(plan_lock_);
+  MP_REQUIRE(follower_ != nullptr, "no plan is being followed; load one first (millpondPoolFollow)");
+  MP_REQUIRE(!follower_->running, "a run is already active; end it first");
   follower_->running = true;
   follower_->diverged = false;
   follower_->cursor = 0;
   for (Follower::Area& area : follower_->areas) {
     if (!area.live.empty() || area.stream == 0) continue;
-    area.last = std::exchange(area.stream, 0);  // bound anew by this run
+    area.last = std::exchange(area.stream, 0);  // this run binds it again
   }
   return Ok();
 }
 
 Status PoolState::EndRun() {
-  std::lock_guard lock(plan_lock_);
-  MP_REQUIRE(follower_ != nullptr && follower_->running, "no run is under way; begin one first");
+  MutexLock lock(plan_lock_);
+  MP_REQUIRE(follower_ != nullptr && follower_->running, "no run is active; begin one first");
   follower_->running = false;
   return Ok();
 }
 
 bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
-  std::lock_guard lock(plan_lock_);
+  MutexLock lock(plan_lock_);
   if (follower_ == nullptr || !follower_->running || follower_->diverged) return false;
   const auto diverge = [&] {
+    plan_lock_.AssertHeld();
     follower_->diverged = true;
     counters_.diverged.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -179,13 +194,13 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
   const Plan::Place& place = follower_->plan.places[follower_->cursor];
   Follower::Area& area = follower_->areas[place.stream];
   if (place.bytes != bytes || (area.stream != 0 && area.stream != stream)) return diverge();
-  // A stream has one area: what another stream was bound to would need events.
+  // A stream has one area: sharing another stream's would need events.
   for (const Follower::Area& other : follower_->areas) {
     if (&other != &area && other.stream == stream) return diverge();
   }
   const Address address = area.address + place.offset;
   const size_t rounded = RoundUp(bytes, kUnit);
-  // What an earlier run left alive may be in the way.
+  // A block that an earlier run left live may be in the way.
   auto after = area.live.lower_bound(address);
   if (after != area.live.end() && after->first < address + rounded) return diverge();
   if (after != area.live.begin() && std::prev(after)->first + std::prev(after)->second > address) return diverge();
@@ -207,7 +222,7 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
 }
 
 bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status) {
-  std::lock_guard lock(plan_lock_);
+  MutexLock lock(plan_lock_);
   if (follower_ == nullptr) return false;
   for (Follower::Area& area : follower_->areas) {
     if (address - area.address >= area.bytes) continue;

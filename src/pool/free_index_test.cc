@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kUnitBytes = 512;
 
-// The index never looks behind the pointer: the address does for an identity.
+// The index never dereferences the pointer: the address serves as an identity.
 Block* Fake(Address address) { return reinterpret_cast<Block*>(address); }
 
-// What FreeIndex is to do, in the plainest way: sizes by address.
+// The reference for FreeIndex: sizes by address.
 struct Reference {
   std::map<Address, size_t> entries;
 
@@ -32,7 +32,7 @@ struct Reference {
   }
 };
 
-TEST(FreeIndex, AnswersAsAPlainMapDoesThroughRandomChanges) {
+TEST(FreeIndex, AgreesWithAPlainMapThroughRandomChanges) {
   std::mt19937_64 random(7);
   // Long enough for many chunks, and with phases of growth and of shrinking so that they split and vanish.
   constexpr size_t kPlaces = 2000;
@@ -51,7 +51,7 @@ TEST(FreeIndex, AnswersAsAPlainMapDoesThroughRandomChanges) {
     } else if (here && (!growing || random() % 4 == 0)) {
       index.Erase(found->first);
       reference.entries.erase(found);
-    } else if (here) {  // the lower part is given out, the rest stays
+    } else if (here) {  // the lower part is allocated, the rest stays
       const Address start = place + kUnitBytes * (random() % kRoom);
       const size_t rest = place + kUnitBytes * kRoom - start;
       index.Replace(found->first, {start, rest, Fake(start)});
@@ -74,7 +74,7 @@ TEST(FreeIndex, AnswersAsAPlainMapDoesThroughRandomChanges) {
   EXPECT_EQ(expected, reference.entries.end());
 }
 
-TEST(FreeIndex, EmptyHasNothing) {
+TEST(FreeIndex, EmptyIndexFindsNothing) {
   FreeIndex index;
   EXPECT_TRUE(index.empty());
   EXPECT_EQ(index.Lowest(1), nullptr);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages: taking them from the source, moving them where they are needed, giving them back.
+// Pages: allocating them from the source, moving them where they are needed, releasing them.
 #include <sched.h>
 
 #include <algorithm>
+#include <new>
 
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
 
 namespace millpond::pool {
@@ -19,7 +21,7 @@ Status PoolState::Charge(size_t bytes) {
   return Ok();
 }
 
-// What was charged has come.
+// The source has granted what was charged.
 void PoolState::CountTaken() {
   counters_.taken.fetch_add(1, std::memory_order_relaxed);
   const size_t now = counters_.reserved.load(std::memory_order_relaxed);
@@ -31,6 +33,7 @@ void PoolState::CountTaken() {
 void PoolState::Discharge(size_t bytes) { counters_.reserved.fetch_sub(bytes, std::memory_order_relaxed); }
 
 Status PoolState::NewPages(size_t count, std::vector<PageHandle>* out_pages) {
+  out_pages->reserve(out_pages->size() + count);  // a page that could not be listed would be lost
   for (size_t i = 0; i < count; ++i) {
     MP_RETURN_IF_ERROR(Charge(page_bytes));
     PageHandle page = 0;
@@ -44,7 +47,7 @@ Status PoolState::NewPages(size_t count, std::vector<PageHandle>* out_pages) {
   return Ok();
 }
 
-// A lane without a stream has nothing under way.
+// A lane without a stream has no unfinished work.
 Status PoolState::MarkLane(const Lane& lane, Ticket* out_ticket) {
   *out_ticket = 0;
   return lane.stream() == 0 ? Ok() : source->Mark(lane.stream(), out_ticket);
@@ -71,7 +74,7 @@ bool PoolState::UpdatePassed(Lane* lane) {
 
 void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const Heap::Growth* except,
                             std::vector<PageHandle>* out_pages) {
-  const auto passed = [&](const Block& block) { return block.freed_at <= lane->passed; };
+  const auto passed = [at = lane->passed](const Block& block) { return block.freed_at <= at; };
   for (Heap* each : {&lane->large, &lane->small}) {
     while (out_pages->size() < count) {
       Block* block = each->LargestWithPages(each == heap ? except : nullptr, passed);
@@ -80,7 +83,7 @@ void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const He
       std::vector<Address> addresses;
       each->TakePages(block, count - before, out_pages, &addresses);
       for (size_t i = 0; i < addresses.size(); ++i) {
-        // The source cannot refuse what is mapped; if it does, the page stays where it is and is lost to us.
+        // Unmapping a mapped page cannot fail; if it does, the page stays mapped and is leaked.
         source->Unmap(addresses[i], (*out_pages)[before + i]).Ignore();
         if (settings.history != 0) {
           Remember(HistoryEntry::Action::kPageGiven, addresses[i], page_bytes, lane->stream());
@@ -94,7 +97,7 @@ void PoolState::CollectFromOthers(Lane* own, size_t count, std::vector<PageHandl
   for (Lane* lane : Lanes()) {
     if (out_pages->size() >= count) return;
     if (lane == own) continue;
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     if (!lane->pending.empty()) PollPending(lane);
     FlushOthers(lane);
     if (lane->large.WholePages() + lane->small.WholePages() == 0) continue;
@@ -103,24 +106,24 @@ void PoolState::CollectFromOthers(Lane* own, size_t count, std::vector<PageHandl
   }
 }
 
-// In this order: pages that lie ready; new ones while little lies free; our own; new ones as long as what lies free is
-// bearable, because a stream that is robbed today robs others tomorrow; the other streams'; new ones.
+// In this order: spare pages; new ones while little memory is free; the lane's own free ones; new ones while the free
+// memory is tolerable, because a stream whose pages are stolen will steal others'; other streams' free ones; new ones.
 Status PoolState::GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth,
                            std::vector<PageHandle>* out_pages) {
-  constexpr size_t kSlackBeforeRobbing = 6;  // times the setting
+  constexpr size_t kSlackBeforeStealing = 6;  // times the setting
   const size_t count = growth.pages;
   while (out_pages->size() < count && !spare_.empty()) {
     out_pages->push_back(spare_.back());
     spare_.pop_back();
   }
   const auto left = [&] { return count - out_pages->size(); };
-  NewPages(std::min(left(), Slack(settings.slack)), out_pages).Ignore();  // a refusal: others may have some
+  NewPages(std::min(left(), Slack(settings.slack)), out_pages).Ignore();  // on failure others may have some
   size_t before = out_pages->size();
   UpdatePassed(lane);
   if (left() != 0) CollectFrom(lane, count, heap, &growth, out_pages);
   size_t moved = out_pages->size() - before;
   if (left() != 0) {
-    NewPages(std::min(left(), Slack(settings.slack * kSlackBeforeRobbing)), out_pages).Ignore();
+    NewPages(std::min(left(), Slack(settings.slack * kSlackBeforeStealing)), out_pages).Ignore();
     before = out_pages->size();
     CollectFromOthers(lane, count, out_pages);
     moved += out_pages->size() - before;
@@ -129,25 +132,25 @@ Status PoolState::GetPages(Lane* lane, const Heap* heap, const Heap::Growth& gro
   return NewPages(left(), out_pages);
 }
 
-// Waits a little for free pages whose streams are not done. True: something has become free meanwhile.
+// Waits briefly for free pages whose streams are not done. True: all of them are usable now.
 bool PoolState::WaitForPages(size_t needed) {
   if (settings.wait == 0) return false;
   const uint64_t until = NowNs() + settings.wait * 1000;
   size_t waiting = 0;
   std::vector<Lane*> lanes = Lanes();
   std::erase_if(lanes, [&](Lane* lane) {
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     const size_t whole = lane->large.WholePages() + lane->small.WholePages();
     if (whole == 0 || lane->passed == lane->serial) return true;
     waiting += whole;
     return false;
   });
-  if (waiting < needed) return false;  // waiting would not spare us the new pages
+  if (waiting < needed) return false;  // waiting would not avoid new pages
   counters_.waits.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
     bool all = true;
     for (Lane* lane : lanes) {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       all = UpdatePassed(lane) && all;
     }
     if (all) return true;
@@ -156,8 +159,8 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
-// Pages that may be taken so that `percent` of the most that was ever used lies free. Moving a page costs two system
-// calls: a workload that would move pages all the time gets more room instead.
+// New pages allowed before more than `percent` of the high-water mark of used bytes is free. Moving a page costs two
+// system calls: a workload that would move pages constantly gets more slack instead.
 size_t PoolState::Slack(size_t percent) const {
   constexpr uint64_t kAllocationsPerMove = 128;
   constexpr uint64_t kMovesAtFirst = 256;
@@ -173,12 +176,19 @@ size_t PoolState::Slack(size_t percent) const {
 Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block) {
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
-  Status status = GetPages(lane, heap, growth, &pages);
-  const std::vector<Address> holes = heap->Holes(growth, rounded);
+  spare_.reserve(spare_.size() + growth.pages);  // for the way back, where nothing may fail
+  Status status;
+  std::vector<Address> holes;
   size_t mapped = 0;
-  while (status.ok() && mapped < holes.size()) {
-    status = source->Map(holes[mapped], pages[mapped]);
-    if (status.ok()) ++mapped;
+  try {
+    status = GetPages(lane, heap, growth, &pages);
+    holes = heap->Holes(growth, rounded);
+    while (status.ok() && mapped < holes.size()) {
+      status = source->Map(holes[mapped], pages[mapped]);
+      if (status.ok()) ++mapped;
+    }
+  } catch (const std::bad_alloc&) {
+    status = Status(Code::kHostOutOfMemory, "the host has no memory to enter new pages");
   }
   if (!status.ok()) {
     while (mapped > 0) {
@@ -199,8 +209,8 @@ Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap
   return Ok();
 }
 
-// Reserves more addresses for the heap. With grow_, without the lane's lock.
-Status PoolState::AddPages(Lane* lane, Heap* heap, size_t rounded) {
+// Needs grow_, without the lane's lock.
+Status PoolState::ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) {
   const size_t wanted = settings.reserve != 0 ? settings.reserve : source->total_bytes();
   const size_t least = RoundUp(rounded, page_bytes) + page_bytes;
   size_t bytes = RoundUp(std::max(heap->small() ? wanted / 16 : wanted, least), page_bytes);
@@ -211,8 +221,8 @@ Status PoolState::AddPages(Lane* lane, Heap* heap, size_t rounded) {
     status = source->Reserve(bytes, &address);
   }
   MP_RETURN_IF_ERROR(std::move(status));
-  std::lock_guard lock(lane->lock);
-  spans.Add(heap->AddSpan(address, bytes, true));
+  MutexLock lock(lane->lock);
+  spans.Add([&] { return heap->AddSpan(address, bytes, true); });
   return Ok();
 }
 
@@ -229,25 +239,26 @@ Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** 
   }
   CountTaken();
   if (settings.history != 0) Remember(HistoryEntry::Action::kPageTaken, address, bytes, lane->stream());
-  std::lock_guard lock(lane->lock);
-  spans.Add(heap->AddSpan(address, bytes, false));
+  MutexLock lock(lane->lock);
+  spans.Add([&] { return heap->AddSpan(address, bytes, false); });
   *out_block = heap->Take(rounded);
   return Ok();
 }
 
 Status PoolState::OutOfMemoryNow(size_t bytes, const Status& why) {
   const Statistics now = GetStatistics();
-  return Status(Code::kOutOfMemory,
-                Format("no memory for a block of %zu bytes on device %d, even after waiting (where that is allowed) "
-                       "for the streams and "
-                       "trimming: %zu bytes are live in %llu blocks, %zu reserved, %zu pending, the largest free block "
-                       "has %zu. %s",
-                       bytes, device, now.live_bytes, static_cast<unsigned long long>(now.live_blocks),
-                       now.reserved_bytes, now.pending_bytes, now.largest_free_bytes, why.message().c_str()));
+  return Status(
+      Code::kOutOfMemory,
+      Format(
+          "no memory for a block of %zu bytes on device %d, even after waiting for the streams (where "
+          "allowed) and trimming: %zu bytes are live in %llu blocks, %zu reserved, %zu pending, the largest free block "
+          "has %zu. %s",
+          bytes, device, now.live_bytes, static_cast<unsigned long long>(now.live_blocks), now.reserved_bytes,
+          now.pending_bytes, now.largest_free_bytes, why.message().c_str()));
 }
 
 Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block) {
-  std::unique_lock grow(grow_);
+  UniqueLock grow(grow_);
   bool waited = false;
   bool reclaimed = false;
   bool segments = page_bytes == 0;
@@ -257,9 +268,9 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
     bool no_room = false;
     Heap* heap = nullptr;
     {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       heap = HeapFor(lane, rounded);
-      // Somebody may have freed, or hold something back, or a growth of another thread may have left enough.
+      // Another thread may have freed enough, have it in its cache, or have grown the heap meanwhile.
       FlushOthers(lane);
       if ((*out_block = heap->Take(rounded)) != nullptr) break;
       Heap::Growth growth;
@@ -279,7 +290,7 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
     }
     if (no_room) {
       // Without addresses there are still segments, which bring their own.
-      if (!AddPages(lane, heap, rounded).ok()) segments = true;
+      if (!ReserveAddresses(lane, heap, rounded).ok()) segments = true;
       continue;
     }
     if (needed != 0) {
@@ -302,10 +313,10 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
   return Ok();
 }
 
-// With grow_. Everything that was freed becomes free indeed, however long its streams take. What other streams used is
-// settled first, so that the mark of the lane's own stream covers it too.
+// Needs grow_. Makes everything that was freed reusable, however long the streams take. Pending blocks come first, so
+// that the mark of the lane's own stream covers them too.
 void PoolState::Reclaim() {
-  // A source that will not wait (a task may not; a client may have forbidden it) says so: then nothing has passed.
+  // A source that may not wait (inside a task, or where the client forbids it) fails: then nothing has passed.
   const auto done = [&](Ticket awaited) {
     if (!source->Await(awaited).ok() && !source->Passed(awaited)) return false;
     source->Drop(awaited);
@@ -314,7 +325,7 @@ void PoolState::Reclaim() {
   for (Lane* lane : Lanes()) {
     std::vector<Lane::Pending> pending;
     {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       FlushOthers(lane);
       pending.swap(lane->pending);
     }
@@ -322,14 +333,14 @@ void PoolState::Reclaim() {
     Ticket ticket = 0;
     uint64_t serial = 0;
     {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       for (Lane::Pending& each : pending) {
         if (!each.tickets.empty()) {
           lane->pending.push_back(std::move(each));
           continue;
         }
         lane->pending_bytes -= each.block->bytes;
-        Settle(lane, each.block);
+        ReturnToHeap(lane, each.block);
       }
       serial = lane->serial;
       if (lane->passed != serial && !MarkLane(*lane, &ticket).ok()) serial = lane->passed;
@@ -338,21 +349,21 @@ void PoolState::Reclaim() {
       source->Drop(ticket);
       serial = 0;
     }
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     lane->passed = std::max(lane->passed, serial);
   }
 }
 
-// With grow_. Whole segments that are free and whose streams are done go back.
+// Needs grow_. Releases free segments whose streams are done.
 size_t PoolState::ReleaseSegments(size_t keep_bytes) {
   size_t released = 0;
   for (Lane* lane : Lanes()) {
     for (Heap* heap : {&lane->large, &lane->small}) {
       for (;;) {
         if (counters_.reserved.load(std::memory_order_relaxed) <= keep_bytes) return released;
-        std::lock_guard lock(lane->lock);
+        MutexLock lock(lane->lock);
         UpdatePassed(lane);
-        Span* span = heap->FreeSegment([&](const Block& block) { return block.freed_at <= lane->passed; });
+        Span* span = heap->FreeSegment([at = lane->passed](const Block& block) { return block.freed_at <= at; });
         if (span == nullptr) break;
         spans.Remove(span);
         source->DeleteSegment(span->address, span->bytes);
@@ -371,12 +382,12 @@ size_t PoolState::ReleaseSegments(size_t keep_bytes) {
 
 Status PoolState::Trim(size_t keep_bytes, bool wait) {
   MP_RETURN_IF_ERROR(CheckNotForked());
-  std::lock_guard grow(grow_);
+  MutexLock grow(grow_);
   if (wait) {
     Reclaim();
   } else {
     for (Lane* lane : Lanes()) {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       FlushOthers(lane);
       if (!lane->pending.empty()) PollPending(lane);
       UpdatePassed(lane);
@@ -388,7 +399,7 @@ Status PoolState::Trim(size_t keep_bytes, bool wait) {
     spare_.clear();
     const size_t count = (reserved() - keep_bytes + page_bytes - 1) / page_bytes;
     for (Lane* lane : Lanes()) {
-      std::lock_guard lock(lane->lock);
+      MutexLock lock(lane->lock);
       CollectFrom(lane, count, nullptr, nullptr, &pages);
     }
     while (pages.size() > count) {
@@ -404,10 +415,10 @@ Status PoolState::Trim(size_t keep_bytes, bool wait) {
 }
 
 PoolState::~PoolState() {
-  if (follower_ != nullptr) follower_->requested.clear();  // live blocks go with the pool
+  if (follower_ != nullptr) follower_->requested.clear();  // live blocks are freed with the pool
   Unfollow().Ignore();
-  std::lock_guard grow(grow_);
-  for (Lane* lane : Lanes()) ++lane->serial;  // so that Reclaim waits for what uses live blocks, too
+  MutexLock grow(grow_);
+  for (Lane* lane : Lanes()) ++lane->serial;  // so that Reclaim also waits for work that uses live blocks
   Reclaim();
   for (Lane* lane : Lanes()) {
     for (Heap* heap : {&lane->large, &lane->small}) {

@@ -196,8 +196,7 @@ size_t Heap::largest_free() const {
   return largest;
 }
 
-// The cost of placing `bytes` at `start` in a run is how much more is stranded afterwards; then how many pages it
-// takes.
+// The cost of placing `bytes` at `start` in a run: the increase in stranded bytes, then the pages to be mapped.
 void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const {
   const Address map_from = start / page_bytes_ * page_bytes_;
   const Address map_to = RoundUp(start + bytes, page_bytes_);
@@ -205,7 +204,7 @@ void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_
   size_t stranded_before = 0;
   size_t stranded_after = 0;
   Address from = 0;
-  Address to = 0;  // the run of memory under way
+  Address to = 0;  // the current run of memory
   const auto settle = [&] {
     if (from < start) stranded_after += Stranded(from, std::min(to, start) - from);
     const Address rest = std::max(from, start + bytes);
@@ -231,8 +230,8 @@ void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_
     to = high;
   }
   settle();
-  // Mapping a page costs system calls: worth it if half a MiB less is stranded (found by trying on recorded runs).
-  // Stranded bytes may also become fewer: shifted so that the cost stays positive.
+  // Mapping a page costs system calls: worth it if it strands half a MiB less (tuned on recorded runs).
+  // Stranded bytes may also decrease: shifted so that the cost stays positive.
   constexpr size_t kPageCost = size_t{512} << 10;
   const size_t cost = stranded_after + (size_t{1} << 40) - stranded_before + pages * kPageCost;
   if (best->span != nullptr && (cost > *best_cost || (cost == *best_cost && start >= best->start))) return;
@@ -303,7 +302,7 @@ void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pa
                      std::vector<Address>* out_addresses) {
   const Address low = RoundUp(block->address, page_bytes_);
   const Address high = std::min(block->end() / page_bytes_ * page_bytes_, low + count * page_bytes_);
-  block = MakeLive(block, low, high - low);  // nobody else sees it before it is a hole
+  block = MakeLive(block, low, high - low);  // under the lane's lock: becomes a hole before anyone sees it
   Span* span = block->span;
   for (Address at = low; at < high; at += page_bytes_) {
     out_pages->push_back(std::exchange(span->PageAt(at), 0));
@@ -315,9 +314,11 @@ void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pa
 }
 
 Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
-  spans_.push_back(std::make_unique<Span>(this, address, bytes, pages ? page_bytes_ : 0));
-  Span* span = spans_.back().get();
+  // What may throw comes first: a span without its block would be found, and followed.
+  auto made = std::make_unique<Span>(this, address, bytes, pages ? page_bytes_ : 0);
+  spans_.reserve(spans_.size() + 1);
   Block* block = NewBlock();
+  Span* span = spans_.emplace_back(std::move(made)).get();
   block->address = address;
   block->bytes = bytes;
   block->span = span;

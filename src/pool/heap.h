@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks in address order over spans of addresses, the free ones in an index. A span that grows by pages is tiled by
 // live, free and hole blocks: a hole has no memory behind it. Two kinds of free bytes follow: whole pages, which can be
-// mapped elsewhere, and the rest, which are stranded where they are; placement tries to strand as little as it can.
-// A Heap knows no stream, takes no lock and makes no system call; whoever calls it holds the lane's lock.
+// mapped elsewhere, and the rest, which are stranded where they are; placement keeps that fragmentation as small as it
+// can. A Heap knows nothing of streams, takes no lock and makes no system call; callers hold the lane's lock.
 #ifndef MILLPOND_SRC_POOL_HEAP_H_
 #define MILLPOND_SRC_POOL_HEAP_H_
 
@@ -24,19 +24,18 @@ struct Span;
 inline constexpr size_t kUnit = 512;  // every block is a multiple of it
 inline constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// Two lines of memory, which processors fetch together; what every allocation and free reads and writes is in the
-// first.
+// Two cache lines, which processors prefetch as a pair; what every allocation and free accesses is in the first.
 struct alignas(128) Block {
-  // kCached: free for the client, held back by a Front. kPending: freed, another stream still uses it.
+  // kCached: freed by the client, in a ThreadCache. kPending: freed, but another stream still uses it.
   enum class State : uint8_t { kLive, kFree, kHole, kCached, kPending };
 
   Address address = 0;
   size_t bytes = 0;
   std::atomic<State> state{State::kHole};
   bool planned = false;
-  bool recorded = false;  // other streams use it too: the lane knows which
+  bool recorded = false;  // other streams use it too: the lane has them
   size_t requested = 0;
-  Block* next = nullptr;    // in the list of holes, in a front's chain
+  Block* next = nullptr;    // in the list of holes or in a thread cache's list
   Block* before = nullptr;  // neighbours in the span
   Block* after = nullptr;
   Span* span = nullptr;
@@ -96,7 +95,7 @@ class Heap {
     Span* span = nullptr;
     size_t pages = 0;
     Block* run = nullptr;  // the first block of the run of free and hole blocks it lies in
-    uint64_t now_ns = 0;   // for the age of what is left over; 0: nobody asks
+    uint64_t now_ns = 0;   // for the age of the remainder; 0: ages are not kept
   };
   bool PlanGrowth(size_t bytes, Growth* out_growth) const;
   // Fills the holes that the growth needs with `pages` (mapped already by the caller, in address order) and returns
@@ -115,7 +114,8 @@ class Heap {
   size_t WholePages() const;
 
   Span* AddSpan(Address address, size_t bytes, bool pages);
-  // A segment that is one free block, removed from the bins; the caller gives its memory back, then calls DropSpan.
+  // A segment that is one free block, removed from the free list; the caller gives its memory back, then calls
+  // DropSpan.
   template <class Allowed>
   Span* FreeSegment(Allowed allowed);
   void DropSpan(Span* span);
@@ -148,7 +148,7 @@ class Heap {
   FreeIndex free_;
   Block* holes_ = nullptr;
   std::vector<std::unique_ptr<Span>> spans_;
-  std::vector<std::unique_ptr<Span>> retired_;  // a late look-up of a bad pointer may still read their tables
+  std::vector<std::unique_ptr<Span>> retired_;  // a concurrent lookup of a bad pointer may still read their tables
   std::vector<std::unique_ptr<Block[]>> storage_;
   Block* unused_ = nullptr;
 };

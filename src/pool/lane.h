@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one stream: what is free here may be handed out again on this stream without asking anybody. The lane
-// outlives its stream: when that is forgotten, the next new stream takes the lane over.
+// The arena of one stream: what is free here can be reused on this stream without synchronization. The lane outlives
+// its stream: when that is forgotten, the next new stream takes over the lane.
 #ifndef MILLPOND_SRC_POOL_LANE_H_
 #define MILLPOND_SRC_POOL_LANE_H_
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "src/base/spinlock.h"
-#include "src/pool/front.h"
 #include "src/pool/heap.h"
 #include "src/pool/page_source.h"
+#include "src/pool/thread_cache.h"
 
 namespace millpond::pool {
 
@@ -29,28 +29,29 @@ class Lane {
   std::atomic<StreamKey> stream_;
 
  public:
-  Heap large;
-  Heap small;
-  Tally tally;
-  uint64_t volume = 0;  // bytes handed out so far: a lane of little use keeps small and large together
+  Heap large GUARDED_BY(lock);
+  Heap small GUARDED_BY(lock);
+  Tally tally;  // counted with the lock, read without
+  uint64_t volume GUARDED_BY(lock) =
+      0;  // bytes allocated so far: a lane that is used little keeps small and large blocks together
 
-  // Every free has a number. Free blocks whose number is at most `passed` are no longer used by the stream's work.
-  uint64_t serial = 0;
-  uint64_t passed = 0;
-  Ticket mark = 0;  // the point under way, if mark_serial > passed
-  uint64_t mark_serial = 0;
+  // Every free has a serial number. The stream's work is done with free blocks whose number is at most `passed`.
+  uint64_t serial GUARDED_BY(lock) = 0;
+  uint64_t passed GUARDED_BY(lock) = 0;
+  Ticket mark GUARDED_BY(lock) = 0;  // the point not passed yet, if mark_serial > passed
+  uint64_t mark_serial GUARDED_BY(lock) = 0;
 
   // Freed blocks that other streams still use, oldest first.
   struct Pending {
     Block* block;
     std::vector<Ticket> tickets;
   };
-  std::vector<Pending> pending;
-  size_t pending_bytes = 0;
-  std::unordered_map<const Block*, std::vector<StreamKey>> recorded;
+  std::vector<Pending> pending GUARDED_BY(lock);
+  size_t pending_bytes GUARDED_BY(lock) = 0;
+  std::unordered_map<const Block*, std::vector<StreamKey>> recorded GUARDED_BY(lock);
 
-  std::vector<std::unique_ptr<Front>> fronts;
-  std::vector<Front*> idle_fronts;  // whose threads have ended
+  std::vector<std::unique_ptr<ThreadCache>> caches GUARDED_BY(lock);
+  std::vector<ThreadCache*> idle_caches GUARDED_BY(lock);  // whose threads have ended
 };
 
 }  // namespace millpond::pool

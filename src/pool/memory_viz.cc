@@ -50,7 +50,7 @@ class Pickle {
     }
   }
 
-  // Each text is written once and fetched from the memo after that.
+  // Each string is written once and fetched from the memo after that.
   void Text(std::string_view text) {
     const auto [at, fresh] = memo_.try_emplace(std::string(text), static_cast<uint32_t>(memo_.size()));
     if (!fresh) {
@@ -112,7 +112,7 @@ class Dict {
   Pickle* pickle_;
 };
 
-// In batches: the viewer passes a batch as the arguments of one call, of which a browser allows so many.
+// In batches: the viewer passes a batch as the arguments of one call, whose number browsers limit.
 class List {
  public:
   explicit List(Pickle* pickle) : pickle_(pickle) { pickle_->Op(']'); }

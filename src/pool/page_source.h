@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool stands on: memory in pages that can be mapped anywhere in reserved addresses (or, where there is no such
-// thing, whole segments), and points in the work of streams. The pool knows no device; each device, and the public acl
-// API, is one PageSource. Calls may come from any thread, never two for the same page or the same ticket at once.
+// Where a pool gets its memory: pages that can be mapped anywhere in reserved addresses (or whole segments, where
+// mapping is not supported), and points in the work of streams. The pool is device-independent; each device, and the
+// public acl API, is one PageSource. Calls may come from any thread, never two for the same page or the same ticket at
+// once.
 #ifndef MILLPOND_SRC_POOL_PAGE_SOURCE_H_
 #define MILLPOND_SRC_POOL_PAGE_SOURCE_H_
 
@@ -23,7 +24,7 @@ class PageSource {
 
   // Bytes of a page, a power of two; 0: pages cannot be mapped, use segments.
   virtual size_t page_bytes() const = 0;
-  // The memory there is in all: how many addresses a pool asks for at once.
+  // The device's total memory: how many addresses a pool reserves at once.
   virtual size_t total_bytes() const = 0;
 
   // Addresses without memory, aligned to page_bytes().
@@ -38,7 +39,7 @@ class PageSource {
   virtual Status NewSegment(size_t bytes, Address* out_address) = 0;
   virtual void DeleteSegment(Address address, size_t bytes) = 0;
 
-  // The point that everything launched on `stream` so far has reached. A stream that no longer exists has passed all.
+  // The point after everything launched on `stream` so far. A stream that no longer exists has passed all of them.
   virtual Status Mark(StreamKey stream, Ticket* out_ticket) = 0;
   virtual bool Passed(Ticket ticket) = 0;
   virtual Status Await(Ticket ticket) = 0;
@@ -46,7 +47,7 @@ class PageSource {
   virtual Status Order(StreamKey stream, Ticket ticket) = 0;
   virtual void Drop(Ticket ticket) = 0;
 
-  // For red zones and poison: writes in the order of the stream; reads when the stream has got there.
+  // For red zones and poison: Fill is ordered in the stream; Read waits for the stream's work.
   virtual Status Fill(Address address, size_t bytes, uint8_t value, StreamKey stream) = 0;
   virtual Status Read(Address address, size_t bytes, void* out, StreamKey stream) = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Issue 4: "a recorded run can be turned into a plan". Every plan made here is judged by Plan::Validate, and Validate
-// itself by plans that are wrong.
+// Issue 4: "a recorded run can be turned into a plan". MakePlan validates every plan it returns with Plan::Validate;
+// Validate itself is tested with plans that are wrong.
 #include "src/pool/plan.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class RunWriter {
   Recording recording_;
 };
 
-// Sum over the streams of the most that is live at once, in whole units: no plan can be smaller.
+// Sum over the streams of the peak of live bytes, rounded to whole units: no plan can be smaller.
 size_t LowerBound(const Recording& recording) {
   std::vector<size_t> live, peak;
   for (const Step& step : recording.steps) {
@@ -51,15 +51,15 @@ size_t LowerBound(const Recording& recording) {
   return sum;
 }
 
-Plan PlanOf(const Recording& recording, uint32_t budget_ms) {
-  Plan plan = MakePlan(recording, kAlignment, budget_ms);
-  const Status status = plan.Validate(recording, kAlignment);
+Plan PlanOf(const Recording& recording, uint64_t steps = kPlanSteps) {
+  Plan plan;
+  const Status status = MakePlan(recording, kAlignment, &plan, steps);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_GE(plan.total_bytes(), LowerBound(recording));
   return plan;
 }
 
-// Layers forward with workspaces, then backward in the reverse order, then an optimizer: the shape of training.
+// The allocation pattern of training: forward with workspaces, backward in the reverse order, then the optimizer.
 Recording TrainingRun(uint32_t seed, int layers, int steps) {
   std::mt19937 random(seed);
   const auto size = [&](int low, int high) {  // log-uniform, without the standard distributions: the same everywhere
@@ -113,7 +113,7 @@ TEST(PoolRecording, ArbitraryIdsAndStreamsAreRenumberedInTheirOrder) {
   const Status status = Recording::Parse(
       "op,id,size,stream\r\na,900,1000,77\na,5,20,18446744073709551615\nf,900,1000,77\n\na,900,3,77\nf,5,,9",
       &recording);
-  EXPECT_EQ(status.code(), Code::kInvalidArgument) << "an empty size is no number";
+  EXPECT_EQ(status.code(), Code::kInvalidArgument) << "an empty size is not a number";
   ASSERT_TRUE(
       Recording::Parse(
           "op,id,size,stream\r\na,900,1000,77\na,5,20,18446744073709551615\nf,900,1000,77\n\na,900,3,77\nf,5,20,9",
@@ -151,7 +151,7 @@ TEST(PoolPlan, BlocksThatAreNeverLiveTogetherShareTheirBytes) {
   RunWriter run;
   run.Free(run.Allocate(1000));
   run.Free(run.Allocate(1024));
-  const Plan plan = PlanOf(run.recording(), 10);
+  const Plan plan = PlanOf(run.recording());
   EXPECT_EQ(plan.area_bytes, std::vector<size_t>{1024});
   EXPECT_EQ(plan.places[0].offset, 0u);
   EXPECT_EQ(plan.places[1].offset, 0u);
@@ -162,19 +162,19 @@ TEST(PoolPlan, BlockThatIsNotFreedLivesToTheEnd) {
   run.Allocate(512);
   run.Free(run.Allocate(512));
   run.Allocate(512);
-  EXPECT_EQ(PlanOf(run.recording(), 10).total_bytes(), 1024u);
+  EXPECT_EQ(PlanOf(run.recording()).total_bytes(), 1024u);
 }
 
 TEST(PoolPlan, StreamsDoNotShareMemory) {
   RunWriter run;
   run.Free(run.Allocate(512, 0));
   run.Free(run.Allocate(1536, 1));
-  const Plan plan = PlanOf(run.recording(), 10);
+  const Plan plan = PlanOf(run.recording());
   EXPECT_EQ(plan.area_bytes, (std::vector<size_t>{512, 1536}));
 }
 
-// Placing a step at a time needs 4 units: the small block stands where the large one should go.
-TEST(PoolPlan, KnowingTheFutureBeatsPlacingStepByStep) {
+// An online allocator needs 4 units: the small block ends up where the large one should go.
+TEST(PoolPlan, LifetimesKnownInAdvanceBeatOnlinePlacement) {
   RunWriter run;
   const uint32_t a = run.Allocate(512);
   const uint32_t b = run.Allocate(512);
@@ -182,12 +182,11 @@ TEST(PoolPlan, KnowingTheFutureBeatsPlacingStepByStep) {
   const uint32_t c = run.Allocate(1024);
   run.Free(b);
   run.Free(c);
-  EXPECT_EQ(PlanOf(run.recording(), 0).total_bytes(), 4 * 512u);
-  EXPECT_EQ(PlanOf(run.recording(), 10).total_bytes(), 3 * 512u);
+  EXPECT_EQ(PlanOf(run.recording()).total_bytes(), 3 * 512u);
 }
 
 TEST(PoolPlan, EmptyRecordingGivesAnEmptyPlan) {
-  const Plan plan = PlanOf(Recording{}, 10);
+  const Plan plan = PlanOf(Recording{});
   EXPECT_EQ(plan.total_bytes(), 0u);
   EXPECT_TRUE(plan.places.empty());
 }
@@ -209,32 +208,50 @@ TEST(PoolPlan, RandomRunsAreValidAndCloseToTheLowerBound) {
             run.Allocate(1 + random() % (size_t{1} << (4 + random() % 20)), static_cast<uint32_t>(random() % streams)));
       }
     }
-    const Plan plan = PlanOf(run.recording(), 20);
+    const Plan plan = PlanOf(run.recording(), 5000);
     const double ratio = static_cast<double>(plan.total_bytes()) / static_cast<double>(LowerBound(run.recording()));
-    EXPECT_LE(ratio, 1.25) << "round " << round;
+    EXPECT_LE(ratio, 1.05) << "round " << round;
     EXPECT_LE(plan.total_bytes(), PlanOf(run.recording(), 0).total_bytes()) << "searching made it worse";
   }
 }
 
-TEST(PoolPlan, TrainingRunsAreWithinFivePercentOfTheLowerBound) {
+TEST(PoolPlan, TrainingRunsAreWithinHalfAPercentOfTheLowerBound) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     const Recording recording = TrainingRun(seed, 60, 3);
-    const Plan plan = PlanOf(recording, 200);
+    const Plan plan = PlanOf(recording);
     const double ratio = static_cast<double>(plan.total_bytes()) / static_cast<double>(LowerBound(recording));
-    EXPECT_LE(ratio, 1.05) << "seed " << seed;
+    EXPECT_LE(ratio, 1.005) << "seed " << seed;
   }
 }
 
 TEST(PoolPlan, SameRecordingGivesTheSamePlan) {
   const Recording recording = TrainingRun(11, 40, 2);
-  EXPECT_EQ(MakePlan(recording, kAlignment, 50).ToText(), MakePlan(recording, kAlignment, 50).ToText());
+  EXPECT_EQ(PlanOf(recording).ToText(), PlanOf(recording).ToText());
 }
 
-TEST(PoolPlan, LongRunIsPlannedWithinItsBudgetOfWork) {
+TEST(PoolPlan, LongTrainingRunIsWithinHalfAPercentOfTheLowerBound) {
   const Recording recording = TrainingRun(2, 2000, 3);
   EXPECT_GT(recording.steps.size(), 70'000u);
-  const Plan plan = PlanOf(recording, 100);
-  EXPECT_LE(static_cast<double>(plan.total_bytes()), 1.10 * static_cast<double>(LowerBound(recording)));
+  const Plan plan = PlanOf(recording);
+  EXPECT_LE(static_cast<double>(plan.total_bytes()), 1.005 * static_cast<double>(LowerBound(recording)));
+}
+
+// Random sizes and lifetimes, far from the bound: every method of the planner runs to the end of its budget.
+TEST(PoolPlan, LongHardRunIsWithinAFifthOfTheLowerBound) {
+  std::mt19937 random(9);
+  RunWriter run;
+  std::vector<uint32_t> live;
+  for (int i = 0; i < 200'000; ++i) {
+    if (live.size() < 50 || (live.size() < 100 && random() % 2 == 0)) {
+      live.push_back(run.Allocate(kAlignment * (1000 + random() % 1000)));
+      continue;
+    }
+    std::swap(live[random() % live.size()], live.back());
+    run.Free(live.back());
+    live.pop_back();
+  }
+  const Plan plan = PlanOf(run.recording());
+  EXPECT_LE(static_cast<double>(plan.total_bytes()), 1.20 * static_cast<double>(LowerBound(run.recording())));
 }
 
 TEST(PoolPlan, ValidateNamesTheTwoBlocksThatOverlap) {
@@ -242,7 +259,7 @@ TEST(PoolPlan, ValidateNamesTheTwoBlocksThatOverlap) {
   run.Allocate(512);
   run.Allocate(1024);
   run.Allocate(512);
-  Plan plan = PlanOf(run.recording(), 10);
+  Plan plan = PlanOf(run.recording());
   plan.places[0].offset = 0;
   plan.places[1].offset = 512;
   plan.places[2].offset = 1024;
@@ -259,19 +276,19 @@ TEST(PoolPlan, ValidateRefusesPlansOfAnotherRunAndPlacesOutsideTheirArea) {
   RunWriter run;
   run.Allocate(512);
   run.Allocate(512);
-  const Plan good = PlanOf(run.recording(), 10);
+  const Plan good = PlanOf(run.recording());
   Plan plan = good;
   plan.area_bytes[0] = 512;
   ExpectSays(plan.Validate(run.recording(), kAlignment), "ends past the 512 bytes");
   plan = good;
   plan.places[1].offset += 8;
-  ExpectSays(plan.Validate(run.recording(), kAlignment), "no multiple of 512");
+  ExpectSays(plan.Validate(run.recording(), kAlignment), "not a multiple of 512");
   plan = good;
   plan.places[1].bytes = 500;
-  ExpectSays(plan.Validate(run.recording(), kAlignment), "of another run");
+  ExpectSays(plan.Validate(run.recording(), kAlignment), "for another run");
   plan = good;
   plan.places.pop_back();
-  ExpectSays(plan.Validate(run.recording(), kAlignment), "places 1 allocations");
+  ExpectSays(plan.Validate(run.recording(), kAlignment), "places 1 allocations, but the recording has more");
   plan = good;
   plan.places.push_back(plan.places[0]);
   ExpectSays(plan.Validate(run.recording(), kAlignment), "places 3 allocations");
@@ -282,7 +299,7 @@ TEST(PoolPlan, ValidateRefusesPlansOfAnotherRunAndPlacesOutsideTheirArea) {
 }
 
 TEST(PoolPlan, TextIsReadBackAsItWasWritten) {
-  const Plan plan = PlanOf(TrainingRun(5, 10, 1), 10);
+  const Plan plan = PlanOf(TrainingRun(5, 10, 1));
   Plan again;
   const Status status = Plan::Parse(plan.ToText(), &again);
   ASSERT_TRUE(status.ok()) << status.message();

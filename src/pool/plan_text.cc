@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The written forms of a recording (CSV, the format of bench/traces) and of a plan:
 //   millpond-plan 1            the version: a reader refuses what it does not know
-//   areas 2 places 4344        how many lines follow, so that a cut file is noticed
+//   areas 2 places 4344        how many lines follow, so that a truncated file is noticed
 //   942552576                  bytes of each stream's area
 //   37632,0,4096               per allocation: bytes, stream, offset
 #include <charconv>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::string_view kHeader = "op,id,size,stream";
 constexpr std::string_view kPlanHeader = "millpond-plan 1";
-// More than any machine has; keeps every sum of a planner within 64 bits.
-constexpr uint64_t kLargestBlock = uint64_t{1} << 46;
-constexpr uint64_t kLargestSum = uint64_t{1} << 62;
-constexpr size_t kMostAllocations = std::numeric_limits<uint32_t>::max();
+// More than any machine has; rounded up, the sum stays below the planner's 2^62, and steps are counted in 32 bits.
+constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
+constexpr uint64_t kMaxTotalBytes = uint64_t{1} << 61;
+constexpr size_t kMaxAllocations = std::numeric_limits<uint32_t>::max() / 2;
 
-// Lines of a text that say something, with their numbers as an editor counts them.
+// The lines of a text that are not blank, numbered as an editor does.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -64,8 +64,8 @@ bool Split(std::string_view line, std::string_view* out_fields, size_t count) {
 }
 
 std::string Shown(std::string_view text) {
-  constexpr size_t kMost = 60;
-  return "'" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
+  constexpr size_t kMax = 60;
+  return "'" + std::string(text.substr(0, kMax)) + (text.size() > kMax ? "...'" : "'");
 }
 
 // Reads a recording line by line. Ids and streams of a file are whatever its writer used; ours count from 0.
@@ -92,13 +92,13 @@ class RecordingReader {
 
  private:
   Status Allocate(uint64_t id, uint64_t bytes, uint64_t stream, size_t number) {
-    MP_REQUIRE(bytes > 0 && bytes <= kLargestBlock, "line %zu: the size is %llu; it must be from 1 to %llu bytes",
-               number, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kLargestBlock));
+    MP_REQUIRE(bytes > 0 && bytes <= kMaxBlockBytes, "line %zu: the size is %llu; it must be from 1 to %llu bytes",
+               number, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kMaxBlockBytes));
     sum_ += bytes;
-    MP_REQUIRE(count_ < kMostAllocations && sum_ <= kLargestSum,
+    MP_REQUIRE(count_ < kMaxAllocations && sum_ <= kMaxTotalBytes,
                "line %zu: a recording may have %zu allocations of %llu bytes together, and this one has more; record a "
                "shorter run",
-               number, kMostAllocations, static_cast<unsigned long long>(kLargestSum));
+               number, kMaxAllocations, static_cast<unsigned long long>(kMaxTotalBytes));
     const Live entry{count_, streams_.try_emplace(stream, static_cast<uint32_t>(streams_.size())).first->second, bytes,
                      number};
     const auto [at, fresh] = live_.try_emplace(id, entry);
@@ -213,9 +213,9 @@ Status Plan::Parse(std::string_view text, Plan* out_plan) {
     MP_REQUIRE(lines.Next(&line), "the plan ends after %zu of %zu areas; make it again from its recording",
                plan.area_bytes.size(), areas);
     const std::optional<uint64_t> bytes = ParseNumber(line);
-    MP_REQUIRE(bytes && *bytes <= kLargestSum && sum + *bytes <= kLargestSum,
+    MP_REQUIRE(bytes && *bytes <= kMaxTotalBytes && sum + *bytes <= kMaxTotalBytes,
                "line %zu: %s is not the bytes of an area (together at most %llu)", lines.number(), Shown(line).c_str(),
-               static_cast<unsigned long long>(kLargestSum));
+               static_cast<unsigned long long>(kMaxTotalBytes));
     sum += *bytes;
     plan.area_bytes.push_back(*bytes);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/base/thread_local.h"
 #include "src/pool/pool_state.h"
 
@@ -16,46 +17,46 @@ namespace millpond::pool {
 
 namespace {
 
-// A lane keeps small and large blocks together until it has handed out this much: two half-empty pages would be much
-// for a stream of little use.
-constexpr size_t kTogether = size_t{64} << 20;
+// A lane keeps small and large blocks together until it has allocated this much: two half-empty pages would be a large
+// overhead for a stream that is used little.
+constexpr size_t kSplitVolume = size_t{64} << 20;
 
-thread_local FrontNote t_notes[kFrontNotes] MP_FAST_TLS = {};
+thread_local CacheNote t_notes[kCacheNotes] MP_FAST_TLS = {};
 
-// The child of a fork has one thread, which forgets its fronts, and device memory that is not its own: from then on
-// every call takes the slow path and is refused there, before it meets a lock that no thread is left to release.
+// A forked child has one thread and device memory that is not its own. It drops its notes, so every call takes the slow
+// path and is refused there, before it can block on a lock that no thread is left to release.
 std::atomic<bool> g_forked{false};
 void ForgetInChild() {
-  for (FrontNote& note : t_notes) note = {};
+  for (CacheNote& note : t_notes) note = {};
   g_forked.store(true, std::memory_order_relaxed);
 }
 
-// Pools that live, by number, for threads that end.
+// Live pools by id, for threads that exit.
 struct Directory {
-  std::mutex lock;
-  std::unordered_map<uint64_t, PoolState*> pools;
-  uint64_t next = 1;
+  Mutex lock;
+  std::unordered_map<uint64_t, PoolState*> pools GUARDED_BY(lock);
+  uint64_t next GUARDED_BY(lock) = 1;
 };
 Directory& Pools() {
-  static auto& directory = *new Directory;  // used by threads that end after static destruction
+  static auto& directory = *new Directory;  // used by threads that exit after static destruction
   return directory;
 }
 
-// Every front a thread has, so that they are given back when it ends.
-struct ThreadFronts {
-  std::vector<std::pair<uint64_t, Front*>> fronts;
-  ~ThreadFronts() {
-    for (FrontNote& note : t_notes) note = {};
-    std::lock_guard lock(Pools().lock);
-    for (const auto& [pool, front] : fronts) {
+// All caches of a thread, returned to their pools when it exits.
+struct ThreadCaches {
+  std::vector<std::pair<uint64_t, ThreadCache*>> caches;
+  ~ThreadCaches() {
+    for (CacheNote& note : t_notes) note = {};
+    MutexLock lock(Pools().lock);
+    for (const auto& [pool, cache] : caches) {
       const auto found = Pools().pools.find(pool);
-      if (found != Pools().pools.end()) found->second->Abandon(front);
+      if (found != Pools().pools.end()) found->second->Abandon(cache);
     }
   }
 };
-ThreadFronts& ThisThreadsFronts() {
-  static thread_local ThreadFronts fronts;
-  return fronts;
+ThreadCaches& CachesOfThisThread() {
+  static thread_local ThreadCaches caches;
+  return caches;
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ ThreadFronts& ThisThreadsFronts() {
 Status CheckNotForked() {
   MP_CHECK(!g_forked.load(std::memory_order_relaxed), kForked,
            "this process was forked from one that uses the pool; device memory does not survive a fork: start a new "
-           "process (exec, or Python's 'spawn') and make a pool there");
+           "process (exec, or Python's 'spawn') and create a pool there");
   return Ok();
 }
 
@@ -73,11 +74,11 @@ uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-FrontNote* FrontNotes() { return t_notes; }
+CacheNote* CacheNotes() { return t_notes; }
 
 PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t device_number)
     : id([] {
-        std::lock_guard lock(Pools().lock);
+        MutexLock lock(Pools().lock);
         return Pools().next++;
       }()),
       source(page_source),
@@ -86,18 +87,19 @@ PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t de
       red_zone(RoundUp(wanted.red_zone, kUnit)),
       page_bytes(wanted.vmm != 0 ? page_source->page_bytes() : 0),
       total_bytes(page_source->total_bytes()) {
-  // Anything that must see each call keeps the fronts out.
-  if (!Front::Supported() || settings.history != 0 || red_zone != 0 || settings.poison != 0 || settings.cache == 0) {
+  // Settings that must see every call rule out thread caches.
+  if (!ThreadCache::Supported() || settings.history != 0 || red_zone != 0 || settings.poison != 0 ||
+      settings.cache == 0) {
     plain_.store(1, std::memory_order_relaxed);
   }
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, &ForgetInChild); });
-  std::lock_guard lock(Pools().lock);
+  MutexLock lock(Pools().lock);
   Pools().pools[id] = this;
 }
 
 std::vector<Lane*> PoolState::Lanes() {
-  std::shared_lock lock(lanes_lock_);
+  ReaderLock lock(lanes_lock_);
   std::vector<Lane*> lanes;
   lanes.reserve(lanes_.size());
   for (const std::unique_ptr<Lane>& lane : lanes_) lanes.push_back(lane.get());
@@ -106,10 +108,10 @@ std::vector<Lane*> PoolState::Lanes() {
 
 Lane* PoolState::LaneOf(StreamKey stream) {
   {
-    std::shared_lock lock(lanes_lock_);
+    ReaderLock lock(lanes_lock_);
     if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
   }
-  std::unique_lock lock(lanes_lock_);
+  UniqueLock lock(lanes_lock_);
   if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
   Lane* lane = nullptr;
   if (!orphans_.empty()) {
@@ -124,103 +126,106 @@ Lane* PoolState::LaneOf(StreamKey stream) {
   return lane;
 }
 
-Front* PoolState::FrontOf(Lane* lane) {
+ThreadCache* PoolState::CacheOf(Lane* lane) {
   const StreamKey stream = lane->stream();
-  const FrontNote& note = t_notes[NoteIndex(stream)];
-  const bool noted = note.pool == id && note.stream == stream && note.front->lane() == lane && !note.front->closed();
-  return noted ? note.front : FindFront(lane);
+  const CacheNote& note = t_notes[NoteIndex(stream)];
+  const bool noted = note.pool == id && note.stream == stream && note.cache->lane() == lane && !note.cache->closed();
+  return noted ? note.cache : FindCache(lane);
 }
 
-Front* PoolState::FindFront(Lane* lane) {
-  ThreadFronts& mine = ThisThreadsFronts();
-  Front* front = nullptr;
-  for (const auto& [pool, each] : mine.fronts) {
-    if (pool == id && each->lane() == lane) front = each;
+ThreadCache* PoolState::FindCache(Lane* lane) {
+  ThreadCaches& mine = CachesOfThisThread();
+  ThreadCache* cache = nullptr;
+  for (const auto& [pool, each] : mine.caches) {
+    if (pool == id && each->lane() == lane) cache = each;
   }
-  if (front != nullptr && front->closed()) {
-    for (FrontNote& each : t_notes) {
-      if (each.pool == id && each.front == front) each = {};
+  if (cache != nullptr && cache->closed()) {
+    for (CacheNote& each : t_notes) {
+      if (each.pool == id && each.cache == cache) each = {};
     }
-    std::lock_guard lock(lane->lock);
-    front->Reopen();
-  } else if (front == nullptr) {
-    std::lock_guard lock(lane->lock);
-    if (!lane->idle_fronts.empty()) {
-      front = lane->idle_fronts.back();
-      lane->idle_fronts.pop_back();
+    MutexLock lock(lane->lock);
+    cache->Reopen();
+  } else if (cache == nullptr) {
+    MutexLock lock(lane->lock);
+    if (!lane->idle_caches.empty()) {
+      cache = lane->idle_caches.back();
+      lane->idle_caches.pop_back();
     } else {
-      lane->fronts.push_back(std::make_unique<Front>(lane, settings.small, settings.cache));
-      front = lane->fronts.back().get();
+      lane->caches.push_back(std::make_unique<ThreadCache>(lane, settings.small, settings.cache));
+      cache = lane->caches.back().get();
     }
-    mine.fronts.emplace_back(id, front);
-    front->Reopen();
+    mine.caches.emplace_back(id, cache);
+    cache->Reopen();
   }
-  t_notes[NoteIndex(lane->stream())] = {.pool = id, .stream = lane->stream(), .front = front};
-  return front;
+  t_notes[NoteIndex(lane->stream())] = {.pool = id, .stream = lane->stream(), .cache = cache};
+  return cache;
 }
 
-void PoolState::Abandon(Front* front) {
-  Lane* lane = front->lane();
-  std::lock_guard lock(lane->lock);
-  FlushLarge(lane, front);
-  FlushSmall(lane, front);
-  Fold(lane, front);
-  front->Close();
-  lane->idle_fronts.push_back(front);
+void PoolState::Abandon(ThreadCache* cache) {
+  Lane* lane = cache->lane();
+  MutexLock lock(lane->lock);
+  FlushLarge(lane, cache);
+  FlushSmall(lane, cache);
+  Fold(lane, cache);
+  cache->Close();
+  lane->idle_caches.push_back(cache);
 }
 
-void PoolState::DisableFronts() {
+void PoolState::DisableThreadCaches() {
   plain_.fetch_add(1, std::memory_order_seq_cst);
   for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
-    for (const std::unique_ptr<Front>& front : lane->fronts) front->Revoke();
-    for (const std::unique_ptr<Front>& front : lane->fronts) {
-      FlushLarge(lane, front.get());
-      FlushSmall(lane, front.get());
-      Fold(lane, front.get());
+    MutexLock lock(lane->lock);
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Revoke();
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
+      FlushLarge(lane, cache.get());
+      FlushSmall(lane, cache.get());
+      Fold(lane, cache.get());
     }
   }
 }
 
-void PoolState::EnableFronts() {
+void PoolState::EnableThreadCaches() {
   if (plain_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
-    for (const std::unique_ptr<Front>& front : lane->fronts) front->Return();
+    MutexLock lock(lane->lock);
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Return();
   }
 }
 
-void PoolState::FlushLarge(Lane* lane, Front* front) {
-  if (Block* block = front->TakeLarge()) Settle(lane, block);
+void PoolState::FlushLarge(Lane* lane, ThreadCache* cache) {
+  if (Block* block = cache->TakeLarge()) ReturnToHeap(lane, block);
 }
 
-void PoolState::FlushSmall(Lane* lane, Front* front) {
-  front->TakeSmall([&](Block* block) { Settle(lane, block); });
+void PoolState::FlushSmall(Lane* lane, ThreadCache* cache) {
+  cache->TakeSmall([&](Block* block) {
+    lane->lock.AssertHeld();
+    ReturnToHeap(lane, block);
+  });
 }
 
 void PoolState::FlushOthers(Lane* lane) {
-  for (const std::unique_ptr<Front>& front : lane->fronts) {
-    front->Revoke();
-    FlushLarge(lane, front.get());
-    FlushSmall(lane, front.get());
-    Fold(lane, front.get());
-    if (fronts_allowed()) front->Return();
+  for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
+    cache->Revoke();
+    FlushLarge(lane, cache.get());
+    FlushSmall(lane, cache.get());
+    Fold(lane, cache.get());
+    if (caches_allowed()) cache->Return();
   }
 }
 
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
-  return bytes < settings.small && lane->volume > kTogether ? &lane->small : &lane->large;
+  return bytes < settings.small && lane->volume > kSplitVolume ? &lane->small : &lane->large;
 }
 
 Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
-  MP_REQUIRE(bytes != 0, "a block of 0 bytes was asked for; ask for at least 1");
-  MP_CHECK(bytes <= total_bytes, kOutOfMemory, "a block of %zu bytes was asked for; device %d has %zu bytes in all",
+  MP_REQUIRE(bytes != 0, "a block of 0 bytes was requested; request at least 1");
+  MP_CHECK(bytes <= total_bytes, kOutOfMemory, "a block of %zu bytes was requested; device %d has %zu bytes in total",
            bytes, device, total_bytes);
   *out_rounded = RoundUp(bytes, kUnit) + 2 * red_zone;
   return Ok();
 }
 
-// What a new block needs when the pool is to see everything.
+// What a new block needs for red zones, history and recordings.
 Status PoolState::Prepare(Lane* lane, const Block& block, Address* out_address) {
   const Address address = block.address + red_zone;
   *out_address = address;
@@ -237,16 +242,16 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
   size_t rounded = 0;
   MP_RETURN_IF_ERROR(CheckRequest(bytes, &rounded));
   if (following_.load(std::memory_order_acquire) && advice == 0 && Planned(bytes, stream, out_address)) return Ok();
-  const FrontNote& note = t_notes[NoteIndex(stream)];
-  const bool noted = note.pool == id && note.stream == stream && !note.front->closed();
-  Lane* lane = noted ? note.front->lane() : LaneOf(stream);
-  Front* front = nullptr;
-  if (fronts_allowed() && stream != 0) front = noted ? note.front : FindFront(lane);
+  const CacheNote& note = t_notes[NoteIndex(stream)];
+  const bool noted = note.pool == id && note.stream == stream && !note.cache->closed();
+  Lane* lane = noted ? note.cache->lane() : LaneOf(stream);
+  ThreadCache* cache = nullptr;
+  if (caches_allowed() && stream != 0) cache = noted ? note.cache : FindCache(lane);
   Block* block = nullptr;
   {
-    std::lock_guard lock(lane->lock);
-    block = TakeFromLane(lane, front, rounded, advice);
-    if (block != nullptr) Account(lane, front, block, bytes);
+    MutexLock lock(lane->lock);
+    block = TakeFromLane(lane, cache, rounded, advice);
+    if (block != nullptr) Account(lane, cache, block, bytes);
   }
   if (block == nullptr) {
     if (Status status = AllocateByGrowth(lane, rounded, &block); !status.ok()) {
@@ -258,23 +263,23 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
       }
       return status;
     }
-    std::lock_guard lock(lane->lock);
-    Account(lane, front, block, bytes);
+    MutexLock lock(lane->lock);
+    Account(lane, cache, block, bytes);
   }
-  if (front != nullptr) {  // then nobody needs to see each call
+  if (cache != nullptr) {  // then nothing needs to see every call
     *out_address = block->address;
     return Ok();
   }
   return Prepare(lane, *block, out_address);
 }
 
-// What is free here already. With the lane's lock.
-Block* PoolState::TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice) {
+// From the lane's free memory. Needs the lane's lock.
+Block* PoolState::TakeFromLane(Lane* lane, ThreadCache* cache, size_t rounded, Address advice) {
   if (!lane->pending.empty()) PollPending(lane);
   Heap* heap = HeapFor(lane, rounded);
-  if (front != nullptr && (heap == &lane->large || advice != 0)) FlushLarge(lane, front);
+  if (cache != nullptr && (heap == &lane->large || advice != 0)) FlushLarge(lane, cache);
   if (advice > red_zone) {
-    if (front != nullptr) FlushSmall(lane, front);
+    if (cache != nullptr) FlushSmall(lane, cache);
     const Address start = advice - red_zone;
     Span* span = start % kUnit == 0 ? spans.Find(start) : nullptr;
     if (span != nullptr && span->heap->lane() == lane && span->Holds(start + rounded - 1)) {
@@ -282,20 +287,20 @@ Block* PoolState::TakeFromLane(Lane* lane, Front* front, size_t rounded, Address
     }
   }
   Block* block = heap->Take(rounded);
-  if (block == nullptr && front != nullptr && heap == &lane->small) {
-    FlushSmall(lane, front);
+  if (block == nullptr && cache != nullptr && heap == &lane->small) {
+    FlushSmall(lane, cache);
     block = heap->Take(rounded);
   }
   return block;
 }
 
-void PoolState::Account(Lane* lane, Front* front, Block* block, size_t requested) {
+void PoolState::Account(Lane* lane, ThreadCache* cache, Block* block, size_t requested) {
   block->requested = requested;
   if (settings.history != 0) block->since_ns = NowNs();
   lane->volume += block->bytes;
-  if (front == nullptr) return Count(&lane->tally, Allocated(requested, block->bytes));
-  front->CountAllocation(requested, block->bytes);
-  FoldIfDue(lane, front);
+  if (cache == nullptr) return Count(&lane->tally, Allocated(requested, block->bytes));
+  cache->CountAllocation(requested, block->bytes);
+  FoldIfDue(lane, cache);
 }
 
 Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
@@ -307,25 +312,25 @@ Pool::~Pool() {
     return;
   }
   {
-    std::lock_guard lock(Pools().lock);
+    MutexLock lock(Pools().lock);
     Pools().pools.erase(state_->id);
   }
   state_.reset();
 }
 
 bool Pool::AllocateFast(size_t bytes, StreamKey stream, Address* out_address) {
-  const FrontNote& note = t_notes[NoteIndex(stream)];
-  Front* front = note.front;
-  if (__builtin_expect(note.pool != id_ || note.stream != stream || !front->Enter(), false)) return false;
+  const CacheNote& note = t_notes[NoteIndex(stream)];
+  ThreadCache* cache = note.cache;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !cache->Enter(), false)) return false;
   const size_t rounded = RoundUp(bytes, kUnit);
-  Block* block = rounded != 0 ? front->Pop(rounded) : nullptr;
+  Block* block = rounded != 0 ? cache->Pop(rounded) : nullptr;
   if (block != nullptr) {
     block->requested = bytes;
     block->state.store(Block::State::kLive, std::memory_order_relaxed);
-    front->CountAllocation(bytes, rounded);
+    cache->CountAllocation(bytes, rounded);
     *out_address = block->address;
   }
-  front->Leave();
+  cache->Leave();
   return block != nullptr;
 }
 
@@ -342,17 +347,17 @@ Status Pool::AllocateAt(size_t bytes, StreamKey stream, Address advice, Address*
 }
 
 bool Pool::FreeFast(Address address, StreamKey stream) {
-  const FrontNote& note = t_notes[NoteIndex(stream)];
-  Front* front = note.front;
-  if (__builtin_expect(note.pool != id_ || note.stream != stream || !front->Enter(), false)) return false;
+  const CacheNote& note = t_notes[NoteIndex(stream)];
+  ThreadCache* cache = note.cache;
+  if (__builtin_expect(note.pool != id_ || note.stream != stream || !cache->Enter(), false)) return false;
   bool done = false;
-  Block* block = front->Find(state_->spans, address);
-  if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && front->Push(block)) {
+  Block* block = cache->Find(state_->spans, address);
+  if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && cache->Push(block)) {
     block->state.store(Block::State::kCached, std::memory_order_relaxed);
-    front->CountFree(block->requested, block->bytes);
+    cache->CountFree(block->requested, block->bytes);
     done = true;
   }
-  front->Leave();
+  cache->Leave();
   return done;
 }
 
@@ -376,7 +381,7 @@ Statistics Pool::GetStatistics() const { return state_->GetStatistics(); }
 void Pool::ResetHighs() { state_->ResetHighs(); }
 Snapshot Pool::TakeSnapshot() const { return state_->TakeSnapshot(); }
 Status Pool::StartRecording() { return state_->StartRecording(); }
-Status Pool::StopRecording(Recording* out_recording) { return state_->StopRecording(out_recording); }
+Status Pool::StopRecording(const UseRecording& use) { return state_->StopRecording(use); }
 Status Pool::Follow(const Plan& plan) { return state_->Follow(plan); }
 Status Pool::BeginRun() { return state_->BeginRun(); }
 Status Pool::EndRun() { return state_->EndRun(); }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream-ordered caching pool. A block that is freed may be handed out again on its own stream at once, because the
 // stream keeps the order; on another stream only after a recorded point has passed; to the source only when all streams
-// that used it are done. docs/pool.md tells the whole story, with pictures.
+// that used it are done. docs/pool.md explains the design.
 //
-//   Pool      finds the lane of a stream, moves pages between lanes, keeps the limit        (pool.cc)
-//   Lane      one per stream: a lock, two heaps (small and large), what waits for others     (lane.h)
-//   Heap      blocks in address order, free ones in bins; knows no stream and no lock         (heap.h)
-//   Front     what a thread holds back of a lane, reached without a lock                      (front.h)
+//   Pool         finds the lane of a stream, moves pages between lanes, enforces the limit        (pool.cc)
+//   Lane         one per stream: a lock, two heaps (small and large), blocks other streams use    (lane.h)
+//   Heap         blocks in address order and a free list; no streams, no locks                    (heap.h)
+//   ThreadCache  freed blocks of a lane that a thread reuses without a lock                       (thread_cache.h)
 #ifndef MILLPOND_SRC_POOL_POOL_H_
 #define MILLPOND_SRC_POOL_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "src/base/status.h"
@@ -30,27 +31,27 @@ class Pool {
 
   // `source` must outlive the pool. `device` only names the pool in snapshots and messages.
   Pool(PageSource* source, const Settings& settings, int32_t device);
-  // Waits for every stream that used the pool's memory, then gives all of it back. Live blocks go with it.
+  // Waits for every stream that used the pool's memory, then gives all of it back. Live blocks are freed with it.
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // `bytes` 0 is refused. The block is aligned to kAlignment. kOutOfMemory after trimming and waiting did not help.
+  // `bytes` 0 is refused. The block is aligned to kAlignment. kOutOfMemory only after trimming and waiting.
   Status Allocate(size_t bytes, StreamKey stream, Address* out_address);
   // The same, at `advice` if that is free (and reusable on `stream`), else anywhere.
   Status AllocateAt(size_t bytes, StreamKey stream, Address advice, Address* out_address);
-  // `stream`: where the last use was launched; the block's own stream costs nothing. Refuses by name: double free,
-  // foreign address, address inside a block.
+  // `stream`: where the last use was launched; the block's own stream needs no event. Double frees, foreign addresses
+  // and addresses inside a block are refused with a message that says which it is.
   Status Free(Address address, StreamKey stream);
   // To the stream it was allocated on.
   Status Free(Address address);
-  // What of Allocate and Free can be done without a lock; false: nothing was done, call the others.
+  // The lock-free paths of Allocate and Free; false: nothing was done, call the others.
   bool AllocateFast(size_t bytes, StreamKey stream, Address* out_address);
   bool FreeFast(Address address, StreamKey stream);
-  // The two for callers that know that the fast ones did nothing.
+  // For callers whose fast call returned false.
   Status AllocateSlow(size_t bytes, StreamKey stream, Address* out_address);
   Status FreeSlow(Address address, StreamKey stream);
-  // Another stream uses the block too: after Free it waits for what that stream was given so far.
+  // Another stream uses the block too: after Free, the block waits for that stream's work launched by then.
   Status RecordStream(Address address, StreamKey stream);
   // Names the block's owner in snapshots; `tag` must be static or interned.
   Status Tag(Address address, const char* tag);
@@ -70,9 +71,11 @@ class Pool {
   void ResetHighs();
   Snapshot TakeSnapshot() const;
 
-  // Recording ends with StopRecording. Streams appear in it in the order of their first allocation.
+  // Recording ends with StopRecording. Streams appear in it in the order of their first allocation. What was recorded
+  // is kept until `use` succeeds: after a failure StopRecording may be called again, and no other recording started.
+  using UseRecording = std::function<Status(const Recording&)>;
   Status StartRecording();
-  Status StopRecording(Recording* out_recording);
+  Status StopRecording(const UseRecording& use);
   // From now on each run (BeginRun to EndRun) places its n-th allocation where the plan says, as long as sizes and
   // streams agree; the first that does not ends the run's planning, and the lanes serve the rest.
   Status Follow(const Plan& plan);
@@ -85,7 +88,7 @@ class Pool {
 
  private:
   std::unique_ptr<PoolState> state_;
-  const uint64_t id_;  // the state's: read by every call
+  const uint64_t id_;  // a copy of the state's, for the fast path
 };
 
 }  // namespace millpond::pool

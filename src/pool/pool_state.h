@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The insides of Pool, shared by its source files:
-//   pool.cc      the fast paths, lanes and fronts        growth.cc   pages: taking, moving, giving back
+//   pool.cc      fast paths, lanes and thread caches     growth.cc   pages: allocating, moving, releasing
 //   release.cc   frees, pending blocks, forgetting       report.cc   statistics and snapshots
 //   follow.cc    recording and following a plan          tally.cc    counting
-// Locks, outermost first: grow_, then lanes' locks (several only with grow_), lanes_lock_ last and briefly. A thread
-// that holds a lane's lock never waits for grow_.
+// Lock order: grow_, then lanes' locks (several only with grow_), lanes_lock_ last and briefly. A thread that holds a
+// lane's lock never waits for grow_.
 #ifndef MILLPOND_SRC_POOL_POOL_STATE_H_
 #define MILLPOND_SRC_POOL_POOL_STATE_H_
 
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/pool/lane.h"
 #include "src/pool/pool.h"
 #include "src/pool/span_map.h"
@@ -40,16 +39,16 @@ class PoolState {
   Snapshot TakeSnapshot();
 
   Status StartRecording();
-  Status StopRecording(Recording* out_recording);
+  Status StopRecording(const Pool::UseRecording& use);
   Status Follow(const Plan& plan);
   Status BeginRun();
   Status EndRun();
   Status Unfollow();
 
-  // The thread ends: what it holds back returns to the lane.
-  void Abandon(Front* front);
+  // The thread ends: the content of its cache returns to the lane.
+  void Abandon(ThreadCache* cache);
 
-  const uint64_t id;  // of all pools there ever were: a thread's note of another pool's front is never taken for ours
+  const uint64_t id;  // never reused: a thread's note of a destroyed pool's cache is never mistaken for ours
   PageSource* const source;
   Settings settings;
   const int32_t device;
@@ -59,7 +58,7 @@ class PoolState {
   SpanMap spans;
 
  private:
-  // Statistics that several threads count.
+  // Statistics updated by several threads.
   struct Counters {
     std::atomic<int64_t> live_high{0}, used_high{0};
     std::atomic<size_t> reserved{0}, reserved_high{0};
@@ -70,6 +69,7 @@ class PoolState {
   // Recording and following.
   struct Recorder {
     Recording recording;
+    bool stopped = false;         // and not used yet; nothing changes any more
     std::vector<size_t> step_of;  // the step of each allocation
     std::unordered_map<Address, uint32_t> live;
     std::unordered_map<StreamKey, uint32_t> streams;
@@ -80,7 +80,7 @@ class PoolState {
       size_t bytes = 0;
       std::vector<PageHandle> pages;
       StreamKey stream = 0;            // bound at the first allocation of a run
-      StreamKey last = 0;              // bound before: its work may still be under way
+      StreamKey last = 0;              // bound in the previous run: its work may be unfinished
       std::map<Address, size_t> live;  // address -> bytes as placed
     };
     Plan plan;
@@ -94,26 +94,26 @@ class PoolState {
   // pool.cc
   Lane* LaneOf(StreamKey stream);
   std::vector<Lane*> Lanes();
-  Front* FrontOf(Lane* lane);
-  Front* FindFront(Lane* lane);  // the same where the thread has no note of it
-  bool fronts_allowed() const { return plain_.load(std::memory_order_relaxed) == 0; }
-  void DisableFronts();  // while anything must see every call; counted
-  void EnableFronts();
-  void FlushLarge(Lane* lane, Front* front);
-  void FlushSmall(Lane* lane, Front* front);
-  void FlushOthers(Lane* lane);  // every front of the lane; with its lock
+  ThreadCache* CacheOf(Lane* lane);
+  ThreadCache* FindCache(Lane* lane);  // likewise, when the thread has no note of it
+  bool caches_allowed() const { return plain_.load(std::memory_order_relaxed) == 0; }
+  void DisableThreadCaches();  // while something must see every call; calls nest
+  void EnableThreadCaches();
+  void FlushLarge(Lane* lane, ThreadCache* cache) REQUIRES(lane->lock);
+  void FlushSmall(Lane* lane, ThreadCache* cache) REQUIRES(lane->lock);
+  void FlushOthers(Lane* lane) REQUIRES(lane->lock);  // every thread cache of the lane; needs the lane's lock
 
-  Heap* HeapFor(Lane* lane, size_t bytes);
-  Block* TakeFromLane(Lane* lane, Front* front, size_t rounded, Address advice);
-  void Account(Lane* lane, Front* front, Block* block, size_t requested);
+  Heap* HeapFor(Lane* lane, size_t bytes) REQUIRES(lane->lock);
+  Block* TakeFromLane(Lane* lane, ThreadCache* cache, size_t rounded, Address advice) REQUIRES(lane->lock);
+  void Account(Lane* lane, ThreadCache* cache, Block* block, size_t requested) REQUIRES(lane->lock);
   Status Prepare(Lane* lane, const Block& block, Address* out_address);
   Status CheckRequest(size_t bytes, size_t* out_rounded) const;
 
   // tally.cc
-  void Fold(Lane* lane, Front* front);  // the front's counts into the lane's
-  void FoldIfDue(Lane* lane, Front* front);
-  // With the tally's lock. The highs are exact for one lane used by one thread; with several, what the others did in
-  // the last few dozen allocations may be missing in them.
+  void Fold(Lane* lane, ThreadCache* cache) REQUIRES(lane->lock);  // the cache's counts into the lane's
+  void FoldIfDue(Lane* lane, ThreadCache* cache) REQUIRES(lane->lock);
+  // Needs the tally's lock. High-water marks are exact for one lane used by one thread; with several, they may miss
+  // what the others did in the last few dozen allocations.
   void Count(Tally* tally, const Counts& counts);
   static Counts Allocated(size_t requested, size_t bytes);
   static Counts Freed(size_t requested, size_t bytes);
@@ -121,10 +121,10 @@ class PoolState {
 
   // release.cc
   Status NotLive(Address address, Span* span) const;
-  Status Release(Lane* lane, Block* block, StreamKey last_use);
+  Status Release(Lane* lane, Block* block, StreamKey last_use) REQUIRES(lane->lock);
   void PoisonLate(Lane* lane, const Block& block);
-  void Settle(Lane* lane, Block* block);  // into its heap, at last
-  void PollPending(Lane* lane);
+  void ReturnToHeap(Lane* lane, Block* block) REQUIRES(lane->lock);
+  void PollPending(Lane* lane) REQUIRES(lane->lock);
   Status CheckRedZones(const Block& block, StreamKey stream);
   void MaybeTrim();
   bool trims_by_itself() { return std::atomic_ref(settings.keep).load(std::memory_order_relaxed) != SIZE_MAX; }
@@ -132,23 +132,25 @@ class PoolState {
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
   size_t Slack(size_t percent) const;
-  Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block);
-  Status AddPages(Lane* lane, Heap* heap, size_t rounded);
-  Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block);
-  Status NewPages(size_t count, std::vector<PageHandle>* out_pages);
-  Status GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth, std::vector<PageHandle>* out_pages);
+  Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block)
+      REQUIRES(grow_, lane->lock);
+  Status ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) REQUIRES(grow_);
+  Status GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** out_block) REQUIRES(grow_);
+  Status NewPages(size_t count, std::vector<PageHandle>* out_pages) REQUIRES(grow_);
+  Status GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth, std::vector<PageHandle>* out_pages)
+      REQUIRES(grow_, lane->lock);
   // Free whole pages whose streams are done, unmapped, until there are `count`. `except`: a growth under way in `heap`.
-  void CollectFromOthers(Lane* own, size_t count, std::vector<PageHandle>* out_pages);
+  void CollectFromOthers(Lane* own, size_t count, std::vector<PageHandle>* out_pages) REQUIRES(grow_);
   void CollectFrom(Lane* lane, size_t count, const Heap* heap, const Heap::Growth* except,
-                   std::vector<PageHandle>* out_pages);
+                   std::vector<PageHandle>* out_pages) REQUIRES(lane->lock);
   Status MarkLane(const Lane& lane, Ticket* out_ticket);
-  bool UpdatePassed(Lane* lane);  // true: every free block of the lane may be taken
-  bool WaitForPages(size_t needed);
-  void Reclaim();  // everything that waiting can bring back
-  Status Charge(size_t bytes);
+  bool UpdatePassed(Lane* lane) REQUIRES(lane->lock);  // true: every free block of the lane may be taken
+  bool WaitForPages(size_t needed) REQUIRES(grow_);
+  void Reclaim() REQUIRES(grow_);  // waits for streams, so that everything freed can be reused
+  Status Charge(size_t bytes) REQUIRES(grow_);
   void CountTaken();
-  void Discharge(size_t bytes);
-  size_t ReleaseSegments(size_t keep_bytes);
+  void Discharge(size_t bytes) REQUIRES(grow_);
+  size_t ReleaseSegments(size_t keep_bytes) REQUIRES(grow_);
   Status OutOfMemoryNow(size_t bytes, const Status& why);
 
   // follow.cc
@@ -156,47 +158,46 @@ class PoolState {
   bool FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status);
   void RecordAllocation(Address address, size_t bytes, StreamKey stream);
   void RecordFree(Address address);
-  Status MakeArea(size_t wanted, Follower::Area* area);
-  void DropAreas();
+  Status MakeArea(size_t wanted, Follower::Area* area) REQUIRES(grow_);
+  void DropAreas() REQUIRES(grow_, plan_lock_);
 
   // report.cc
   void Remember(HistoryEntry::Action action, Address address, size_t bytes, StreamKey stream);
   SpanInfo Describe(const Span& span, const Lane& lane, bool small, uint64_t now) const;
 
-  std::atomic<uint32_t> plain_{0};  // reasons why fronts may not be used
+  std::atomic<uint32_t> plain_{0};  // how many reasons there are not to use thread caches
   Counters counters_;
 
-  std::mutex grow_;
-  std::vector<PageHandle> spare_;  // taken from the source, mapped nowhere
+  Mutex grow_;
+  std::vector<PageHandle> spare_ GUARDED_BY(grow_);  // from the source, not mapped
 
-  Tally planned_;  // guarded by plan_lock_
+  mutable SharedMutex lanes_lock_;
+  std::unordered_map<StreamKey, Lane*> by_stream_ GUARDED_BY(lanes_lock_);
+  std::vector<std::unique_ptr<Lane>> lanes_ GUARDED_BY(lanes_lock_);
+  std::vector<Lane*> orphans_ GUARDED_BY(lanes_lock_);
 
-  mutable std::shared_mutex lanes_lock_;
-  std::unordered_map<StreamKey, Lane*> by_stream_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Lane*> orphans_;
+  Mutex history_lock_;
+  std::vector<HistoryEntry> history_ GUARDED_BY(history_lock_);
+  size_t history_next_ GUARDED_BY(history_lock_) = 0;
 
-  std::mutex history_lock_;
-  std::vector<HistoryEntry> history_;
-  size_t history_next_ = 0;
-
-  std::mutex plan_lock_;
-  std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<Follower> follower_;
+  Mutex plan_lock_;
+  std::shared_ptr<Recorder> recorder_ GUARDED_BY(plan_lock_);
+  std::unique_ptr<Follower> follower_ GUARDED_BY(plan_lock_);
+  Tally planned_;  // counted with plan_lock_, read without
   std::atomic<bool> recording_{false};
   std::atomic<bool> following_{false};
 };
 
-// What a thread remembers of the pools it used: the front of a stream's lane.
-struct FrontNote {
+// A thread's direct-mapped table of its caches, by stream.
+struct CacheNote {
   uint64_t pool;
   StreamKey stream;
-  Front* front;
+  ThreadCache* cache;
 };
-inline constexpr size_t kFrontNotes = 4;
-FrontNote* FrontNotes();
+inline constexpr size_t kCacheNotes = 4;
+CacheNote* CacheNotes();
 // Handles may be addresses or small numbers.
-inline size_t NoteIndex(StreamKey stream) { return (stream ^ stream >> 4 ^ stream >> 12) % kFrontNotes; }
+inline size_t NoteIndex(StreamKey stream) { return (stream ^ stream >> 4 ^ stream >> 12) % kCacheNotes; }
 
 uint64_t NowNs();
 Status CheckNotForked();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random work from several threads on several streams, judged by the simplest model there is: a map of what is live,
-// and a source that knows which work is unfinished.
+// Random work from several threads on several streams, checked against a reference model: a map of live blocks, and a
+// source that knows which work is unfinished.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace millpond::pool {
 namespace {
 
-// What a correct allocator may do: blocks that are live never overlap.
+// The reference: live blocks never overlap.
 class NaiveModel {
  public:
   // Empty: fine. pre of Remove: called before the pool's Free, so that a quick reuse finds the range gone.
@@ -66,7 +66,7 @@ class Actor {
 
  private:
   uint32_t Below(uint32_t bound) { return std::uniform_int_distribution<uint32_t>(0, bound - 1)(random_); }
-  // Mostly its own stream, sometimes one that all share.
+  // Usually its own stream, sometimes one that all share.
   StreamKey AStream() { return Below(4) == 0 ? 0x9000 : own_; }
   size_t ASize() { return (size_t{1} << Below(24)) + Below(3000); }
 
@@ -150,7 +150,7 @@ struct Case {
 
 class PoolStressTest : public testing::TestWithParam<Case> {};
 
-TEST_P(PoolStressTest, NothingOverlapsNothingIsTakenFromWorkUnderWay) {
+TEST_P(PoolStressTest, LiveBlocksNeverOverlapAndMemoryInUseIsNeverReused) {
   const Case& given = GetParam();
   for (uint32_t seed = 1; seed <= 3; ++seed) {
     FakeSource source(given.memory_pages, given.pages);
@@ -192,8 +192,8 @@ INSTANTIATE_TEST_SUITE_P(All, PoolStressTest,
                                          info.param.threads, info.param.memory_pages);
                          });
 
-// Pairs and small bursts hit the fronts; meanwhile others take snapshots and trim.
-TEST(PoolFrontTest, OwnersAndRevokersAgree) {
+// Pairs and small bursts hit the thread caches while other threads take snapshots and trim.
+TEST(PoolThreadCacheTest, OwnersAndRevokersAgree) {
   FakeSource source;
   {
     Pool pool(&source, Settings(), 0);

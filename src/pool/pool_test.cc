@@ -18,7 +18,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 class PoolTest : public testing::TestWithParam<bool> {
  protected:
-  // Half of the tests' point is what the source saw: it must have nothing to complain about.
+  // Half of what these tests check is what the source saw: it must have no complaints.
   ~PoolTest() override {
     EXPECT_EQ(source_.complaints(), std::vector<std::string>());
     EXPECT_EQ(source_.pages_out(), 0u);
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(PagesAndSegments, PoolTest, testing::Bool(),
 class PagePoolTest : public PoolTest {};
 INSTANTIATE_TEST_SUITE_P(Pages, PagePoolTest, testing::Values(true));
 
-TEST_P(PoolTest, SameStreamReusesAtOnce) {
+TEST_P(PoolTest, SameStreamReusesABlockImmediately) {
   auto pool = Make();
   for (const size_t bytes : {size_t{1}, size_t{512}, size_t{100'000}, 3 * kMiB, 64 * kMiB}) {
     const Address first = Get(*pool, bytes);
@@ -58,7 +58,7 @@ TEST_P(PoolTest, SameStreamReusesAtOnce) {
   }
 }
 
-TEST_P(PoolTest, BlocksAreAlignedAndApart) {
+TEST_P(PoolTest, BlocksAreAlignedAndDisjoint) {
   auto pool = Make();
   const Address one = Get(*pool, 1);
   const Address two = Get(*pool, 513);
@@ -77,7 +77,7 @@ TEST_P(PoolTest, AnotherStreamNeverGetsMemoryInUse) {
   EXPECT_EQ(pool->GetStatistics().reserved_bytes, 80 * kMiB);
 }
 
-TEST_P(PagePoolTest, AnotherStreamGetsPagesThatAreDoneWith) {
+TEST_P(PagePoolTest, AnotherStreamGetsPagesThatAreNoLongerInUse) {
   auto pool = Make([](Settings* settings) { settings->slack = 0; });
   const Address block = Get(*pool, 40 * kMiB);
   source_.Launch(kA, block, 40 * kMiB);
@@ -112,7 +112,7 @@ TEST_P(PoolTest, FreeOnAnotherStreamWaitsForThatStream) {
   EXPECT_EQ(Get(*pool, 4 * kMiB), block);
 }
 
-TEST_P(PoolTest, NeighboursMerge) {
+TEST_P(PoolTest, FreeNeighboursMerge) {
   auto pool = Make();
   std::vector<Address> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(Get(*pool, kMiB));
@@ -122,7 +122,7 @@ TEST_P(PoolTest, NeighboursMerge) {
   EXPECT_EQ(pool->GetStatistics().reserved_bytes, reserved);
 }
 
-TEST_P(PagePoolTest, FragmentsDoNotStrand) {
+TEST_P(PagePoolTest, PagesOfFragmentsAreReused) {
   auto pool = Make([](Settings* settings) { settings->slack = 0; });
   std::vector<Address> blocks;
   for (int i = 0; i < 32; ++i) blocks.push_back(Get(*pool, 6 * kMiB));
@@ -132,7 +132,7 @@ TEST_P(PagePoolTest, FragmentsDoNotStrand) {
   EXPECT_GE(pool->GetStatistics().pages_moved, 40u);
 }
 
-TEST_P(PoolTest, WrongFreesAreNamed) {
+TEST_P(PoolTest, BadFreesAreRefusedWithTheReason) {
   auto pool = Make();
   const Address block = Get(*pool, 100'000);
   const auto message = [&](Address address) {
@@ -151,17 +151,17 @@ TEST_P(PoolTest, WrongFreesAreNamed) {
   EXPECT_EQ(pool->GetStatistics().frees, 1u);
 }
 
-TEST_P(PoolTest, WrongRequestsAreRefused) {
+TEST_P(PoolTest, BadRequestsAreRefused) {
   auto pool = Make();
   Address address = 0;
   EXPECT_EQ(pool->Allocate(0, kA, &address).code(), Code::kInvalidArgument);
   EXPECT_EQ(pool->Allocate(SIZE_MAX, kA, &address).code(), Code::kOutOfMemory);
   EXPECT_EQ(pool->Allocate(source_.total_bytes() + 1, kA, &address).code(), Code::kOutOfMemory);
   Get(*pool, 512);
-  EXPECT_EQ(pool->Allocate(0, kA, &address).code(), Code::kInvalidArgument) << "with a front in place";
+  EXPECT_EQ(pool->Allocate(0, kA, &address).code(), Code::kInvalidArgument) << "with a thread cache";
 }
 
-TEST_P(PoolTest, TrimGivesBackWhatStreamsAreDoneWith) {
+TEST_P(PoolTest, TrimReleasesWhatStreamsAreDoneWith) {
   auto pool = Make();
   const Address keep = Get(*pool, 40 * kMiB);
   const Address gone = Get(*pool, 40 * kMiB);
@@ -176,7 +176,7 @@ TEST_P(PoolTest, TrimGivesBackWhatStreamsAreDoneWith) {
   source_.Launch(kA, keep, 40 * kMiB);  // still backed
 }
 
-TEST_P(PoolTest, KeepBoundsWhatLiesFree) {
+TEST_P(PoolTest, KeepLimitsFreeMemory) {
   auto pool = Make([](Settings* settings) { settings->keep = 10 * kMiB; });
   std::vector<Address> blocks;
   for (int i = 0; i < 10; ++i) blocks.push_back(Get(*pool, 20 * kMiB));
@@ -184,7 +184,7 @@ TEST_P(PoolTest, KeepBoundsWhatLiesFree) {
   EXPECT_LE(pool->GetStatistics().reserved_bytes, 60 * kMiB);
 }
 
-TEST_P(PoolTest, TheLimitHolds) {
+TEST_P(PoolTest, TheLimitIsNeverExceeded) {
   auto pool = Make([](Settings* settings) { settings->limit = 64 * kMiB; });
   const Address block = Get(*pool, 60 * kMiB);
   Address other = 0;
@@ -197,7 +197,7 @@ TEST_P(PoolTest, TheLimitHolds) {
   EXPECT_EQ(pool->GetStatistics().retries, 1u);
 }
 
-TEST_P(PoolTest, ADeadStreamsMemoryIsAdopted) {
+TEST_P(PoolTest, AForgottenStreamsMemoryIsReusedByTheNextStream) {
   auto pool = Make();
   const Address block = Get(*pool, 10 * kMiB);
   const Address live = Get(*pool, 10 * kMiB);
@@ -216,7 +216,7 @@ TEST_P(PoolTest, ADeadStreamsMemoryIsAdopted) {
   EXPECT_NE(Get(*pool, 10 * kMiB, kB), fresh);
 }
 
-TEST_P(PoolTest, AdviceIsHonouredWhereItCan) {
+TEST_P(PoolTest, AdviceIsHonouredWherePossible) {
   auto pool = Make();
   const Address block = Get(*pool, 10 * kMiB);
   const Address behind = Get(*pool, 10 * kMiB);
@@ -239,7 +239,7 @@ TEST_P(PoolTest, StatisticsAddUp) {
   EXPECT_EQ(now.live_blocks, 2u);
   ASSERT_TRUE(pool->Free(two, kA).ok());
   ASSERT_TRUE(pool->Free(one, kA).ok());
-  Get(*pool, 1000);  // from the front
+  Get(*pool, 1000);  // from the cache
   now = pool->GetStatistics();
   EXPECT_EQ(now.live_bytes, 1000u);
   EXPECT_EQ(now.live_bytes_high, 1000 + 3 * kMiB);
@@ -272,7 +272,7 @@ TEST_P(PoolTest, ASnapshotTilesTheSpans) {
   EXPECT_EQ(snapshot.history.back().action, HistoryEntry::Action::kAllocate);
 }
 
-TEST_P(PoolTest, APlanIsFollowedAndLeftWhenTheRunDiverges) {
+TEST_P(PoolTest, APlanIsFollowedUntilTheRunDiverges) {
   auto pool = Make();
   const auto run = [&](size_t last) {
     std::vector<Address> got;
@@ -283,9 +283,14 @@ TEST_P(PoolTest, APlanIsFollowedAndLeftWhenTheRunDiverges) {
   ASSERT_TRUE(pool->StartRecording().ok());
   run(kMiB);
   Recording recording;
-  ASSERT_TRUE(pool->StopRecording(&recording).ok());
+  const Pool::UseRecording keep = [&](const Recording& made) {
+    recording = made;
+    return Ok();
+  };
+  ASSERT_TRUE(pool->StopRecording(keep).ok());
   ASSERT_EQ(recording.steps.size(), 6u);
-  const Plan plan = MakePlan(recording, Pool::kAlignment);
+  Plan plan;
+  ASSERT_TRUE(MakePlan(recording, Pool::kAlignment, &plan).ok());
   ASSERT_TRUE(pool->Follow(plan).ok());
   EXPECT_FALSE(pool->StartRecording().ok());
   ASSERT_TRUE(pool->BeginRun().ok());
@@ -304,8 +309,19 @@ TEST_P(PoolTest, APlanIsFollowedAndLeftWhenTheRunDiverges) {
   run(kMiB);
 }
 
+TEST_P(PoolTest, APlanWithAMisalignedPlaceIsNotFollowed) {
+  auto pool = Make();
+  const size_t before = pool->GetStatistics().reserved_bytes;
+  const Plan plan{.places = {{.bytes = 512, .stream = 0, .offset = 8}}, .area_bytes = {1024}};
+  const Status status = pool->Follow(plan);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("not a multiple of 512"), std::string::npos) << status.message();
+  EXPECT_EQ(pool->GetStatistics().reserved_bytes, before);
+  EXPECT_TRUE(pool->StartRecording().ok()) << "no plan is being followed";
+}
+
 TEST_P(PoolTest, EveryRequestForMemoryMayFail) {
-  // The same work each time, with the n-th request to the source failing once, then with all from the n-th on.
+  // The same work each time, first with the n-th request to the source failing, then with all from the n-th on.
   const auto work = [&](Pool& pool) {
     std::vector<std::pair<Address, StreamKey>> live;
     size_t failed = 0;
@@ -344,7 +360,7 @@ TEST_P(PoolTest, EveryRequestForMemoryMayFail) {
       source_.FailFrom(nth, once);
       const size_t failed = work(*pool);
       if (once) {
-        EXPECT_EQ(failed, 0u) << "one refusal is lived with; request " << nth;
+        EXPECT_EQ(failed, 0u) << "the pool recovers from one refusal; request " << nth;
       }
       source_.FailFrom(0, true);
       EXPECT_EQ(pool->GetStatistics().live_bytes, 0u);
@@ -362,7 +378,7 @@ TEST_P(PoolTest, DestroyWaitsForStreams) {
   pool.reset();  // the source complains if memory goes while work is under way
 }
 
-TEST_P(PoolTest, AThreadThatEndsLeavesNothingBehind) {
+TEST_P(PoolTest, AThreadsCacheReturnsWhenItExits) {
   auto pool = Make();
   Address block = 0;
   std::thread([&] {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when a block is freed, until its memory may be used again.
+// From a free until the block's memory can be reused.
 #include <algorithm>
 #include <cstring>
 
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
 
 namespace millpond::pool {
 
 namespace {
-// The block whose start is the nearest at or before `address`. For messages and look-ups: walks the table.
+// The block that starts at or closest before `address`. For messages and lookups: scans the table.
 const Block* Nearest(const Span& span, Address address) {
   for (size_t index = (address - span.address) / kUnit + 1; index-- > 0;) {
     if (const Block* block = span.table[index].load(std::memory_order_acquire)) return block;
@@ -21,7 +22,7 @@ const Block* Nearest(const Span& span, Address address) {
 Status PoolState::NotLive(Address address, Span* span) const {
   const auto* at = reinterpret_cast<const void*>(address);
   MP_CHECK(span != nullptr, kMemoryFree,
-           "%p was not allocated from this pool (device %d): free it where it came from, or it is not an address of a "
+           "%p was not allocated from this pool (device %d): free it where it came from, or it is not the address of a "
            "block at all",
            at, device);
   const Block* block = Nearest(*span, address - red_zone);
@@ -48,15 +49,15 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
   Span* span = spans.Find(start);
   if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
   Lane* lane = span->heap->lane();
-  Front* front = fronts_allowed() && lane->stream() != 0 ? FrontOf(lane) : nullptr;
+  ThreadCache* cache = caches_allowed() && lane->stream() != 0 ? CacheOf(lane) : nullptr;
   StreamKey used_on = own_stream ? lane->stream() : stream;
-  Status zones;  // told at the end: the block is freed all the same, or its memory would be lost
+  Status zones;  // reported at the end: the block is freed nevertheless, or its memory would leak
   if (red_zone != 0) {
     const Block* block = span->At(start).load(std::memory_order_acquire);
     if (block != nullptr && block->Is(Block::State::kLive)) zones = CheckRedZones(*block, used_on);
   }
   {
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     Block* block = span->At(start).load(std::memory_order_acquire);
     if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
     if (own_stream) used_on = lane->stream();
@@ -64,21 +65,24 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     if (settings.poison != 0 && !foreign_use) {
       MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
     }
-    if (front == nullptr) {
+    if (cache == nullptr) {
       Count(&lane->tally, Freed(block->requested, block->bytes));
     } else {
-      front->CountFree(block->requested, block->bytes);
-      FoldIfDue(lane, front);
+      cache->CountFree(block->requested, block->bytes);
+      FoldIfDue(lane, cache);
     }
     if (settings.history != 0) {
       block->since_ns = NowNs();
       Remember(HistoryEntry::Action::kFreeRequested, address, block->requested, used_on);
     }
     if (recording_.load(std::memory_order_relaxed)) RecordFree(address);
-    if (front != nullptr && !foreign_use) {
-      front->MakeRoom(block->bytes, [&](Block* older) { Settle(lane, older); });
+    if (cache != nullptr && !foreign_use) {
+      cache->MakeRoom(block->bytes, [&](Block* older) {
+        lane->lock.AssertHeld();
+        ReturnToHeap(lane, older);
+      });
       block->state.store(Block::State::kCached, std::memory_order_relaxed);
-      if (!front->Push(block)) Settle(lane, block);
+      if (!cache->Push(block)) ReturnToHeap(lane, block);
     } else {
       MP_RETURN_IF_ERROR(Release(lane, block, used_on));
     }
@@ -103,7 +107,7 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
     Ticket ticket = 0;
     if (Status status = source->Mark(stream, &ticket); !status.ok()) {
       for (const Ticket other : pending.tickets) source->Drop(other);
-      lane->recorded[block] = std::move(streams);  // still live, and still in use there: the caller may try again
+      lane->recorded[block] = std::move(streams);  // still live and in use there: the caller may retry
       block->recorded = true;
       lane->tally.Add({.live = static_cast<int64_t>(block->requested),
                        .used = static_cast<int64_t>(block->bytes),
@@ -116,7 +120,7 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
   }
   if (pending.tickets.empty()) {
     PoisonLate(lane, *block);
-    Settle(lane, block);
+    ReturnToHeap(lane, block);
     return Ok();
   }
   block->state.store(Block::State::kPending, std::memory_order_relaxed);
@@ -125,14 +129,14 @@ Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
   return Ok();
 }
 
-// What other streams used is overwritten only when they are done with it. What has no stream left, or goes back under
-// pressure, is not: nobody would see it.
+// Blocks that other streams used are overwritten only when those are done. Blocks without a stream, or released under
+// memory pressure, are not poisoned: nobody would see it.
 void PoolState::PoisonLate(Lane* lane, const Block& block) {
   if (settings.poison == 0 || lane->stream() == 0) return;
   source->Fill(block.address, block.bytes, kPoisonByte, lane->stream()).Ignore();  // the free itself has succeeded
 }
 
-void PoolState::Settle(Lane* lane, Block* block) {
+void PoolState::ReturnToHeap(Lane* lane, Block* block) {
   if (settings.history != 0) {
     Remember(HistoryEntry::Action::kFreeCompleted, block->address + red_zone, block->requested, lane->stream());
   }
@@ -141,6 +145,7 @@ void PoolState::Settle(Lane* lane, Block* block) {
 
 void PoolState::PollPending(Lane* lane) {
   std::erase_if(lane->pending, [&](Lane::Pending& each) {
+    lane->lock.AssertHeld();
     while (!each.tickets.empty() && source->Passed(each.tickets.back())) {
       source->Drop(each.tickets.back());
       each.tickets.pop_back();
@@ -148,7 +153,7 @@ void PoolState::PollPending(Lane* lane) {
     if (!each.tickets.empty()) return false;
     lane->pending_bytes -= each.block->bytes;
     PoisonLate(lane, *each.block);
-    Settle(lane, each.block);
+    ReturnToHeap(lane, each.block);
     return true;
   });
 }
@@ -178,7 +183,7 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   MP_RETURN_IF_ERROR(CheckNotForked());
   const Address start = address - red_zone;
   if (following_.load(std::memory_order_acquire)) {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     MP_CHECK(follower_ == nullptr || !follower_->requested.contains(address), kUnsupported,
              "%p was placed by a plan, which shares memory only within a stream: leave blocks that other streams use "
              "out of planned runs (millpondPoolEndRun before, millpondPoolBeginRun after)",
@@ -187,7 +192,7 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   Span* span = spans.Find(start);
   if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
   Lane* lane = span->heap->lane();
-  std::lock_guard lock(lane->lock);
+  MutexLock lock(lane->lock);
   Block* block = span->At(start).load(std::memory_order_acquire);
   if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
   if (stream == lane->stream()) return Ok();
@@ -201,7 +206,7 @@ Status PoolState::Tag(Address address, const char* tag) {
   const Address start = address - red_zone;
   Span* span = spans.Find(start);
   if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
-  std::lock_guard lock(span->heap->lane()->lock);
+  MutexLock lock(span->heap->lane()->lock);
   Block* block = span->At(start).load(std::memory_order_acquire);
   if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
   block->tag = tag;
@@ -210,7 +215,7 @@ Status PoolState::Tag(Address address, const char* tag) {
 
 bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes) {
   if (following_.load(std::memory_order_acquire)) {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     for (const auto& [start, bytes] : follower_ != nullptr ? follower_->requested : decltype(follower_->requested){}) {
       if (address - start >= bytes) continue;
       *out_start = start;
@@ -220,7 +225,7 @@ bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes
   }
   Span* span = spans.Find(address - red_zone);
   if (span == nullptr) return false;
-  std::lock_guard lock(span->heap->lane()->lock);
+  MutexLock lock(span->heap->lane()->lock);
   const Block* block = Nearest(*span, address);
   if (block == nullptr || !block->Is(Block::State::kLive)) return false;
   const Address start = block->address + red_zone;
@@ -233,36 +238,36 @@ bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes
 void PoolState::ForgetStream(StreamKey stream) {
   Lane* lane = nullptr;
   {
-    std::unique_lock lock(lanes_lock_);
+    UniqueLock lock(lanes_lock_);
     const auto found = by_stream_.find(stream);
     if (found == by_stream_.end()) return;
     lane = found->second;
     by_stream_.erase(found);
   }
-  // A mark that cannot be made (the stream is gone already) has nothing to wait for.
+  // If the mark fails, the stream is already gone and there is nothing to wait for.
   Ticket ticket = 0;
   if (source->Mark(stream, &ticket).ok() && ticket != 0) {
     source->Await(ticket).Ignore();
     source->Drop(ticket);
   }
   {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     for (size_t i = 0; follower_ != nullptr && i < follower_->areas.size(); ++i) {
       if (follower_->areas[i].last == stream) follower_->areas[i].last = 0;
     }
   }
   {
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     FlushOthers(lane);
-    for (const std::unique_ptr<Front>& front : lane->fronts) {
-      front->Revoke();
-      front->Close();
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
+      cache->Revoke();
+      cache->Close();
     }
     if (lane->mark != 0) source->Drop(std::exchange(lane->mark, 0));
     lane->passed = lane->mark_serial = lane->serial;
     lane->set_stream(0);
   }
-  std::unique_lock lock(lanes_lock_);
+  UniqueLock lock(lanes_lock_);
   orphans_.push_back(lane);
 }
 
@@ -274,7 +279,7 @@ void PoolState::MaybeTrim() {
   const size_t free = reserved > used ? reserved - used : 0;
   const size_t slack = std::max(page_bytes, size_t{1} << 20);
   if (free < keep + 2 * slack || free < keep) return;
-  Trim(used + keep, false).Ignore();  // what cannot go now goes with a later free
+  Trim(used + keep, false).Ignore();  // what cannot be released now is released by a later free
 }
 
 }  // namespace millpond::pool

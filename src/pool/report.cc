@@ -2,6 +2,7 @@
 // Statistics and snapshots.
 #include <algorithm>
 
+#include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
 
 namespace millpond::pool {
@@ -9,7 +10,7 @@ namespace millpond::pool {
 void PoolState::Remember(HistoryEntry::Action action, Address address, size_t bytes, StreamKey stream) {
   const HistoryEntry entry{
       .action = action, .address = address, .bytes = bytes, .stream = stream, .time_us = NowNs() / 1000};
-  std::lock_guard lock(history_lock_);
+  MutexLock lock(history_lock_);
   if (history_.size() < settings.history) {
     history_.push_back(entry);
     return;
@@ -25,14 +26,14 @@ Statistics PoolState::GetStatistics() {
   counts.live_high = get(counters_.live_high);
   counts.used_high = get(counters_.used_high);
   for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     sum.pending_bytes += lane->pending_bytes;
     for (const Heap* heap : {&lane->large, &lane->small}) {
       sum.stranded_bytes += heap->free_bytes() - heap->WholePages() * page_bytes;
       sum.largest_free_bytes = std::max(sum.largest_free_bytes, heap->largest_free());
     }
-    for (const std::unique_ptr<Front>& front : lane->fronts) {
-      const Counts held = front->Read();
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
+      const Counts held = cache->Read();
       counts.live_high = std::max(counts.live_high, counts.live + held.live_high);
       counts.used_high = std::max(counts.used_high, counts.used + held.used_high);
       counts.live += held.live;
@@ -67,11 +68,11 @@ Statistics PoolState::GetStatistics() {
 
 void PoolState::ResetHighs() {
   for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
-    for (const std::unique_ptr<Front>& front : lane->fronts) {
-      front->Revoke();
-      Fold(lane, front.get());
-      if (fronts_allowed()) front->Return();
+    MutexLock lock(lane->lock);
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
+      cache->Revoke();
+      Fold(lane, cache.get());
+      if (caches_allowed()) cache->Return();
     }
   }
   const Counts now = Sum(nullptr);
@@ -125,20 +126,20 @@ Snapshot PoolState::TakeSnapshot() {
   snapshot.device = device;
   const uint64_t now = NowNs();
   for (Lane* lane : Lanes()) {
-    std::lock_guard lock(lane->lock);
+    MutexLock lock(lane->lock);
     // The owners stay out while their blocks' states are read.
-    for (const std::unique_ptr<Front>& front : lane->fronts) front->Revoke();
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Revoke();
     for (const Heap* heap : {&lane->large, &lane->small}) {
       for (const std::unique_ptr<Span>& span : heap->spans()) {
         snapshot.spans.push_back(Describe(*span, *lane, heap->small(), now));
       }
     }
-    if (fronts_allowed()) {
-      for (const std::unique_ptr<Front>& front : lane->fronts) front->Return();
+    if (caches_allowed()) {
+      for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Return();
     }
   }
   {
-    std::lock_guard lock(plan_lock_);
+    MutexLock lock(plan_lock_);
     for (const Follower::Area& area : follower_ != nullptr ? follower_->areas : std::vector<Follower::Area>{}) {
       SpanInfo info{.address = area.address,
                     .bytes = area.bytes,
@@ -167,7 +168,7 @@ Snapshot PoolState::TakeSnapshot() {
     }
   }
   snapshot.statistics = GetStatistics();
-  std::lock_guard lock(history_lock_);
+  MutexLock lock(history_lock_);
   for (size_t i = 0; i < history_.size(); ++i) {
     snapshot.history.push_back(history_[(history_next_ + i) % history_.size()]);
   }

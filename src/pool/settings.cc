@@ -36,7 +36,7 @@ std::string Written(size_t value) {
 }
 
 // Whole numbers are read exactly; ParseBytes goes through a double, which is enough for a number with a unit. A
-// fraction needs a unit: half a byte is a slip of the pen, not a 0.
+// fraction needs a unit: half a byte is a typo, not 0.
 std::optional<size_t> ParseValue(std::string_view text) {
   text = Trim(text);
   if (text == kUnlimited) return SIZE_MAX;

@@ -12,7 +12,7 @@ namespace {
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// One variable for the length of a test, and what was there before put back.
+// Sets a variable for the duration of a test and restores it afterwards.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) {
@@ -64,7 +64,7 @@ TEST(PoolSettings, ValueOutsideTheRangeIsRefusedWithRangeAndMeaning) {
   EXPECT_EQ(settings.small, before) << "a refused value must change nothing";
 }
 
-TEST(PoolSettings, WhatIsNoNumberIsRefused) {
+TEST(PoolSettings, ValuesThatAreNotNumbersAreRefused) {
   Settings settings;
   for (const char* text :
        {"", "yes", "-1", "1.5", "0.5B", "12 apples", "1e3", "nan", "inf", "99999999999999999999", "0x10", "1GiBs"}) {

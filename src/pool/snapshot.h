@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pool looks like at one moment, as plain data, and its two written forms.
+// The state of a pool at one point in time, as plain data, and its two file formats.
 #ifndef MILLPOND_SRC_POOL_SNAPSHOT_H_
 #define MILLPOND_SRC_POOL_SNAPSHOT_H_
 
@@ -14,7 +14,7 @@ namespace millpond::pool {
 
 struct Statistics {
   size_t live_bytes = 0;       // as requested by the client
-  size_t live_bytes_high = 0;  //
+  size_t live_bytes_high = 0;  // high-water mark
   size_t used_bytes = 0;       // live, rounded to the pool's blocks
   size_t used_bytes_high = 0;
   size_t reserved_bytes = 0;  // taken from the source
@@ -27,7 +27,7 @@ struct Statistics {
   uint64_t frees = 0;
   uint64_t pages_taken = 0;  // from the source
   uint64_t pages_given = 0;  // back to it
-  uint64_t pages_moved = 0;  // mapped elsewhere, so that fragments did not strand
+  uint64_t pages_moved = 0;  // mapped elsewhere, so that free pages were not stranded
   uint64_t waits = 0;        // for a stream, before pages could move
   uint64_t retries = 0;      // requests that succeeded after the source had refused once
   uint64_t failures = 0;

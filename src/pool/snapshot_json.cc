@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A snapshot as JSON. Addresses are hex strings: a JSON reader with doubles would round them.
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "src/base/enum_name.h"
 #include "src/base/format.h"
 #include "src/base/json.h"
 #include "src/pool/snapshot.h"
@@ -12,7 +14,7 @@
 namespace millpond::pool {
 namespace {
 
-// Length of the well-formed sequence that starts `text`; 0: none does.
+// Length of the well-formed sequence at the start of `text`; 0: there is none.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -22,7 +24,7 @@ size_t SequenceLength(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates and what lies beyond U+10FFFF show in the second byte.
+  // Overlong forms, surrogates and code points beyond U+10FFFF are recognizable by the second byte.
   const unsigned char second = byte(1);
   if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f)) return 0;
   if ((lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) return 0;
@@ -119,27 +121,14 @@ void WriteSpan(const SpanInfo& span, std::string* out) {
   WriteArray(span.blocks, out, WriteBlock);
 }
 
-const char* ActionName(HistoryEntry::Action action) {
-  switch (action) {
-    case HistoryEntry::Action::kAllocate:
-      return "allocate";
-    case HistoryEntry::Action::kFreeRequested:
-      return "free_requested";
-    case HistoryEntry::Action::kFreeCompleted:
-      return "free_completed";
-    case HistoryEntry::Action::kPageTaken:
-      return "page_taken";
-    case HistoryEntry::Action::kPageGiven:
-      return "page_given";
-    case HistoryEntry::Action::kOutOfMemory:
-      return "out_of_memory";
-  }
-  return "unknown";
-}
+// In the order of the enumeration.
+constexpr const char* kActions[] = {"allocate",   "free_requested", "free_completed",
+                                    "page_taken", "page_given",     "out_of_memory"};
+static_assert(std::size(kActions) == static_cast<size_t>(HistoryEntry::Action::kOutOfMemory) + 1);
 
 void WriteEntry(const HistoryEntry& entry, std::string* out) {
   Object object(out);
-  object.Raw("action", Quoted(ActionName(entry.action)));
+  object.Raw("action", Quoted(EnumName(kActions, entry.action)));
   object.Raw("address", Hex(entry.address));
   object.Number("bytes", entry.bytes);
   object.Number("stream", entry.stream);
@@ -164,19 +153,9 @@ std::string CleanUtf8(std::string_view text) {
 }
 
 const char* BlockStateName(BlockState state) {
-  switch (state) {
-    case BlockState::kLive:
-      return "live";
-    case BlockState::kFree:
-      return "free";
-    case BlockState::kPending:
-      return "pending";
-    case BlockState::kCached:
-      return "cached";
-    case BlockState::kHole:
-      return "hole";
-  }
-  return "unknown";
+  constexpr const char* kStates[] = {"live", "free", "pending", "cached", "hole"};
+  static_assert(std::size(kStates) == static_cast<size_t>(BlockState::kHole) + 1);
+  return EnumName(kStates, state);
 }
 
 std::string ToJson(const Snapshot& snapshot) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which span holds an address, read without a lock. Spans come and go rarely: each change publishes a new sorted array,
-// and the old ones stay until the map ends, because somebody may still be reading them.
+// Finds the span that holds an address, without a lock. Spans change rarely: each change publishes a new sorted array,
+// and old ones are kept until the map is destroyed, because a thread may still be reading them.
 #ifndef MILLPOND_SRC_POOL_SPAN_MAP_H_
 #define MILLPOND_SRC_POOL_SPAN_MAP_H_
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "src/base/mutex.h"
 #include "src/pool/heap.h"
 
 namespace millpond::pool {
 
 class SpanMap {
  public:
-  // With what a free needs, so that it need not follow pointers.
+  // Has what a free needs, so that it does not chase pointers.
   struct Entry {
     Address address;
     size_t bytes;
@@ -47,9 +47,16 @@ class SpanMap {
     return &version[low];
   }
 
-  void Add(Span* span) {
-    std::lock_guard lock(lock_);
-    auto next = std::make_unique<Version>(*versions_.back());
+  // `make` makes the span, once everything else that may throw is done: one that its heap knows and a free would not
+  // find must never be.
+  template <class Make>
+  void Add(const Make& make) {
+    MutexLock lock(lock_);
+    auto next = std::make_unique<Version>();
+    next->reserve(versions_.back()->size() + 1);
+    next->assign(versions_.back()->begin(), versions_.back()->end());
+    versions_.reserve(versions_.size() + 1);
+    Span* const span = make();
     const Entry entry{
         .address = span->address, .bytes = span->bytes, .table = span->table, .lane = span->heap->lane(), .span = span};
     next->insert(std::upper_bound(next->begin(), next->end(), entry, Earlier), entry);
@@ -57,7 +64,7 @@ class SpanMap {
   }
 
   void Remove(const Span* span) {
-    std::lock_guard lock(lock_);
+    MutexLock lock(lock_);
     auto next = std::make_unique<Version>(*versions_.back());
     std::erase_if(*next, [&](const Entry& entry) { return entry.span == span; });
     Publish(std::move(next));
@@ -67,14 +74,14 @@ class SpanMap {
   using Version = std::vector<Entry>;
   static bool Earlier(const Entry& a, const Entry& b) { return a.address < b.address; }
 
-  void Publish(std::unique_ptr<Version> version) {
+  void Publish(std::unique_ptr<Version> version) REQUIRES(lock_) {
     versions_.push_back(std::move(version));
     current_.store(versions_.back().get(), std::memory_order_release);
   }
 
   std::atomic<const Version*> current_{nullptr};
-  std::mutex lock_;
-  std::vector<std::unique_ptr<Version>> versions_;
+  Mutex lock_;
+  std::vector<std::unique_ptr<Version>> versions_ GUARDED_BY(lock_);
 };
 
 }  // namespace millpond::pool

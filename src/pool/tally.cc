@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is live and what was most, kept by each lane and front for itself and put together here.
+// Live bytes and high-water marks: counted by each lane and thread cache, summed here.
+#include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
 
 namespace millpond::pool {
@@ -22,7 +23,7 @@ Counts PoolState::Sum(const Tally* except) const {
     sum.frees += tally.frees.load(std::memory_order_relaxed);
   };
   add(planned_);
-  std::shared_lock lock(lanes_lock_);
+  ReaderLock lock(lanes_lock_);
   for (const std::unique_ptr<Lane>& lane : lanes_) add(lane->tally);
   return sum;
 }
@@ -55,14 +56,14 @@ Counts PoolState::Freed(size_t requested, size_t bytes) {
   return {.live = -static_cast<int64_t>(requested), .used = -static_cast<int64_t>(bytes), .frees = 1};
 }
 
-void PoolState::Fold(Lane* lane, Front* front) {
-  if (front->counted()) Count(&lane->tally, front->TakeCounts());
+void PoolState::Fold(Lane* lane, ThreadCache* cache) {
+  if (cache->counted()) Count(&lane->tally, cache->TakeCounts());
 }
 
-// Folding each time would cost as much as finding a block. Who trims by what is in use needs it each time.
-void PoolState::FoldIfDue(Lane* lane, Front* front) {
+// Folding on every call would cost as much as finding a block. Automatic trimming needs exact counts.
+void PoolState::FoldIfDue(Lane* lane, ThreadCache* cache) {
   constexpr uint32_t kFoldEvery = 32;
-  if (front->CountLocked() % kFoldEvery == 0 || trims_by_itself()) Fold(lane, front);
+  if (cache->CountLocked() % kFoldEvery == 0 || trims_by_itself()) Fold(lane, cache);
 }
 
 }  // namespace millpond::pool

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
+#include "src/base/enum_name.h"
 #include "src/base/format.h"
+#include "src/base/mutex.h"
 #include "src/base/options.h"
 
 namespace millpond::trace {
@@ -12,7 +15,7 @@ namespace millpond::trace {
 namespace {
 
 // At most this many ranges of a task are written out; a batch copy may have thousands.
-constexpr size_t kMostRanges = 32;
+constexpr size_t kMaxRanges = 32;
 
 std::string Quote(const char* text) {
   std::string out = "\"";
@@ -34,36 +37,35 @@ std::string Ranges(std::span<const Access> accesses) {
   std::string reads, writes;
   size_t written = 0;
   for (const Access& access : accesses) {
-    if (written++ == kMostRanges) break;
-    const std::string range = Format(
-        "\"0x%llx+%zu\"", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(access.address)), access.bytes);
+    if (written++ == kMaxRanges) break;
+    const std::string rows = access.rows > 1 ? Format("*%u/%zu", access.rows, access.pitch) : std::string();
+    const std::string range =
+        Format("\"0x%llx+%zu%s\"", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(access.address)),
+               access.bytes, rows.c_str());
     if (access.mode != Mode::kWrite) reads += (reads.empty() ? "" : ",") + range;
     if (access.mode != Mode::kRead) writes += (writes.empty() ? "" : ",") + range;
   }
   std::string out = "\"reads\":[" + reads + "],\"writes\":[" + writes + "]";
-  if (accesses.size() > kMostRanges) out += Format(",\"ranges_not_shown\":%zu", accesses.size() - kMostRanges);
+  if (accesses.size() > kMaxRanges) out += Format(",\"ranges_not_shown\":%zu", accesses.size() - kMaxRanges);
   return out;
 }
 
-const char* KindName(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::kDevice:
-      return "device";
-    case MemoryKind::kPhysical:
-      return "physical";
-    case MemoryKind::kPinned:
-      return "pinned";
-    case MemoryKind::kRegistered:
-      return "registered";
-    case MemoryKind::kManaged:
-      return "managed";
-  }
-  return "unknown";
-}
+// Names in the order of the enumerations.
+constexpr const char* kMemoryKinds[] = {"device", "physical", "pinned", "registered", "managed"};
+static_assert(std::size(kMemoryKinds) == static_cast<size_t>(MemoryKind::kManaged) + 1);
+constexpr const char* kMappings[] = {"reserve addresses", "release addresses", "map", "unmap"};
+static_assert(std::size(kMappings) == static_cast<size_t>(MappingChange::Kind::kUnmapped) + 1);
+constexpr const char* kRegistrations[] = {"allocator registered", "allocator replaced", "allocator unregistered",
+                                          "allocator dropped with its stream"};
+static_assert(std::size(kRegistrations) == static_cast<size_t>(AllocatorRegistration::Kind::kStreamDestroyed) + 1);
+constexpr const char* kOutcomes[] = {"ok", "null", "threw", "refused"};
+static_assert(std::size(kOutcomes) == static_cast<size_t>(AllocatorCall::Outcome::kRefused) + 1);
+constexpr const char* kPurposes[] = {"unknown", "constants", "feature", "output", "workspace", "intermediate"};
+static_assert(std::size(kPurposes) == static_cast<size_t>(Purpose::kIntermediate) + 1);
 
 template <class Map>
 void DropOldest(Map* map) {
-  while (map->size() > ChromeTrace::kMostKept) map->erase(map->begin());
+  while (map->size() > ChromeTrace::kMaxKept) map->erase(map->begin());
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ void ChromeTrace::NameThread(uint32_t thread) {
 }
 
 void ChromeTrace::OnApi(const ApiCall& call) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   NameThread(call.thread);
   file_->Append(
       Format("{\"ph\":\"X\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"api\",\"name\":%s,"
@@ -107,13 +109,14 @@ void ChromeTrace::OnApi(const ApiCall& call) {
 }
 
 void ChromeTrace::OnEnqueued(const TaskEnqueued& task) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   waiting_[task.task].accesses = Ranges(task.accesses);
   DropOldest(&waiting_);
+  for (const Edge& edge : task.edges) AddEdge(edge, task.graph != 0 ? task.nodes + edge.node : task.task);
 }
 
 void ChromeTrace::OnRan(const TaskRan& task) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   NameStream(task.device, task.stream);
   Waiting waiting;
   if (const auto found = waiting_.find(task.task); found != waiting_.end()) {
@@ -134,7 +137,7 @@ void ChromeTrace::OnRan(const TaskRan& task) {
 }
 
 void ChromeTrace::OnMemory(const MemoryChange& change) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (change.device >= 0) {
     NameDevice(change.device);
     file_->Append(Format("{\"ph\":\"C\",\"pid\":%d,\"ts\":%.3f,\"name\":\"memory\",\"args\":{\"bytes\":%llu}}",
@@ -142,29 +145,32 @@ void ChromeTrace::OnMemory(const MemoryChange& change) {
                          static_cast<unsigned long long>(change.device_live_bytes)));
   }
   NameThread(change.thread);
-  file_->Append(
-      Format("{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"cat\":\"memory\",\"name\":\"%s %s\","
-             "\"args\":{\"address\":\"0x%llx\",\"bytes\":%zu,\"device\":%d}}",
-             kHostProcess, change.thread, Micros(change.time_ns), change.allocated ? "allocate" : "free",
-             KindName(change.kind), static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(change.address)),
-             change.bytes, change.device));
+  file_->Append(Format(
+      "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"cat\":\"memory\",\"name\":\"%s %s\","
+      "\"args\":{\"address\":\"0x%llx\",\"bytes\":%zu,\"device\":%d}}",
+      kHostProcess, change.thread, Micros(change.time_ns), change.allocated ? "allocate" : "free",
+      EnumName(kMemoryKinds, change.kind), static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(change.address)),
+      change.bytes, change.device));
 }
 
 // One arrow per wait, because a viewer takes an arrow's id to have one beginning and one end.
-void ChromeTrace::OnEdge(const EventEdge& edge) {
-  if (edge.task == 0) return;
-  std::lock_guard lock(mutex_);
-  const Point point{edge.event, edge.generation};
-  if (edge.kind == EventEdge::Kind::kRecord) {
-    record_task_[point] = edge.task;
+void ChromeTrace::AddEdge(const Edge& edge, uint64_t task) {
+  if (edge.link != Link::kEvent) return;
+  if (edge.kind == Edge::Kind::kRecord) {
+    record_task_[{edge.id, edge.generation}] = task;
+    latest_[edge.id] = edge.generation;
     DropOldest(&record_task_);
+    DropOldest(&latest_);
     return;
   }
-  const auto record = record_task_.find(point);
+  // Of a wait that binds when it runs the latest record is the likely one.
+  const auto latest = latest_.find(edge.id);
+  if (edge.binds_when_run && latest == latest_.end()) return;
+  const auto record = record_task_.find({edge.id, edge.binds_when_run ? latest->second : edge.generation});
   if (record == record_task_.end()) return;  // recorded before the trace began, or in another process
   const uint64_t arrow = next_arrow_++;
   AddArrowEnd(record->second, arrow, true);
-  AddArrowEnd(edge.task, arrow, false);
+  AddArrowEnd(task, arrow, false);
 }
 
 void ChromeTrace::AddArrowEnd(uint64_t task, uint64_t arrow, bool out) {
@@ -186,14 +192,48 @@ void ChromeTrace::WriteArrow(const Slice& slice, uint64_t arrow, bool out) {
              slice.stream, from + (to - from) / 2));
 }
 
-void ChromeTrace::OnStream(const StreamChange& change) {
-  std::lock_guard lock(mutex_);
-  NameStream(change.device, change.stream);
+void ChromeTrace::OnObject(const ObjectLife& life) {
+  if (life.kind != ObjectKind::kStream) return;
+  const auto stream = static_cast<int32_t>(life.id);
+  MutexLock lock(mutex_);
+  NameStream(life.device, stream);
   file_->Append(
       Format("{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"cat\":\"stream\",\"name\":\"%s\","
-             "\"args\":{\"priority\":%u}}",
-             change.device, change.stream, Micros(change.time_ns),
-             change.created ? "stream created" : "stream destroyed", change.priority));
+             "\"args\":{\"priority\":%llu}}",
+             life.device, stream, Micros(life.time_ns), life.created ? "stream created" : "stream destroyed",
+             static_cast<unsigned long long>(life.detail)));
+}
+
+void ChromeTrace::OnMapping(const MappingChange& change) {
+  MutexLock lock(mutex_);
+  NameThread(change.thread);
+  file_->Append(Format(
+      "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"cat\":\"memory\",\"name\":\"%s\","
+      "\"args\":{\"address\":\"0x%llx\",\"bytes\":%zu,\"device\":%d}}",
+      kHostProcess, change.thread, Micros(change.time_ns), EnumName(kMappings, change.kind),
+      static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(change.address)), change.bytes, change.device));
+}
+
+void ChromeTrace::OnRegistration(const AllocatorRegistration& registration) {
+  MutexLock lock(mutex_);
+  NameThread(registration.thread);
+  file_->Append(Format(
+      "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"cat\":\"allocator\",\"name\":\"%s\","
+      "\"args\":{\"door\":\"%s\",\"stream\":\"%p\",\"object\":\"%p\",\"former\":\"%p\"}}",
+      kHostProcess, registration.thread, Micros(registration.time_ns), EnumName(kRegistrations, registration.kind),
+      registration.door == Door::kAcl ? "acl" : "ge", registration.stream, registration.object, registration.former));
+}
+
+void ChromeTrace::OnAllocatorCall(const AllocatorCall& call) {
+  MutexLock lock(mutex_);
+  NameThread(call.thread);
+  file_->Append(Format(
+      "{\"ph\":\"X\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"allocator\",\"name\":%s,"
+      "\"args\":{\"outcome\":\"%s\",\"purpose\":\"%s\",\"for\":%s,\"bytes\":%zu,\"hint\":\"%p\",\"block\":\"%p\","
+      "\"address\":\"%p\",\"object\":\"%p\"}}",
+      kHostProcess, call.thread, Micros(call.start_ns), static_cast<double>(call.end_ns - call.start_ns) / 1000.0,
+      Quote(call.callback).c_str(), EnumName(kOutcomes, call.outcome), EnumName(kPurposes, call.asker.purpose),
+      Quote(call.asker.who).c_str(), call.bytes, call.hint, call.block, call.address, call.object));
 }
 
 void ChromeTrace::Flush() { file_->Flush(); }
@@ -207,14 +247,14 @@ void AttachTraceFromEnvironment() {
     std::fprintf(stderr, "millpond: %s; the run goes on without a trace (MILLPOND_TRACE, --trace)\n", error.c_str());
     return;
   }
-  Exchange(new ChromeTrace(std::move(file)));  // leaked: hooks may be in flight until the very end
+  Attach(new ChromeTrace(std::move(file)));  // leaked: hooks come until the very end
 }
 
 namespace {
 
 // After the static destructors of whoever uses this library, so that their frees are in the file too.
 [[gnu::destructor]] void FlushAtUnload() {
-  if (Sink* sink = Active()) sink->Flush();
+  if (FanOut* sinks = Active()) sinks->Flush();
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -51,14 +54,23 @@ class ChromeTraceTest : public testing::Test {
             .end_ns = end,
             .ok = true};
   }
-  static EventEdge Edge(EventEdge::Kind kind, uint64_t event, uint64_t generation, uint64_t task, int32_t stream) {
-    return {.kind = kind,
-            .event = event,
-            .generation = generation,
-            .device = 0,
-            .stream = stream,
-            .task = task,
-            .time_ns = 1};
+  static TaskEnqueued Enqueued(uint64_t task, int32_t device, int32_t stream, const char* name,
+                               std::span<const Access> accesses = {}, std::span<const Edge> edges = {}) {
+    TaskEnqueued record{};
+    record.task = task;
+    record.device = device;
+    record.stream = stream;
+    record.name = name;
+    record.thread = 1;
+    record.time_ns = NowNs();
+    record.accesses = accesses;
+    record.edges = edges;
+    return record;
+  }
+  static void Mark(ChromeTrace* trace, Edge::Kind kind, uint64_t event, uint64_t generation, uint64_t task,
+                   int32_t stream) {
+    const Edge edge{.kind = kind, .link = Link::kEvent, .binds_when_run = false, .id = event, .generation = generation};
+    trace->OnEnqueued(Enqueued(task, 0, stream, "event", {}, {&edge, 1}));
   }
 
   std::string path_;
@@ -74,15 +86,14 @@ TEST_F(ChromeTraceTest, TasksAreSlicesInTheLaneOfTheirStream) {
   const uint64_t now = NowNs();
   char memory[64];
   const Access accesses[] = {{memory, 16, Mode::kRead}, {memory + 16, 32, Mode::kWrite}, {memory, 4, Mode::kReadWrite}};
-  trace->OnStream({.created = true, .device = 2, .stream = 7, .priority = 3, .time_ns = now});
-  trace->OnEnqueued({.task = 1,
-                     .device = 2,
-                     .stream = 7,
-                     .name = "copy",
-                     .thread = 1,
-                     .time_ns = now,
-                     .accesses = accesses,
-                     .stack = {}});
+  ObjectLife life{};
+  life.created = true;
+  life.kind = ObjectKind::kStream;
+  life.device = 2;
+  life.id = 7;
+  life.time_ns = now;
+  trace->OnObject(life);
+  trace->OnEnqueued(Enqueued(1, 2, 7, "copy", accesses));
   trace->OnRan({.task = 1,
                 .device = 2,
                 .stream = 7,
@@ -127,30 +138,19 @@ TEST_F(ChromeTraceTest, ApiCallsAreSlicesOfTheirThread) {
 TEST_F(ChromeTraceTest, MemoryIsACounterPerDevice) {
   auto trace = Open();
   char block;
-  trace->OnMemory({.allocated = true,
-                   .kind = MemoryKind::kDevice,
-                   .device = 1,
-                   .address = &block,
-                   .bytes = 512,
-                   .thread = 1,
-                   .time_ns = NowNs(),
-                   .device_live_bytes = 512});
-  trace->OnMemory({.allocated = false,
-                   .kind = MemoryKind::kDevice,
-                   .device = 1,
-                   .address = &block,
-                   .bytes = 512,
-                   .thread = 1,
-                   .time_ns = NowNs(),
-                   .device_live_bytes = 0});
-  trace->OnMemory({.allocated = true,
-                   .kind = MemoryKind::kPinned,
-                   .device = -1,
-                   .address = &block,
-                   .bytes = 4096,
-                   .thread = 1,
-                   .time_ns = NowNs(),
-                   .device_live_bytes = 0});
+  const auto tell = [&](bool allocated, MemoryKind kind, int32_t device, size_t bytes, uint64_t live) {
+    trace->OnMemory({.allocated = allocated,
+                     .kind = kind,
+                     .device = device,
+                     .address = &block,
+                     .bytes = bytes,
+                     .thread = 1,
+                     .time_ns = NowNs(),
+                     .device_live_bytes = live});
+  };
+  tell(true, MemoryKind::kDevice, 1, 512, 512);
+  tell(false, MemoryKind::kDevice, 1, 512, 0);
+  tell(true, MemoryKind::kPinned, -1, 4096, 0);
   trace->Flush();
   const auto counters = Where("ph", "C");
   ASSERT_EQ(counters.size(), 2u);
@@ -166,14 +166,14 @@ TEST_F(ChromeTraceTest, ArrowsGoFromRecordToEachWait) {
   auto trace = Open();
   const uint64_t now = NowNs();
   // Waited for before it ran, by task 11; and after, by task 12.
-  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 1, 10, 1));
-  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 11, 2));
+  Mark(trace.get(), Edge::Kind::kRecord, 0xe, 1, 10, 1);
+  Mark(trace.get(), Edge::Kind::kWait, 0xe, 1, 11, 2);
   trace->OnRan(Ran(10, 1, "record", now, now + 1000));
-  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 12, 3));
+  Mark(trace.get(), Edge::Kind::kWait, 0xe, 1, 12, 3);
   trace->OnRan(Ran(12, 3, "wait", now + 2000, now + 3000));
   trace->OnRan(Ran(11, 2, "wait", now + 2000, now + 3000));
   // Another generation, and one never recorded here: no arrow to draw.
-  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 2, 13, 2));
+  Mark(trace.get(), Edge::Kind::kWait, 0xe, 2, 13, 2);
   trace->OnRan(Ran(13, 2, "wait", now + 4000, now + 5000));
   trace->Flush();
 
@@ -197,9 +197,9 @@ TEST_F(ChromeTraceTest, ArrowsGoFromRecordToEachWait) {
 TEST_F(ChromeTraceTest, GenerationsDoNotMix) {
   auto trace = Open();
   const uint64_t now = NowNs();
-  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 1, 1, 1));
-  trace->OnEdge(Edge(EventEdge::Kind::kWait, 0xe, 1, 2, 5));
-  trace->OnEdge(Edge(EventEdge::Kind::kRecord, 0xe, 2, 3, 2));
+  Mark(trace.get(), Edge::Kind::kRecord, 0xe, 1, 1, 1);
+  Mark(trace.get(), Edge::Kind::kWait, 0xe, 1, 2, 5);
+  Mark(trace.get(), Edge::Kind::kRecord, 0xe, 2, 3, 2);
   trace->OnRan(Ran(1, 1, "record", now, now + 10));
   trace->OnRan(Ran(3, 2, "record", now, now + 10));
   trace->OnRan(Ran(2, 5, "wait", now + 20, now + 30));
@@ -207,6 +207,52 @@ TEST_F(ChromeTraceTest, GenerationsDoNotMix) {
   const auto begins = Where("ph", "s");
   ASSERT_EQ(begins.size(), 1u);
   EXPECT_EQ(begins[0]["tid"], 1);
+}
+
+// A replay's edges are those of its nodes, which are drawn as tasks of their own.
+TEST_F(ChromeTraceTest, ArrowsOfAReplayBeginAtItsNode) {
+  auto trace = Open();
+  const uint64_t now = NowNs();
+  const Edge edge{.kind = Edge::Kind::kRecord,
+                  .link = Link::kEvent,
+                  .binds_when_run = false,
+                  .node = 3,
+                  .id = 0xe,
+                  .generation = 1};
+  TaskEnqueued replay = Enqueued(5, 0, 1, "GraphExecute", {}, {&edge, 1});
+  replay.graph = 1;
+  replay.nodes = 100;
+  trace->OnEnqueued(replay);
+  trace->OnRan(Ran(103, 1, "record", now, now + 10));
+  Mark(trace.get(), Edge::Kind::kWait, 0xe, 1, 6, 2);
+  trace->OnRan(Ran(6, 2, "wait", now + 20, now + 30));
+  trace->Flush();
+  ASSERT_EQ(Where("ph", "s").size(), 1u);
+  EXPECT_EQ(Where("ph", "s")[0]["tid"], 1);
+  ASSERT_EQ(Where("ph", "f").size(), 1u);
+}
+
+TEST_F(ChromeTraceTest, CallsIntoAnAllocatorAreSlicesOfTheirThread) {
+  auto trace = Open();
+  AllocatorCall call{};
+  call.kind = AllocatorCall::Kind::kAllocate;
+  call.outcome = AllocatorCall::Outcome::kNull;
+  call.callback = "Malloc";
+  call.asker = {.purpose = Purpose::kFeature, .who = "graph 1", .stream = nullptr};
+  call.bytes = 4096;
+  call.thread = 2;
+  call.start_ns = NowNs();
+  call.end_ns = call.start_ns + 2000;
+  trace->OnAllocatorCall(call);
+  trace->Flush();
+  const auto calls = Where("cat", "allocator");
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]["name"], "Malloc");
+  EXPECT_EQ(calls[0]["args"]["outcome"], "null");
+  EXPECT_EQ(calls[0]["args"]["purpose"], "feature");
+  EXPECT_EQ(calls[0]["args"]["for"], "graph 1");
+  EXPECT_EQ(calls[0]["args"]["bytes"], 4096);
+  EXPECT_DOUBLE_EQ(calls[0]["dur"], 2.0);
 }
 
 TEST_F(ChromeTraceTest, StaysValidUnderManyThreadsAndKeepsEverySlice) {
@@ -218,14 +264,7 @@ TEST_F(ChromeTraceTest, StaysValidUnderManyThreadsAndKeepsEverySlice) {
       for (int i = 0; i < kEach; ++i) {
         const uint64_t task = static_cast<uint64_t>(t) * kEach + static_cast<uint64_t>(i) + 1;
         const uint64_t now = NowNs();
-        trace->OnEnqueued({.task = task,
-                           .device = 0,
-                           .stream = t,
-                           .name = "x",
-                           .thread = 1,
-                           .time_ns = now,
-                           .accesses = {},
-                           .stack = {}});
+        trace->OnEnqueued(Enqueued(task, 0, t, "x"));
         trace->OnRan(Ran(task, t, "x", now, now + 1));
       }
     });
@@ -311,23 +350,110 @@ TEST_F(ChromeTraceTest, SaysWhyAFileCannotBeOpened) {
   file.Flush();
 }
 
-// A full disk is reported once and ends the trace, not the program.
-TEST_F(ChromeTraceTest, AWriteErrorIsReportedOnce) {
+// Issue 13: a link that somebody left under the trace's name leads to a file of the user's.
+TEST_F(ChromeTraceTest, ALinkIsNotFollowed) {
+  const std::string victim = path_ + ".victim";
+  std::ofstream(victim) << "precious";
+  std::filesystem::create_symlink(victim, path_);
+  std::string error;
+  TraceFile file(path_, &error);
+  EXPECT_NE(error.find("links are not followed"), std::string::npos) << error;
+  EXPECT_EQ(std::filesystem::file_size(victim), 8u);
+  std::filesystem::remove(victim);
+}
+
+// A disk on which no file grows beyond so many bytes.
+class DiskOf {
+ public:
+  explicit DiskOf(rlim_t bytes) : before_(signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &limit_);
+    HasRoomFor(bytes);
+  }
+  ~DiskOf() {
+    HasRoomFor(limit_.rlim_cur);
+    signal(SIGXFSZ, before_);
+  }
+  void HasRoomFor(rlim_t bytes) const {
+    const rlimit limit{std::min(bytes, limit_.rlim_max), limit_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+ private:
+  const sighandler_t before_;
+  rlimit limit_{};
+};
+
+TEST_F(ChromeTraceTest, AFullDiskLeavesTheEventsThatFitAndTheRestFollowsWhenThereIsRoom) {
+  constexpr size_t kRoom = 100'000, kEvents = 20'000;
+  const DiskOf disk(kRoom);
+  std::string error;
+  TraceFile file(path_, &error);
+  ASSERT_EQ(error, "");
+  for (size_t i = 0; i < kEvents; ++i) file.Append(Format("{\"name\":\"event\",\"number\":%zu}", i));
+  file.Flush();
+  const std::vector<json> fitting = Where("name", "event");
+  EXPECT_GT(fitting.size(), kRoom / 50);
+  EXPECT_LT(fitting.size(), kEvents);
+  EXPECT_GT(std::filesystem::file_size(path_), kRoom - 100);
+  disk.HasRoomFor(kRoom + 5000);
+  file.Flush();
+  EXPECT_GT(Where("name", "event").size(), fitting.size());
+  disk.HasRoomFor(RLIM_INFINITY);
+  file.Append("{\"name\":\"last\"}");
+  file.Flush();
+  const std::vector<json> all = Where("name", "event");
+  ASSERT_EQ(all.size(), kEvents);
+  for (size_t i = 0; i < kEvents; ++i) ASSERT_EQ(all[i]["number"], i);
+  EXPECT_EQ(Where("name", "last").size(), 1u);
+}
+
+TEST_F(ChromeTraceTest, ADiskWithNoRoomForAnEventLeavesNoTraceRatherThanAnEmptyOne) {
+  const DiskOf disk(60);
+  std::string error;
+  TraceFile file(path_, &error);
+  ASSERT_EQ(error, "");
+  EXPECT_GT(std::filesystem::file_size(path_), 0u) << "the header fits";
+  file.Append("{\"name\":\"an event that is longer than what is left\"}");
+  file.Flush();
+  EXPECT_EQ(std::filesystem::file_size(path_), 0u);
+  disk.HasRoomFor(RLIM_INFINITY);
+  file.Flush();
+  EXPECT_EQ(Events().size(), 1u);
+}
+
+TEST_F(ChromeTraceTest, WhatIsTooMuchToKeepIsCounted) {
+  constexpr size_t kEventBytes = size_t{1} << 20, kFit = TraceFile::kMaxKeptBytes / kEventBytes - 1, kTooMany = 3;
+  const std::string event = "{\"name\":\"" + std::string(kEventBytes, 'x') + "\"}";
+  std::string error;
+  {
+    const DiskOf disk(100);
+    TraceFile file(path_, &error);
+    for (size_t i = 0; i < kFit + kTooMany; ++i) file.Append(event);
+    disk.HasRoomFor(RLIM_INFINITY);
+  }
+  std::ifstream file(path_);  // not parsed: it has 64 MiB
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), static_cast<ptrdiff_t>(kFit * kEventBytes));
+  EXPECT_NE(text.find("\"name\":\"events_lost\""), std::string::npos);
+  EXPECT_NE(text.find(Format("\"args\":{\"events\":%zu}}\n]}\n", kTooMany)), std::string::npos);
+}
+
+// A full disk does not end the program, and does not flood its output.
+TEST_F(ChromeTraceTest, AWriteErrorIsReportedOnceAndThenWhatIsMissing) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full on this system";
   testing::internal::CaptureStderr();
   std::string error;
   {
     TraceFile file("/dev/full", &error);
-    for (int i = 0; i < 3; ++i) {
-      file.Append("{\"ph\":\"i\"}");
-      file.Flush();
-    }
-    EXPECT_FALSE(file.ok());
+    for (int i = 0; i < 3; ++i) file.Append("{\"ph\":\"i\"}");
+    for (int i = 0; i < 3; ++i) file.Flush();
   }
   const std::string said = testing::internal::GetCapturedStderr();
-  const size_t first = said.find("the trace ends here");
-  ASSERT_NE(first, std::string::npos) << said;
-  EXPECT_EQ(said.find("the trace ends here", first + 1), std::string::npos) << said;
+  const std::string first = "millpond: writing the trace file '/dev/full' failed: No space left on device";
+  EXPECT_EQ(said.find(first), 0u) << said;
+  EXPECT_EQ(said.find(first, 1), std::string::npos) << said;
+  EXPECT_NE(said.find("lacks the last 3 events: No space left on device"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trace/sink.h"
 
+#include <atomic>
 #include <chrono>
+
+#include "src/base/thread_local.h"
 
 namespace millpond::trace {
 
-namespace internal {
-std::atomic<Sink*> g_sink{nullptr};
+namespace {
+thread_local uint32_t t_number MP_FAST_TLS = 0;
 }
 
 uint64_t NowNs() {
@@ -17,20 +20,8 @@ uint64_t NowNs() {
 
 uint32_t ThreadNumber() {
   static std::atomic<uint32_t> next{1};
-  static thread_local const uint32_t number = next.fetch_add(1, std::memory_order_relaxed);
-  return number;
-}
-
-namespace {
-std::atomic<void (*)(bool)> g_observer{nullptr};
-}
-
-void SetSinkObserver(void (*observer)(bool attached)) { g_observer.store(observer, std::memory_order_release); }
-
-Sink* Exchange(Sink* sink) {
-  Sink* former = internal::g_sink.exchange(sink, std::memory_order_acq_rel);
-  if (auto* observer = g_observer.load(std::memory_order_acquire)) observer(sink != nullptr);
-  return former;
+  if (__builtin_expect(t_number == 0, false)) t_number = next.fetch_add(1, std::memory_order_relaxed);
+  return t_number;
 }
 
 }  // namespace millpond::trace

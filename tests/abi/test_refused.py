@@ -62,6 +62,6 @@ def test_every_entry_point_of_models_and_operators_is_tried_with_wrong_arguments
              if name.startswith(("aclmdl", "aclop", "aclblas")) and not name.startswith("aclmdlRI")]
     refused = {name for name, _, _ in surface.refused()}
     tables = "".join((root / "tests" / "acl" / f"{suite}_test.cc").read_text() for suite in
-                     ("model_robust", "model_fault", "op_robust"))
+                     ("model/model_robust", "model/model_fault", "op/op_robust"))
     assert len(names) > 150
     assert [name for name in names if name not in refused and f"{name}(" not in tables] == []

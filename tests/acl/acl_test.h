@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the black-box suites of this folder share. Only public headers: these programs are what a client could write.
+// Shared by the black-box suites of this folder. Only public headers: a client could write these programs.
 #ifndef MILLPOND_TESTS_ACL_ACL_TEST_H_
 #define MILLPOND_TESTS_ACL_ACL_TEST_H_
 
@@ -45,7 +45,7 @@ inline std::string RecentMessage() {
   return message != nullptr ? message : "";
 }
 
-// A call that must succeed; what the library has to say is in the failure.
+// A call that must succeed; a failure shows the library's message.
 #define ACL_OK(call)                                                                                               \
   do {                                                                                                             \
     const int acl_ok_code = (call);                                                                                \
@@ -84,7 +84,7 @@ inline bool Eventually(const std::function<bool()>& condition, milliseconds limi
   return true;
 }
 
-// A door that a task waits at until the test opens it. Occupies the thread that runs the task. What the task looks at
+// A gate at which a task waits until the test opens it. Occupies the thread that runs the task. What the task looks at
 // outlives the Gate: the task may still be on its way out when the test's function ends.
 class Gate {
  public:
@@ -237,7 +237,7 @@ struct RoleEntry {
   RoleEntry(const char* name, Role role) { Roles()[name] = role; }
 };
 
-// What a child of this very program does when RunRole names it. Returns the child's exit code.
+// What a child of this same program does when RunRole names it. Returns the child's exit code.
 #define MP_ROLE(name)                                                       \
   static int Role_##name();                                                 \
   static const ::acl_test::RoleEntry role_entry_##name(#name, Role_##name); \
@@ -313,6 +313,26 @@ inline ChildResult RunRole(const std::string& role, const std::map<std::string, 
   }
   close(ends[0]);
   return result;
+}
+
+// The same for a role that must succeed.
+inline ChildResult ExpectRole(const std::string& role, const std::map<std::string, std::string>& variables = {},
+                              milliseconds limit = milliseconds(100000)) {
+  ChildResult result = RunRole(role, variables, limit);
+  std::string asked = role;
+  for (const auto& [name, value] : variables) asked += " " + name + "=" + value;
+  EXPECT_EQ(result.exit_code, 0) << asked << ": " << result.output;
+  return result;
+}
+
+// What most roles begin with.
+#define ROLE_INIT() ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS)
+
+// A value no enumerator has, as a client may well pass; built so that the compiler does not object.
+template <class Enum>
+Enum Unlisted(int value) {
+  volatile int hidden = value;
+  return static_cast<Enum>(hidden);
 }
 
 inline int TestMain(int argc, char** argv) {

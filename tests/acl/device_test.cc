@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: set and reset with their counts, how many there are, which profile. "doc 04" is the vendor's page on
-// device management.
-#include "acl_test.h"
+// Devices: set and reset with their counts, how many there are, which profile.
+#include "tests/acl/acl_test.h"
 
 namespace {
 
@@ -33,7 +32,7 @@ int FirstFailure(const std::vector<Call>& calls) {
   return -1;
 }
 
-// A virtual device has no faults of hardware, and says so: a program that asks after an error of its own goes on.
+// A virtual device has no hardware faults, and says so: a program that queries after its own error continues.
 TEST_F(DeviceTest, ADeviceHasNoFaultToRepair) {
   aclrtErrorInfo info;
   std::memset(&info, 0xFF, sizeof(info));
@@ -47,7 +46,7 @@ TEST_F(DeviceTest, ADeviceHasNoFaultToRepair) {
   ACL_OK(aclrtResetDevice(0));
 }
 
-// doc 04, aclrtResetDeviceForce: the orders it calls right.
+// Page "aclrtResetDeviceForce": the orders it calls right.
 TEST_F(DeviceTest, RightOrdersOfSetAndResetSucceed) {
   EXPECT_EQ(FirstFailure({kSet, kForce, kSet, kForce}), -1);
   EXPECT_EQ(FirstFailure({kSet, kSet, kForce}), -1);
@@ -57,7 +56,7 @@ TEST_F(DeviceTest, RightOrdersOfSetAndResetSucceed) {
 }
 
 // The same page: the orders it calls wrong, and where they fail.
-TEST_F(DeviceTest, WrongOrdersFailWhereThePageSaysSo) {
+TEST_F(DeviceTest, WrongCallOrderFailsWhereDocumented) {
   EXPECT_EQ(FirstFailure({kSet, kSet, kReset, kReset, kForce}), 4);
   EXPECT_EQ(FirstFailure({kSet, kSet, kReset, kForce, kForce}), 4);
   EXPECT_EQ(FirstFailure({kSet, kSet, kForce, kReset}), 3);
@@ -86,7 +85,8 @@ TEST_F(DeviceTest, OnlyOneThreadsForcedResetSucceeds) {
   }
 }
 
-// doc 04: the count is the process's; N sets need N resets, from whichever thread, and not one less succeeds.
+// CANN's chapter on device management: the count is the process's; N sets need N resets, from whichever thread, and not
+// one less succeeds.
 TEST_F(DeviceTest, CountIsExactUnderThreads) {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::thread> threads;
@@ -103,7 +103,7 @@ TEST_F(DeviceTest, CountIsExactUnderThreads) {
   }
 }
 
-// acl.md 3.2: exactly 107002 before a device is set and after it is reset.
+// docs/compat.md, "What clients rely on": exactly 107002 before a device is set and after it is reset.
 TEST_F(DeviceTest, GetDeviceIs107002Without) {
   int32_t device = -7;
   EXPECT_EQ(aclrtGetDevice(&device), 107002);
@@ -132,7 +132,7 @@ TEST_F(DeviceTest, DeviceIdsOutOfRangeAre107001) {
   EXPECT_EQ(mode, ACL_HOST);
 }
 
-// doc 04, aclrtResetDevice: frees the default context, its default stream and all streams made in it; waits for
+// Page "aclrtResetDevice": frees the default context, its default stream and all streams made in it; waits for
 // their tasks first.
 TEST_F(DeviceTest, ResetWaitsAndTakesTheStreams) {
   ACL_OK(aclrtSetDevice(0));
@@ -187,7 +187,7 @@ TEST_F(DeviceTest, ExplicitContextSurvivesAReset) {
   ACL_OK(aclrtDestroyContext(own));
 }
 
-// doc 04, aclrtRegDeviceStateCallback.
+// Page "aclrtRegDeviceStateCallback".
 TEST_F(DeviceTest, StateCallbacksSeeSetAndReset) {
   static std::vector<int> seen;
   seen.clear();
@@ -228,10 +228,9 @@ MP_ROLE(devices) {
   return 0;
 }
 
-TEST(DeviceEnvironment, MillpondDevicesSaysHowMany) {
+TEST(DeviceEnvironment, MillpondDevicesSetsTheCount) {
   for (const char* count : {"1", "2", "8"}) {
-    const ChildResult child = RunRole("devices", {{"MILLPOND_DEVICES", count}});
-    EXPECT_EQ(child.exit_code, 0) << child.output;
+    const ChildResult child = ExpectRole("devices", {{"MILLPOND_DEVICES", count}});
     EXPECT_NE(child.output.find(std::string("count ") + count + "\n"), std::string::npos) << child.output;
   }
   for (const char* wrong : {"0", "65", "-1", "many", "1.5"}) {
@@ -247,8 +246,7 @@ TEST(DeviceEnvironment, VisibleDevicesAreHonoured) {
   const std::map<std::string, std::string> cases = {
       {"3,5,7", "3"}, {"0", "1"}, {"0,1,2,3,4,5,6,7", "8"}, {"2,1", "1"}, {"1,1", "1"}, {"0,9", "1"}, {"1,x,2", "1"}};
   for (const auto& [list, count] : cases) {
-    const ChildResult child = RunRole("devices", {{"MILLPOND_DEVICES", "8"}, {"ASCEND_RT_VISIBLE_DEVICES", list}});
-    EXPECT_EQ(child.exit_code, 0) << list << ": " << child.output;
+    const ChildResult child = ExpectRole("devices", {{"MILLPOND_DEVICES", "8"}, {"ASCEND_RT_VISIBLE_DEVICES", list}});
     EXPECT_NE(child.output.find("count " + count + "\n"), std::string::npos) << list << ": " << child.output;
   }
 }

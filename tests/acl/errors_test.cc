@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Last error, recent message, exception callbacks: facts/acl.md 3.2, 4.1 and the documents' page 13.
-#include <regex.h>
-
+// Last error, recent message, exception callbacks.
 #include <mutex>
 #include <stdexcept>
 
 #include "acl/acl_rt_allocator.h"
+#include "src/base/regex_testing.h"
 #include "tests/acl/acl_test.h"
 
 namespace {
 
-// A value no enumerator has, as a client may well pass; built so that the compiler does not object.
-template <class Enum>
-Enum Unlisted(int value) {
-  volatile int hidden = value;
-  return static_cast<Enum>(hidden);
-}
-
 using acl_test::RecentMessage;
-
-// Searches for a POSIX extended expression.
-bool Matches(const std::string& text, const char* pattern) {
-  regex_t compiled;
-  EXPECT_EQ(regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB), 0) << pattern;
-  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-  regfree(&compiled);
-  return found;
-}
-// The date torch_npu looks for.
-#define DATE "[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}\\.[0-9]{3}"
+using acl_test::Unlisted;
+using millpond::Matches;
 
 class ErrorsTest : public acl_test::AclTest {
  protected:
@@ -39,7 +22,8 @@ class ErrorsTest : public acl_test::AclTest {
   }
 };
 
-// Page 13: GetLastError returns and clears, PeekAtLastError only returns; without a new error the answer is success.
+// CANN's chapter on exceptions: GetLastError returns and clears, PeekAtLastError only returns; without a new error the
+// answer is success.
 TEST_F(ErrorsTest, LastErrorClearsAndPeekDoesNot) {
   EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
   ACL_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtSetDevice(12345));
@@ -50,7 +34,8 @@ TEST_F(ErrorsTest, LastErrorClearsAndPeekDoesNot) {
   EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
 }
 
-// Page 13: the error of the calling thread, and of the runtime: acl's own argument checks are not the runtime's.
+// CANN's chapter on exceptions: the error of the calling thread, and of the runtime: acl's own argument checks are not
+// the runtime's.
 TEST_F(ErrorsTest, LastErrorIsTheThreadsAndTheRuntimes) {
   ACL_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtSetDevice(12345));
   std::thread([] { EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS); }).join();
@@ -59,25 +44,27 @@ TEST_F(ErrorsTest, LastErrorIsTheThreadsAndTheRuntimes) {
   EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
 }
 
-// facts 3.2: "level must be 0".
+// docs/compat.md, "What clients rely on": "level must be 0".
 TEST_F(ErrorsTest, OnlyTheThreadLevelExists) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetLastError(Unlisted<aclrtLastErrLevel>(1)));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtPeekAtLastError(Unlisted<aclrtLastErrLevel>(1)));
 }
 
-// facts 4.1: NULL when there is nothing; reading clears; the documented shape, with the date torch_npu looks for.
+// docs/compat.md, "Recent error message": NULL when there is nothing; reading clears; the documented shape, with the
+// date torch_npu looks for.
 TEST_F(ErrorsTest, RecentMessageHasTheDocumentedShape) {
   EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtAllocatorUnregister(nullptr));
   const std::string text = RecentMessage();
-  EXPECT_TRUE(Matches(text, "^\\[PID: [0-9]+] " DATE
+  EXPECT_TRUE(Matches(text, "^\\[PID: [0-9]+] " MP_DATE_PATTERN
                             " Invalid_Argument_Null_Pointer\\(EH0008\\): aclrtAllocatorUnregister failed "
                             "because stream cannot be a NULL pointer\\.\nTraceBack \\(most recent call last\\):\n$"))
       << text;
   EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
 }
 
-// Page 13: of several messages the newest is on top; the string stays valid until the thread's next call.
+// CANN's chapter on exceptions: of several messages the newest is on top; the string stays valid until the thread's
+// next call.
 TEST_F(ErrorsTest, RecentMessagesAreNewestFirst) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtAllocatorUnregister(nullptr));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtAllocatorDestroyDesc(nullptr));
@@ -120,7 +107,7 @@ class ExceptionCallbackTest : public ErrorsTest {
     ACL_OK(aclrtSetExceptionInfoCallback(nullptr));
     ErrorsTest::TearDown();
   }
-  // A task that fails; its failure surfaces at the synchronisation (facts 3.2).
+  // A task that fails; its failure surfaces at the synchronisation (docs/compat.md, "What clients rely on").
   int Fail() {
     EXPECT_EQ(acl_test::Launch(
                   stream_, [] { throw std::runtime_error("on purpose"); }, "Failing"),
@@ -136,8 +123,8 @@ class ExceptionCallbackTest : public ErrorsTest {
   aclrtStream stream_ = nullptr;
 };
 
-// Page 13: the callback gets task, stream, thread, device and code of the task that failed.
-TEST_F(ExceptionCallbackTest, TellsWhichTaskFailed) {
+// CANN's chapter on exceptions: the callback gets task, stream, thread, device and code of the task that failed.
+TEST_F(ExceptionCallbackTest, ReportsWhichTaskFailed) {
   ACL_OK(aclrtSetExceptionInfoCallback(Remember));
   const int code = Fail();
   ASSERT_EQ(Count(), 1u);
@@ -150,7 +137,7 @@ TEST_F(ExceptionCallbackTest, TellsWhichTaskFailed) {
   EXPECT_NE(g_seen[0].thread, 0xFFFFFFFFu);
 }
 
-// Page 13: one slot, the last set counts, NULL clears it.
+// CANN's chapter on exceptions: one slot, the last set counts, NULL clears it.
 TEST_F(ExceptionCallbackTest, TheSlotHoldsOne) {
   ACL_OK(aclrtSetExceptionInfoCallback(Throw));
   ACL_OK(aclrtSetExceptionInfoCallback(Remember));
@@ -161,8 +148,8 @@ TEST_F(ExceptionCallbackTest, TheSlotHoldsOne) {
   EXPECT_EQ(Count(), 1u);
 }
 
-// Page 13: different functions are different callbacks, the same one registered again counts once, and one that is both
-// in the slot and in the list is called twice.
+// CANN's chapter on exceptions: different functions are different callbacks, the same one registered again counts once,
+// and one that is both in the slot and in the list is called twice.
 TEST_F(ExceptionCallbackTest, TheListHoldsMany) {
   ACL_OK(aclrtExceptionInfoCallbackRegister(Remember));
   ACL_OK(aclrtExceptionInfoCallbackRegister(Remember));
@@ -184,7 +171,7 @@ TEST_F(ExceptionCallbackTest, TheListHoldsMany) {
 }
 
 // The documents warn that a throwing callback may stop the others; here it does not.
-TEST_F(ExceptionCallbackTest, OneThatThrowsKeepsNobodyFromBeingTold) {
+TEST_F(ExceptionCallbackTest, OneThatThrowsDoesNotKeepOthersFromBeingCalled) {
   ACL_OK(aclrtExceptionInfoCallbackRegister(Throw));
   ACL_OK(aclrtExceptionInfoCallbackRegister(Remember));
   Fail();
@@ -193,7 +180,7 @@ TEST_F(ExceptionCallbackTest, OneThatThrowsKeepsNobodyFromBeingTold) {
   ACL_OK(aclrtExceptionInfoCallbackUnregister(Remember));
 }
 
-// facts 3.2: the getters "return 0xFFFFFFFF on a NULL info".
+// docs/compat.md, "What clients rely on": the getters "return 0xFFFFFFFF on a NULL info".
 TEST(ExceptionInfo, GettersAnswerNull) {
   EXPECT_EQ(aclrtGetTaskIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);
   EXPECT_EQ(aclrtGetStreamIdFromExceptionInfo(nullptr), 0xFFFFFFFFu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a process. Issue 3: "frees and destroys after aclFinalize, from static destructors too, are harmless".
-#include "acl_test.h"
+#include "tests/acl/acl_test.h"
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Leftovers {
   bool armed = false;
 
   void Make() {
-    ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+    ROLE_INIT();
     ROLE_CHECK(aclrtCreateContext(&context, 0) == ACL_SUCCESS);
     ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
     ROLE_CHECK(aclrtCreateStream(&busy) == ACL_SUCCESS);
@@ -59,7 +59,7 @@ MP_ROLE(static_destructors) {
 MP_ROLE(after_finalize) {
   g_leftovers.Make();
   ROLE_CHECK(aclFinalize() == ACL_SUCCESS);
-  ROLE_CHECK(aclFinalize() == ACL_ERROR_REPEAT_FINALIZE);  // acl.md 3.2: 100037
+  ROLE_CHECK(aclFinalize() == ACL_ERROR_REPEAT_FINALIZE);  // docs/compat.md, "What clients rely on": 100037
   g_leftovers.Destroy();
   ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS);
   return 0;
@@ -85,7 +85,7 @@ MP_ROLE(after_reset) {
 
 // Ends while workers, pollers and host functions are busy.
 MP_ROLE(busy_exit) {
-  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_INIT();
   static std::atomic<uint64_t> word{0};
   static void* pinned = nullptr;
   ROLE_CHECK(aclrtMallocHost(&pinned, 64) == ACL_SUCCESS);
@@ -130,46 +130,35 @@ MP_ROLE(late_thread) {
 }
 
 TEST(Exit, StaticDestructorsMayFreeAndDestroy) {
-  const ChildResult child = RunRole("static_destructors");
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+  const ChildResult child = ExpectRole("static_destructors");
   EXPECT_NE(child.output.find("left in good order"), std::string::npos) << child.output;
 }
 
-TEST(Exit, FreesAndDestroysAfterFinalizeSucceed) {
-  const ChildResult child = RunRole("after_finalize");
-  EXPECT_EQ(child.exit_code, 0) << child.output;
-}
+TEST(Exit, FreesAndDestroysAfterFinalizeSucceed) { ExpectRole("after_finalize"); }
 
 TEST(Exit, StaticDestructorsAfterFinalizeToo) {
-  const ChildResult child = RunRole("static_after_finalize");
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+  const ChildResult child = ExpectRole("static_after_finalize");
   EXPECT_NE(child.output.find("left in good order"), std::string::npos) << child.output;
 }
 
-TEST(Exit, FreesAndDestroysAfterAForcedReset) {
-  const ChildResult child = RunRole("after_reset");
-  EXPECT_EQ(child.exit_code, 0) << child.output;
-}
+TEST(Exit, FreesAndDestroysAfterAForcedReset) { ExpectRole("after_reset"); }
 
-TEST(Exit, AProcessMayEndWithWorkUnderWay) {
+TEST(Exit, AProcessMayExitWithWorkInProgress) {
   for (int round = 0; round < 3; ++round) {
-    const ChildResult child = RunRole("busy_exit", {}, milliseconds(20000));
-    EXPECT_EQ(child.exit_code, 0) << child.output;
+    ExpectRole("busy_exit", {}, milliseconds(20000));
   }
 }
 
 TEST(Exit, QuickExitAndLateThreads) {
   for (const char* role : {"quick_exit", "late_thread"}) {
-    const ChildResult child = RunRole(role);
-    EXPECT_EQ(child.exit_code, 0) << role << ": " << child.output;
+    ExpectRole(role);
   }
 }
 
 // The same under the seeded scheduler, whose tasks run inside the client's calls.
 TEST(Exit, SeededSchedulerEndsAsWell) {
   for (const char* role : {"static_destructors", "after_finalize", "after_reset", "busy_exit"}) {
-    const ChildResult child = RunRole(role, {{"MILLPOND_SEED", "7"}});
-    EXPECT_EQ(child.exit_code, 0) << role << ": " << child.output;
+    ExpectRole(role, {{"MILLPOND_SEED", "7"}});
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace acl_test {
 
-// Runs `call` once, then with its nth request failing, for every n; `after` sees each answer, and puts everything back.
+// Runs `call` once, then with its nth request failing, for every n; `after` sees each result, and restores everything.
 // `ready` is called when what is made once and stays has been made.
 template <class Call, class After, class Ready>
 void FailEachRequest(const char* what, const Call& call, const After& after, const Ready& ready) {

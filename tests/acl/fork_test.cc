@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fork: a child of a process that has opened the device is refused everything, at once, and harms nobody. Issue 3:
+// Fork: a child of a process that has opened the device is refused everything, immediately, and does no harm. Issue 3:
 // "a forked child gets an error, not a hang or a shared write".
 #include <sys/wait.h>
 
-#include "acl_test.h"
+#include "tests/acl/acl_test.h"
 
 namespace {
 
@@ -81,7 +81,7 @@ int RefusedEverywhere(aclrtStream stream, aclrtEvent event, aclrtContext context
 
 class ForkTest : public AclTest {};
 
-TEST_F(ForkTest, ChildIsRefusedEverythingAndParentGoesOn) {
+TEST_F(ForkTest, TheChildIsRefusedEverythingAndTheParentContinues) {
   EXPECT_EQ(ACL_ERROR_RT_DEV_SETUP_ERROR, 507033);
   aclrtStream stream = NewStream();
   aclrtEvent event = NewEvent();
@@ -151,7 +151,7 @@ TEST_F(ForkTest, ForkUnderLoadNeverHangs) {
 MP_ROLE(fork_first) {
   const pid_t child = fork();
   ROLE_CHECK(child >= 0);
-  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_INIT();
   std::atomic<bool> ran{false};
   ROLE_CHECK(Launch(nullptr, [&] { ran = true; }) == ACL_SUCCESS);
   ROLE_CHECK(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS && ran.load());
@@ -161,21 +161,25 @@ MP_ROLE(fork_first) {
   return 0;
 }
 
-TEST(ForkFirst, BothProcessesHaveADevice) {
-  const ChildResult child = RunRole("fork_first");
-  EXPECT_EQ(child.exit_code, 0) << child.output;
-}
+TEST(ForkFirst, BothProcessesHaveADevice) { ExpectRole("fork_first"); }
+
+// In a forked child only the forking thread goes on. What the others' stacks and thread-locals held cannot be reached
+// there any more, which a leak checker in the child takes for leaks; in the parent it stays on.
+bool is_forked_child = false;
 
 // A forked child that ends by exit() runs the destructors and exit handlers of the parent's program: harmless, and
 // nothing is written twice.
 MP_ROLE(fork_exit) {
-  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_INIT();
   ROLE_CHECK(Launch(
                  nullptr, [] {}, "ParentTask") == ACL_SUCCESS);
   ROLE_CHECK(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS);
   std::fflush(nullptr);
   const pid_t child = fork();
-  if (child == 0) std::exit(0);
+  if (child == 0) {
+    is_forked_child = true;
+    std::exit(0);
+  }
   int status = 1;
   ROLE_CHECK(waitpid(child, &status, 0) == child && status == 0);
   ROLE_CHECK(Launch(
@@ -190,13 +194,12 @@ size_t Occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-TEST(ForkExit, ChildsExitWritesNothingOfTheParents) {
+TEST(ForkExit, TheChildsExitWritesNothingOfTheParents) {
   char path[] = "fork_trace_XXXXXX";
   const int descriptor = mkstemp(path);
   ASSERT_GE(descriptor, 0);
   close(descriptor);
-  const ChildResult child = RunRole("fork_exit", {{"MILLPOND_TRACE", path}});
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+  ExpectRole("fork_exit", {{"MILLPOND_TRACE", path}});
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   unlink(path);
@@ -206,5 +209,8 @@ TEST(ForkExit, ChildsExitWritesNothingOfTheParents) {
 }
 
 }  // namespace
+
+extern "C" int __lsan_is_turned_off();  // LeakSanitizer asks before it looks
+extern "C" int __lsan_is_turned_off() { return is_forked_child ? 1 : 0; }
 
 MP_TEST_MAIN()

@@ -23,21 +23,23 @@
 #include <vector>
 
 #include "acl/acl.h"
+#include "tests/acl/memory/physical_memory.h"
 
 extern char** environ;
 
 namespace peer {
 
-inline constexpr size_t kPage = size_t{2} << 20;
+using acl_test::HugeProp;
 
-inline aclrtPhysicalMemProp DeviceProp() {
-  aclrtPhysicalMemProp prop{};
-  prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-  prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-  prop.memAttr = ACL_HBM_MEM_HUGE;
-  prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-  return prop;
-}
+inline constexpr size_t kPage = acl_test::kHugePage;
+
+class PeerTest : public acl_test::PlainDeviceTest {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);  // a peer that died is an answer, not our end
+    PlainDeviceTest::SetUp();
+  }
+};
 
 inline aclError Write(void* to, const std::string& text) {
   return aclrtMemcpy(to, text.size(), text.data(), text.size(), ACL_MEMCPY_HOST_TO_DEVICE);
@@ -88,6 +90,10 @@ class Commands {
       std::string text;
       in >> offset >> text;
       out << Write(at_ + offset, text);
+    } else if (verb == "setuid") {
+      uid_t user = 0;
+      in >> user;
+      out << setuid(user);
     } else if (verb == "free-bytes") {
       size_t free = 0, total = 0;
       out << aclrtGetMemInfo(ACL_HBM_MEM, &free, &total) << ' ' << free;
@@ -138,7 +144,7 @@ class Commands {
   bool Handles(const std::string& verb, std::istringstream& in, std::ostringstream& out) {
     uint64_t shareable = 0;
     if (verb == "physical") {
-      const aclrtPhysicalMemProp prop = DeviceProp();
+      const aclrtPhysicalMemProp prop = HugeProp();
       out << aclrtMallocPhysical(&handle_, kPage, &prop, 0);
     } else if (verb == "export-handle") {
       uint64_t flags = 0;
@@ -298,7 +304,7 @@ class Peer {
     fclose(from_);
   }
 
-  // The pid as the peer itself tells it (aclrtDeviceGetBareTgid).
+  // The pid as reported by the peer (aclrtDeviceGetBareTgid).
   int32_t pid() const { return pid_; }
   aclError start_code() const { return start_code_; }
 

@@ -27,7 +27,7 @@ class ProfTest : public AclTest {
     AclTest::TearDown();
   }
   int Init() { return aclprofInit(path_.c_str(), path_.size()); }
-  // What the sessions so far have left: the lines of every folder's data.
+  // The output of the sessions so far: the lines of every folder's data.
   std::vector<std::string> Recorded() {
     std::vector<std::string> lines;
     for (const auto& folder : std::filesystem::directory_iterator(path_)) {
@@ -109,18 +109,40 @@ TEST_F(ProfTest, WhatRanBetweenStartAndStopIsRecorded) {
   EXPECT_EQ(Count("aclrtSynchronizeStream"), 1);
 }
 
-TEST_F(ProfTest, CallsAreRecordedOnlyWhenAskedFor) {
+// Issue 13: what was recorded is kept until it could be written, here by the next session, to where that one writes.
+TEST_F(ProfTest, AProfileThatCannotBeWrittenIsKeptAndWrittenWithTheNext) {
+  ACL_OK(Init());
+  aclprofConfig* config = NewConfig();
+  ACL_OK(aclprofStart(config));
+  ACL_OK(Launch(
+      stream_, [] {}, "Kept"));
+  ACL_OK(aclrtSynchronizeStream(stream_));
+  std::filesystem::remove_all(path_);
+  EXPECT_NE(aclprofStop(config), ACL_SUCCESS);
+  EXPECT_NE(RecentMessage().find("kept until it can be written"), std::string::npos) << RecentMessage();
+  EXPECT_NE(aclprofFinalize(), ACL_SUCCESS) << "nor now";
+  std::filesystem::create_directory(path_);
+  ACL_OK(Init());
+  ACL_OK(aclprofStart(config));
+  ACL_OK(aclprofStop(config));
+  ACL_OK(aclprofDestroyConfig(config));
+  ACL_OK(aclprofFinalize());
+  EXPECT_EQ(Count("\tKept\t"), 1);
+  EXPECT_EQ(Count("millpond\t"), 2) << "a folder for each session";
+}
+
+TEST_F(ProfTest, CallsAreRecordedOnlyWhenRequested) {
   ACL_OK(Init());
   aclprofConfig* config = NewConfig(ACL_PROF_TASK_TIME);
   ACL_OK(aclprofStart(config));
   ACL_OK(aclrtSynchronizeStream(stream_));
   ACL_OK(aclprofDestroyConfig(config));
-  ACL_OK(aclprofFinalize());  // writes what nobody stopped
+  ACL_OK(aclprofFinalize());  // writes sessions that were not stopped
   EXPECT_EQ(Count("call\t"), 0);
   EXPECT_EQ(Count("millpond\t"), 1);
 }
 
-TEST_F(ProfTest, AFolderThatCannotBeMadeFailsTheStart) {
+TEST_F(ProfTest, AFolderThatCannotBeCreatedFailsTheStart) {
   const std::string file = path_ + "/file";
   std::ofstream(file) << "not a folder";
   ACL_OK(aclprofInit(file.c_str(), file.size()));

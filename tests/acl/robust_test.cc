@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "acl_test.h"
+#include "tests/acl/acl_test.h"
 
 namespace {
 
@@ -19,6 +19,15 @@ struct Entry {
   std::function<int(void*)> call;
 };
 
+// A call that writes one value of the handle.
+template <class Value>
+std::function<int(void*)> Tells(aclError (*call)(void*, Value*)) {
+  return [call](void* h) {
+    Value value;
+    return call(h, &value);
+  };
+}
+
 std::vector<Entry> EventEntries() {
   return {
       {"aclrtDestroyEvent", 'E', [](void* h) { return aclrtDestroyEvent(h); }},
@@ -28,21 +37,9 @@ std::vector<Entry> EventEntries() {
       {"aclrtStreamWaitEvent", 'E', [](void* h) { return aclrtStreamWaitEvent(nullptr, h); }},
       {"aclrtStreamWaitEventWithTimeout", 'E', [](void* h) { return aclrtStreamWaitEventWithTimeout(nullptr, h, 1); }},
       {"aclrtStreamWaitEventWithFlag", 'E', [](void* h) { return aclrtStreamWaitEventWithFlag(nullptr, h, 1, 0); }},
-      {"aclrtQueryEvent", 'E',
-       [](void* h) {
-         aclrtEventStatus status;
-         return aclrtQueryEvent(h, &status);
-       }},
-      {"aclrtQueryEventStatus", 'E',
-       [](void* h) {
-         aclrtEventRecordedStatus status;
-         return aclrtQueryEventStatus(h, &status);
-       }},
-      {"aclrtQueryEventWaitStatus", 'E',
-       [](void* h) {
-         aclrtEventWaitStatus status;
-         return aclrtQueryEventWaitStatus(h, &status);
-       }},
+      {"aclrtQueryEvent", 'E', Tells(aclrtQueryEvent)},
+      {"aclrtQueryEventStatus", 'E', Tells(aclrtQueryEventStatus)},
+      {"aclrtQueryEventWaitStatus", 'E', Tells(aclrtQueryEventWaitStatus)},
       {"aclrtSynchronizeEvent", 'E', [](void* h) { return aclrtSynchronizeEvent(h); }},
       {"aclrtSynchronizeEventWithTimeout", 'E', [](void* h) { return aclrtSynchronizeEventWithTimeout(h, 1); }},
       {"aclrtEventElapsedTime", 'E',
@@ -50,16 +47,8 @@ std::vector<Entry> EventEntries() {
          float ms;
          return aclrtEventElapsedTime(&ms, h, h);
        }},
-      {"aclrtEventGetTimestamp", 'E',
-       [](void* h) {
-         uint64_t time;
-         return aclrtEventGetTimestamp(h, &time);
-       }},
-      {"aclrtGetEventId", 'E',
-       [](void* h) {
-         uint32_t id;
-         return aclrtGetEventId(h, &id);
-       }},
+      {"aclrtEventGetTimestamp", 'E', Tells(aclrtEventGetTimestamp)},
+      {"aclrtGetEventId", 'E', Tells(aclrtGetEventId)},
   };
 }
 
@@ -72,34 +61,14 @@ std::vector<Entry> StreamEntries() {
       {"aclrtDestroyStreamForce", 'S', [](void* h) { return aclrtDestroyStreamForce(h); }},
       {"aclrtSynchronizeStream", 's', [](void* h) { return aclrtSynchronizeStream(h); }},
       {"aclrtSynchronizeStreamWithTimeout", 's', [](void* h) { return aclrtSynchronizeStreamWithTimeout(h, 1); }},
-      {"aclrtStreamQuery", 's',
-       [](void* h) {
-         aclrtStreamStatus status;
-         return aclrtStreamQuery(h, &status);
-       }},
+      {"aclrtStreamQuery", 's', Tells(aclrtStreamQuery)},
       {"aclrtStreamAbort", 'S', [](void* h) { return aclrtStreamAbort(h); }},
-      {"aclrtStreamGetId", 's',
-       [](void* h) {
-         int32_t id;
-         return aclrtStreamGetId(h, &id);
-       }},
-      {"aclrtStreamGetPriority", 's',
-       [](void* h) {
-         uint32_t value;
-         return aclrtStreamGetPriority(h, &value);
-       }},
-      {"aclrtStreamGetFlags", 's',
-       [](void* h) {
-         uint32_t value;
-         return aclrtStreamGetFlags(h, &value);
-       }},
+      {"aclrtStreamGetId", 's', Tells(aclrtStreamGetId)},
+      {"aclrtStreamGetPriority", 's', Tells(aclrtStreamGetPriority)},
+      {"aclrtStreamGetFlags", 's', Tells(aclrtStreamGetFlags)},
       {"aclrtSetStreamFailureMode", 's', [](void* h) { return aclrtSetStreamFailureMode(h, 0); }},
       {"aclrtSetStreamOverflowSwitch", 's', [](void* h) { return aclrtSetStreamOverflowSwitch(h, 0); }},
-      {"aclrtGetStreamOverflowSwitch", 's',
-       [](void* h) {
-         uint32_t value;
-         return aclrtGetStreamOverflowSwitch(h, &value);
-       }},
+      {"aclrtGetStreamOverflowSwitch", 's', Tells(aclrtGetStreamOverflowSwitch)},
       {"aclrtSubscribeReport", 's', [](void* h) { return aclrtSubscribeReport(1, h); }},
       {"aclrtUnSubscribeReport", 'S', [](void* h) { return aclrtUnSubscribeReport(1, h); }},
       {"aclrtSubscribeHostFunc", 's', [](void* h) { return aclrtSubscribeHostFunc(1, h); }},
@@ -114,11 +83,7 @@ std::vector<Entry> StreamEntries() {
       {"aclrtRecordNotify", 'N', [](void* h) { return aclrtRecordNotify(h, nullptr); }},
       {"aclrtWaitAndResetNotify", 'N', [](void* h) { return aclrtWaitAndResetNotify(h, nullptr, 1); }},
       {"aclrtNotifyBatchReset", 'N', [](void* h) { return aclrtNotifyBatchReset(&h, 1); }},
-      {"aclrtGetNotifyId", 'N',
-       [](void* h) {
-         uint32_t id;
-         return aclrtGetNotifyId(h, &id);
-       }},
+      {"aclrtGetNotifyId", 'N', Tells(aclrtGetNotifyId)},
       {"aclrtCntNotifyDestroy", 'M', [](void* h) { return aclrtCntNotifyDestroy(h); }},
       {"aclrtCntNotifyReset", 'M', [](void* h) { return aclrtCntNotifyReset(h, nullptr); }},
       {"aclrtCntNotifyRecord", 'M',
@@ -131,11 +96,7 @@ std::vector<Entry> StreamEntries() {
          aclrtCntNotifyWaitInfo info{};
          return aclrtCntNotifyWaitWithTimeout(h, nullptr, &info);
        }},
-      {"aclrtCntNotifyGetId", 'M',
-       [](void* h) {
-         uint32_t id;
-         return aclrtCntNotifyGetId(h, &id);
-       }},
+      {"aclrtCntNotifyGetId", 'M', Tells(aclrtCntNotifyGetId)},
   };
 }
 
@@ -280,7 +241,7 @@ TEST_F(RobustTest, SharedHandlesAreDestroyedOnce) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(destroyed.load(), 16);
-    // A launch that raced with the destroy may have come just after it; none is lost, whichever way it went.
+    // A launch that raced with the destroy may have come just after it; either way none is lost.
     EXPECT_TRUE(Eventually([&] { return ran.load() == launched.load(); }));
   }
 }
@@ -333,7 +294,7 @@ TEST(RobustReset, ResetUnderLoad) {
   ACL_OK(aclFinalize());
 }
 
-// After aclFinalize every call still answers; handles made before it are still told apart from garbage.
+// After aclFinalize every call still answers; handles made before it are still distinguished from garbage.
 TEST(RobustFinalize, EveryEntryPointSurvivesFinalize) {
   ACL_REQUIRE_OK(aclInit(nullptr));
   ACL_REQUIRE_OK(aclrtSetDevice(0));

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches, limits, ids and peers: the documents' pages 03, 04, 05, 12 and 25-02.
+// Switches, limits, ids and peers.
 #include <set>
 
 #include "tests/acl/acl_test.h"
 
 namespace {
 
-// A value no enumerator has, as a client may well pass; built so that the compiler does not object.
-template <class Enum>
-Enum Unlisted(int value) {
-  volatile int hidden = value;
-  return static_cast<Enum>(hidden);
-}
-
+using acl_test::Unlisted;
 class SysinfoTest : public acl_test::AclTest {};
 
-// Page 03: unset process parameters read 0; facts 3.1: DETERMINISTIC takes 0 to 3.
+// CANN's chapter on runtime configuration: unset process parameters read 0; docs/compat.md, "What clients rely on":
+// DETERMINISTIC takes 0 to 3.
 TEST_F(SysinfoTest, ProcessParametersStartAtZero) {
   for (const auto opt : {ACL_OPT_DETERMINISTIC, ACL_OPT_ENABLE_DEBUG_KERNEL, ACL_OPT_STRONG_CONSISTENCY,
                          ACL_OPT_ENABLE_KERNEL_EARLY_START}) {
@@ -37,7 +32,8 @@ TEST_F(SysinfoTest, ProcessParametersStartAtZero) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetSysParamOpt(ACL_OPT_DETERMINISTIC, nullptr));
 }
 
-// Page 05: a context's parameters have no default; asking before setting fails (107021). They are the context's own.
+// CANN's chapter on context management: a context's parameters have no default; asking before setting fails (107021).
+// They are the context's own.
 TEST_F(SysinfoTest, ContextParametersMustBeSetFirst) {
   aclrtContext context = nullptr;
   ACL_REQUIRE_OK(aclrtCreateContext(&context, 0));
@@ -56,7 +52,8 @@ TEST_F(SysinfoTest, ContextParametersMustBeSetFirst) {
   ACL_REQUIRE_OK(aclrtSetDevice(0));
 }
 
-// Page 12: a time-out takes effect in whole intervals, rounded up, 1 to 254 of them; 0 is the longest.
+// CANN's chapter on callbacks: a time-out takes effect in whole intervals, rounded up, 1 to 254 of them; 0 is the
+// longest.
 TEST_F(SysinfoTest, ExecuteTimeoutsAreWholeIntervals) {
   uint64_t interval = 0, actual = 0;
   uint32_t ms = 0;
@@ -87,7 +84,7 @@ TEST_F(SysinfoTest, ExecuteTimeoutsAreWholeIntervals) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetOpTimeOutInterval(nullptr));
 }
 
-// 25-02, aclrtFloatOverflowMode: inf/nan unless set, on this series.
+// Page "aclrtFloatOverflowMode": inf/nan unless set, on this series.
 TEST_F(SysinfoTest, SaturationModeOfTheCurrentDevice) {
   aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
   ACL_OK(aclrtGetDeviceSatMode(&mode));
@@ -112,7 +109,8 @@ uint32_t Cores(aclrtDevAttr attribute) {
   return static_cast<uint32_t>(value);
 }
 
-// Page 03: without a limit the hardware's number; set, read, the last one counts; reset brings the hardware's back.
+// CANN's chapter on runtime configuration: without a limit the hardware's number; set, read, the last one counts; reset
+// brings the hardware's back.
 TEST_F(SysinfoTest, DeviceLimits) {
   const uint32_t cube = Cores(ACL_DEV_ATTR_CUBE_CORE_NUM), vector = Cores(ACL_DEV_ATTR_VECTOR_CORE_NUM);
   uint32_t value = 0;
@@ -135,7 +133,8 @@ TEST_F(SysinfoTest, DeviceLimits) {
   ACL_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclrtResetDeviceResLimit(-1));
 }
 
-// Page 03: "stream > process > hardware", for the stream itself and for a thread that uses the stream's limits.
+// CANN's chapter on runtime configuration: "stream > process > hardware", for the stream itself and for a thread that
+// uses the stream's limits.
 TEST_F(SysinfoTest, StreamLimitsGoBeforeTheDevices) {
   const aclrtStream stream = NewStream();
   const uint32_t vector = Cores(ACL_DEV_ATTR_VECTOR_CORE_NUM);
@@ -185,7 +184,7 @@ TEST_F(SysinfoTest, LimitsDieWithTheStream) {
   }
 }
 
-// 25-02, aclrtDeviceLimit, A2 series: stack 32K unless larger, 16K steps, at most 192K; no SIMT limits.
+// Page "aclrtDeviceLimit", A2 series: stack 32K unless larger, 16K steps, at most 192K; no SIMT limits.
 TEST_F(SysinfoTest, KernelStackAndPrintSizes) {
   size_t value = 0;
   ACL_OK(aclrtDeviceGetLimit(ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE, &value));
@@ -212,7 +211,8 @@ TEST_F(SysinfoTest, KernelStackAndPrintSizes) {
 
 // --- state ---
 
-// Page 04: normal; memory use is -1 ("not available"); the cores are busy while a stream has work.
+// CANN's chapter on device management: normal; memory use is -1 ("not available"); the cores are busy while a stream
+// has work.
 TEST_F(SysinfoTest, StatusAndUse) {
   aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
   ACL_OK(aclrtQueryDeviceStatus(0, &status));
@@ -268,7 +268,8 @@ std::string Uuid(int32_t device) {
   return std::string(uuid.bytes, sizeof(uuid.bytes));
 }
 
-// Page 04's example: with ASCEND_RT_VISIBLE_DEVICES=1,3 the user's device 1 is the logical and physical device 3.
+// The example of CANN's chapter on device management: with ASCEND_RT_VISIBLE_DEVICES=1,3 the user's device 1 is the
+// logical and physical device 3.
 MP_ROLE(Visible) {
   int32_t id = -1;
   ROLE_CHECK(aclrtGetLogicDevIdByUserDevId(1, &id) == ACL_SUCCESS && id == 3);
@@ -311,7 +312,7 @@ MP_ROLE(Peers) {
   ROLE_CHECK(uuids.size() == 3);
   int32_t can = -1, status = -1;
   ROLE_CHECK(aclrtDeviceCanAccessPeer(&can, 0, 1) == ACL_SUCCESS && can == 1);
-  // Page 04: the two ids must differ.
+  // CANN's chapter on device management: the two ids must differ.
   ROLE_CHECK(aclrtDeviceCanAccessPeer(&can, 1, 1) == ACL_ERROR_RT_PARAM_INVALID);
   ROLE_CHECK(aclrtDeviceCanAccessPeer(&can, 0, 3) == ACL_ERROR_RT_INVALID_DEVICEID);
   ROLE_CHECK(aclrtDeviceCanAccessPeer(nullptr, 0, 1) == ACL_ERROR_INVALID_PARAM);
@@ -329,7 +330,7 @@ MP_ROLE(Peers) {
   uint64_t topology = 0;
   ROLE_CHECK(aclrtGetDevicesTopo(0, 1, &topology) == ACL_SUCCESS && topology == ACL_RT_DEVS_TOPOLOGY_HCCS);
   ROLE_CHECK(aclrtGetDevicesTopo(0, 9, &topology) == ACL_ERROR_RT_INVALID_DEVICEID);
-  // Page 04: a bus id needs 13 bytes.
+  // CANN's chapter on device management: a bus id needs 13 bytes.
   char small[12];
   int32_t found = -1;
   ROLE_CHECK(aclrtDeviceGetPCIBusId(0, small, sizeof(small)) == ACL_ERROR_INVALID_PARAM);

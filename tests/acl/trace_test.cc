@@ -39,7 +39,7 @@ class TraceTest : public testing::Test {
 
 // Two streams, one event from the first to the second, a copy with known ranges, and an error.
 MP_ROLE(TwoStreams) {
-  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_INIT();
   aclrtStream one = nullptr, two = nullptr;
   ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
   aclrtEvent event = nullptr;
@@ -72,7 +72,7 @@ TEST_F(TraceTest, ApiCallsAreThereWithTheirResults) {
   EXPECT_EQ(results, (std::multiset<int>{0, ACL_ERROR_RT_INVALID_DEVICEID}));
 }
 
-TEST_F(TraceTest, TasksStandInTheLaneOfTheirStreamInOrder) {
+TEST_F(TraceTest, TasksAreInTheLaneOfTheirStreamInOrder) {
   Run("TwoStreams");
   const auto producer = Where({{"cat", "task"}, {"name", "ProducerTask"}});
   const auto consumer = Where({{"cat", "task"}, {"name", "ConsumerTask"}});
@@ -89,7 +89,7 @@ TEST_F(TraceTest, TasksStandInTheLaneOfTheirStreamInOrder) {
   }
 }
 
-TEST_F(TraceTest, ACopySaysWhatItReadsAndWrites) {
+TEST_F(TraceTest, ACopyRecordsWhatItReadsAndWrites) {
   Run("TwoStreams");
   int with_ranges = 0;
   for (const json& task : Where({{"cat", "task"}})) {
@@ -122,6 +122,41 @@ TEST_F(TraceTest, MemoryIsCounted) {
   EXPECT_EQ(counters.back()["args"]["bytes"], 0);
   EXPECT_EQ(Where({{"name", "allocate pinned"}}).size(), 1u);
   EXPECT_EQ(Where({{"name", "free pinned"}}).size(), 1u);
+}
+
+// Rows of a rectangle are told as such: what lies between them is not touched.
+MP_ROLE(Rectangles) {
+  ROLE_INIT();
+  aclrtStream stream = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  void *device = nullptr, *pinned = nullptr;
+  ROLE_CHECK(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMallocHost(&pinned, 4096) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpy2dAsync(device, 64, pinned, 32, 32, 10, ACL_MEMCPY_HOST_TO_DEVICE, stream) == ACL_SUCCESS);
+  const millpond_access accesses[] = {{device, 16, 0, 0, MILLPOND_READ}, {device, 8, 4, 128, MILLPOND_WRITE}};
+  ROLE_CHECK(millpond_launch_with_accesses(
+                 stream, "Custom", [](void*) {}, nullptr, accesses, 2) == ACL_SUCCESS);
+  const millpond_access narrow{device, 8, 4, 7, MILLPOND_WRITE}, useless{device, 8, 0, 0, 0};
+  ROLE_CHECK(millpond_launch_with_accesses(
+                 stream, "Custom", [](void*) {}, nullptr, &narrow, 1) == ACL_ERROR_INVALID_PARAM);
+  ROLE_CHECK(millpond_launch_with_accesses(
+                 stream, "Custom", [](void*) {}, nullptr, &useless, 1) == ACL_ERROR_INVALID_PARAM);
+  ROLE_CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFreeHost(pinned) == ACL_SUCCESS && aclrtFree(device) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+TEST_F(TraceTest, RowsAreToldWithTheirPitch) {
+  Run("Rectangles");
+  const auto copies = Where({{"cat", "task"}, {"name", "Memcpy2dAsync"}});
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_TRUE(copies[0]["args"]["reads"][0].get<std::string>().ends_with("+320")) << "rows that touch are one range";
+  EXPECT_TRUE(copies[0]["args"]["writes"][0].get<std::string>().ends_with("+32*10/64")) << copies[0];
+  const auto custom = Where({{"cat", "task"}, {"name", "Custom"}});
+  ASSERT_EQ(custom.size(), 1u);
+  EXPECT_TRUE(custom[0]["args"]["reads"][0].get<std::string>().ends_with("+16"));
+  EXPECT_TRUE(custom[0]["args"]["writes"][0].get<std::string>().ends_with("+8*4/128"));
 }
 
 // A program that just ends, without aclFinalize, still leaves its whole trace.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions and what the device can do: facts/acl.md 3.1, 3.2, 8 and the documents' page 24.
+// Versions and what the device can do.
 #include <filesystem>
 #include <set>
 
@@ -7,13 +7,7 @@
 
 namespace {
 
-// A value no enumerator has, as a client may well pass; built so that the compiler does not object.
-template <class Enum>
-Enum Unlisted(int value) {
-  volatile int hidden = value;
-  return static_cast<Enum>(hidden);
-}
-
+using acl_test::Unlisted;
 namespace fs = std::filesystem;
 
 // An installation that the test writes, found through ASCEND_HOME_PATH.
@@ -47,7 +41,8 @@ class VersionTest : public testing::Test {
   fs::path home_;
 };
 
-// Page 24: aclrtGetVersion gives the interface's A.B.C; facts 9.8: 1.17.0.
+// CANN's chapter on other APIs: aclrtGetVersion gives the interface's A.B.C; docs/compat.md, "What clients rely
+// on": 1.17.0.
 TEST(Version, OfTheInterface) {
   int32_t major = 0, minor = 0, patch = -1;
   ACL_OK(aclrtGetVersion(&major, &minor, &patch));
@@ -59,7 +54,7 @@ TEST(Version, OfTheInterface) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetVersion(&major, &minor, nullptr));
 }
 
-// Page 24: the string is the one of share/info/<package>/version.info.
+// CANN's chapter on other APIs: the string is the one of share/info/<package>/version.info.
 TEST_F(VersionTest, StringIsTheInstalledOne) {
   Install("runtime", "Version=8.3.RC1\nversion_dir=x\n");
   Install("ops_math", "# a comment\n version = 9.1.0-beta.2 \n");
@@ -67,7 +62,8 @@ TEST_F(VersionTest, StringIsTheInstalledOne) {
   EXPECT_EQ(Text("ops_math"), "9.1.0-beta.2");
 }
 
-// A package of ours has a version even where nothing is installed; any other must be there (page 24).
+// A package of ours has a version even where nothing is installed; any other must be there (CANN's chapter on other
+// APIs).
 TEST_F(VersionTest, OnlyOurPackagesHaveABuiltInVersion) {
   EXPECT_EQ(Text("runtime"), "9.0.0");
   EXPECT_EQ(Text("no_such_package"), "error " + std::to_string(ACL_ERROR_INVALID_FILE));
@@ -78,7 +74,7 @@ TEST_F(VersionTest, OnlyOurPackagesHaveABuiltInVersion) {
   EXPECT_EQ(Text("endless"), "error " + std::to_string(ACL_ERROR_INVALID_FILE)) << "would not fit the client's buffer";
 }
 
-TEST_F(VersionTest, NamesAreNoPaths) {
+TEST_F(VersionTest, NamesAreNotPaths) {
   for (const char* name : {"", "..", "../info/runtime", "a/b", ".hidden"}) {
     EXPECT_EQ(Text(name), "error " + std::to_string(ACL_ERROR_INVALID_PARAM)) << name;
   }
@@ -91,14 +87,14 @@ TEST_F(VersionTest, NamesAreNoPaths) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclsysGetVersionNum(name.data(), nullptr));
 }
 
-// Page 24 gives this very order as its example.
+// CANN's chapter on other APIs gives exactly this order as its example.
 TEST_F(VersionTest, NumbersGrowAsDocumented) {
   const char* order[] = {"9.0.0-alpha.1", "9.0.0-alpha.2", "9.0.0-beta.1", "9.0.0-beta.2",
                          "9.0.0-rc.1",    "9.0.0-rc.2",    "9.0.0",        "9.0.1"};
   for (size_t i = 1; i < std::size(order); ++i) EXPECT_LT(Number(order[i - 1]), Number(order[i])) << order[i];
   EXPECT_EQ(Number("9.0.0"), 90000000);
   EXPECT_EQ(Number("9.1.2"), 90102000);
-  EXPECT_EQ(Number("8.1.RC1"), 80100000 - 100 + 1);  // the older spelling (facts 3.2)
+  EXPECT_EQ(Number("8.1.RC1"), 80100000 - 100 + 1);  // the older spelling (docs/compat.md, "What clients rely on")
   EXPECT_EQ(Number("8.0.T5"), 80000000);
   Install("numbered", "version=banana\n");
   std::string name = "numbered";
@@ -106,7 +102,7 @@ TEST_F(VersionTest, NumbersGrowAsDocumented) {
   ACL_FAILS(ACL_ERROR_PARSE_FILE, aclsysGetVersionNum(name.data(), &number));
 }
 
-// Page 25-04, aclCANNPackageVersion: parts that are not there read "0".
+// CANN's chapter on structs, aclCANNPackageVersion: parts that are not there read "0".
 TEST_F(VersionTest, PartsOfAPackage) {
   Install("toolkit", "version=8.1.RC1.alpha002\n");
   Install("opp", "version=9.0.0\n");
@@ -140,7 +136,7 @@ int64_t Info(aclrtDevAttr attribute) {
   return code == ACL_SUCCESS ? value : -code;
 }
 
-// The numbers of profiles/Ascend910B3.ini, and page 25-02 for the rest.
+// The numbers of profiles/Ascend910B3.ini, and CANN's chapter on enumerations for the rest.
 MP_ROLE(A2) {
   ROLE_CHECK(Soc() == "Ascend910B3");
   ROLE_CHECK(Info(ACL_DEV_ATTR_AICORE_CORE_NUM) == 20);
@@ -179,7 +175,7 @@ MP_ROLE(A310P) {
   for (size_t i = 0; i < count; ++i) ROLE_CHECK(list[i] != ACL_CANN_ATTR_BF16 && list[i] != ACL_CANN_ATTR_INF_NAN);
   int32_t compatible = -1;
   ROLE_CHECK(aclrtCheckArchCompatibility("Ascend910B3", &compatible) == ACL_SUCCESS && compatible == 0);
-  // 25-02: this series has the saturation mode only.
+  // Page "aclrtFloatOverflowMode": this series has the saturation mode only.
   ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
   aclrtFloatOverflowMode mode = ACL_RT_OVERFLOW_MODE_UNDEF;
   ROLE_CHECK(aclrtGetDeviceSatMode(&mode) == ACL_SUCCESS && mode == ACL_RT_OVERFLOW_MODE_SATURATION);
@@ -191,7 +187,7 @@ MP_ROLE(A950) {
   ROLE_CHECK(Info(ACL_DEV_ATTR_NPU_ARCH) == 3510);
   ROLE_CHECK(Info(ACL_DEV_ATTR_HD_CONNECT_TYPE) == ACL_HOST_DEVICE_CONNECT_TYPE_PCIE);
   ROLE_CHECK(Info(ACL_DEV_ATTR_CUST_OP_PRIVILEGE) == -ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-  // 25-02: SIMT stack sizes round to 128 and read back times 32; both may not be 0.
+  // Page "aclrtDeviceLimit": SIMT stack sizes round to 128 and read back times 32; both may not be 0.
   size_t value = 0;
   ROLE_CHECK(aclrtDeviceSetLimit(ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE, 200) == ACL_SUCCESS);
   ROLE_CHECK(aclrtDeviceGetLimit(ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE, &value) == ACL_SUCCESS && value == 256 * 32);
@@ -210,7 +206,8 @@ TEST(DeviceFacts, DifferBySeries) {
   EXPECT_EQ(child.exit_code, 0) << child.output;
 }
 
-// facts 3.1: AI_CORE_NUM 0, VECTOR_CORE_NUM 1, L2_SIZE 2; the two doors to the same facts agree.
+// docs/compat.md, "What clients rely on": AI_CORE_NUM 0, VECTOR_CORE_NUM 1, L2_SIZE 2; the two doors to the same facts
+// agree.
 TEST(DeviceFacts, CapabilityAgreesWithInfo) {
   const std::pair<aclDeviceInfo, aclrtDevAttr> pairs[] = {
       {ACL_DEVICE_INFO_AI_CORE_NUM, ACL_DEV_ATTR_AICORE_CORE_NUM},
@@ -228,7 +225,7 @@ TEST(DeviceFacts, CapabilityAgreesWithInfo) {
   ACL_FAILS(ACL_ERROR_RT_INVALID_DEVICEID, aclGetDeviceCapability(64, ACL_DEVICE_INFO_L2_SIZE, &value));
 }
 
-// Page 24: the list and the single question say the same.
+// CANN's chapter on other APIs: the list and the single question say the same.
 TEST(DeviceFacts, FeatureListAgreesWithFeature) {
   const aclCannAttr* list = nullptr;
   size_t count = 0;
@@ -247,7 +244,8 @@ TEST(DeviceFacts, FeatureListAgreesWithFeature) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclGetCannAttributeList(&list, nullptr));
 }
 
-// Page 04: 0 says that a feature is not there; both documented ones need what a CPU has not.
+// CANN's chapter on device management: 0 says that a feature is not there; both documented ones need what a CPU has
+// not.
 TEST(DeviceFacts, HardwareFeaturesAreNotClaimed) {
   int32_t value = -1;
   for (const auto feature : {ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV}) {
@@ -258,7 +256,8 @@ TEST(DeviceFacts, HardwareFeaturesAreNotClaimed) {
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetDeviceCapability(0, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV, nullptr));
 }
 
-// Page 15, aclrtCheckArchCompatibility: by instruction set, which the A2 and A3 series share.
+// CANN's chapter on model running instances, aclrtCheckArchCompatibility: by instruction set, which the A2 and A3
+// series share.
 TEST(DeviceFacts, CompatibilityIsByInstructionSet) {
   int32_t compatible = -1;
   ACL_OK(aclrtCheckArchCompatibility(Soc().c_str(), &compatible));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of aclnn share: device memory with values, and the objects that describe it.
+// Shared by the aclnn suites: device memory with values, and the objects that describe it.
 #ifndef MILLPOND_TESTS_ACLNN_ACLNN_TEST_H_
 #define MILLPOND_TESTS_ACLNN_ACLNN_TEST_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two phases: what they check, what they own, what ends when.
+// The two phases: what they check and own, and when things end.
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_copy.h"
 #include "aclnnop/aclnn_masked_select.h"
@@ -110,7 +110,7 @@ TEST_F(PhasesTest, AnExecutorEndsWithItsRunUnlessRepeatable) {
   ACL_REQUIRE_OK(Prepare(self, other, alpha, out));
   ACL_OK(aclSetAclOpExecutorRepeatable(executor_));
   ACL_OK(aclnnAdd(nullptr, 0, executor_, stream_));
-  // New addresses for what comes next; what is queued keeps its own.
+  // New addresses for later launches; queued ones keep their own.
   DeviceFloats d({100, 200}), e({0, 0});
   ACL_OK(aclSetInputTensorAddr(executor_, 1, other, d.address()));
   ACL_OK(aclSetOutputTensorAddr(executor_, 0, out, e.address()));
@@ -145,7 +145,7 @@ TEST_F(PhasesTest, BadMemoryIsNamedAndFailsThatCallOnly) {
                         {gone, "tensor other"}};
   for (const Case& bad : cases) {
     aclTensor* other = Tensor(bad.address, {2});
-    // An address that is missing may still be set before the launch; any other is judged at once.
+    // A missing address may still be set before the launch; any other is checked immediately.
     const aclnnStatus prepared = Prepare(self, other, alpha, out);
     EXPECT_EQ(prepared == 0, bad.address == nullptr) << bad.says;
     if (prepared == 0) {
@@ -160,7 +160,7 @@ TEST_F(PhasesTest, BadMemoryIsNamedAndFailsThatCallOnly) {
   aclTensor* large = Tensor(a.address(), {1 << 20});
   aclTensor* large_out = Tensor(c.address(), {1 << 20});
   EXPECT_NE(Prepare(large, large, alpha, large_out), 0);
-  // The stream goes on.
+  // The stream continues.
   ACL_REQUIRE_OK(Prepare(self, self, alpha, out));
   ACL_OK(aclnnAdd(nullptr, 0, executor_, stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
@@ -169,7 +169,7 @@ TEST_F(PhasesTest, BadMemoryIsNamedAndFailsThatCallOnly) {
   aclDestroyScalar(alpha);
 }
 
-// torch_npu with an allocator that frees at once: the block goes between the phases, and the stream's order keeps it
+// torch_npu with an allocator that frees immediately: the block is freed between the phases, and stream order keeps it
 // right.
 TEST_F(PhasesTest, ABlockMayGoBetweenThePhases) {
   DeviceFloats a({1, 2});
@@ -281,7 +281,7 @@ TEST_F(PhasesTest, ThreadsPrepareAndLaunchAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(PhasesTest, TensorsTellWhatTheyAre) {
+TEST_F(PhasesTest, TensorsReturnTheirProperties) {
   const int64_t shape[] = {2, 3}, strides[] = {1, 2}, storage[] = {6};
   float data[6];
   aclTensor* tensor = aclCreateTensor(shape, 2, ACL_FLOAT16, strides, 4, ACL_FORMAT_NCHW, storage, 1, data);

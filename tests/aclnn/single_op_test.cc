@@ -1,34 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single operators by their GE type: the rows of the operator table, through aclopCompileAndExecute.
-#include "acl/acl_op.h"
-#include "acl/acl_op_compiler.h"
+#include "tests/acl/op/op_fixture.h"
 #include "tests/aclnn/aclnn_test.h"
 
 namespace aclnn_test {
 namespace {
 
+using acl_test::Operand;
 using acl_test::RecentMessage;
 using Values = std::vector<float>;
-
-// Descriptor and buffer of one operand.
-class Operand {
- public:
-  Operand(void* data, size_t bytes, const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT)
-      : desc_(aclCreateTensorDesc(type, static_cast<int>(shape.size()), shape.data(), ACL_FORMAT_ND)),
-        buffer_(aclCreateDataBuffer(data, bytes)) {}
-  ~Operand() {
-    aclDestroyTensorDesc(desc_);
-    aclDestroyDataBuffer(buffer_);
-  }
-  Operand(const Operand&) = delete;
-  Operand& operator=(const Operand&) = delete;
-  aclTensorDesc* desc() const { return desc_; }
-  aclDataBuffer* buffer() const { return buffer_; }
-
- private:
-  aclTensorDesc* desc_;
-  aclDataBuffer* buffer_;
-};
 
 class SingleOpTest : public AclnnTest {
  protected:
@@ -138,7 +118,7 @@ TEST_F(InferShapeTest, AShapeThatFollowsFromShapesIsExact) {
   EXPECT_EQ(aclGetTensorDescType(output_), ACL_BOOL);
 }
 
-// CANN's graph samples add a float to a whole number.
+// CANN's graph samples add a float to an integer.
 TEST_F(InferShapeTest, ASumHasTheTypeThatHoldsBothOperands) {
   const Operand whole(nullptr, 0, {}, ACL_INT64), real(nullptr, 0, {2}), half(nullptr, 0, {2}, ACL_FLOAT16);
   ACL_REQUIRE_OK(Infer("Add", {&whole, &real}, output_));
@@ -176,7 +156,7 @@ TEST_F(InferShapeTest, AShapeKnownOnlyAfterTheRunHasARange) {
   EXPECT_EQ(range[1], 6);
 }
 
-TEST_F(InferShapeTest, MembersOfDynamicInputsSayWhoseTheyAre) {
+TEST_F(InferShapeTest, MembersOfDynamicInputsAreNamed) {
   const Operand x(nullptr, 0, {4, 2}), w1(nullptr, 0, {2, 3}), w2(nullptr, 0, {2, 3});
   ACL_OK(aclSetTensorDynamicInput(x.desc(), "x"));
   ACL_OK(aclSetTensorDynamicInput(w1.desc(), "x"));
@@ -201,7 +181,7 @@ TEST_F(InferShapeTest, MistakesAreNamed) {
   EXPECT_NE(aclopInferShape("Add", 2, nullptr, nullptr, 1, &output_, nullptr), ACL_SUCCESS);
 }
 
-TEST_F(SingleOpTest, AShapeKnownOnlyAfterTheRunIsTold) {
+TEST_F(SingleOpTest, AShapeKnownOnlyAfterTheRunIsWrittenBack) {
   DeviceFloats a({1, 5, 3, 7}), c({0, 0, 0, 0});
   void* mask = nullptr;
   ACL_REQUIRE_OK(aclrtMalloc(&mask, 4, ACL_MEM_MALLOC_NORMAL_ONLY));

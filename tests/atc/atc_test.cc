@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The atc command: what it builds is loaded and run, and what it refuses it refuses by name.
+// The atc command: its models load and run, and its refusals name the cause.
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/acl/model_fixture.h"
+#include "tests/acl/model/model_fixture.h"
 
 namespace acl_test {
 namespace {
@@ -60,15 +60,9 @@ TEST_F(AtcTool, AModelFromASerialisedGraphIsBuiltAndRuns) {
   EXPECT_NE(outcome.text.find("ATC run success"), std::string::npos) << outcome.text;
   uint32_t id = 0;
   ACL_REQUIRE_OK(aclmdlLoadFromFile((folder_ + "/net.om").c_str(), &id));
-  const DeviceMemory input(Counting());
-  const DeviceMemory product(64);
-  const DeviceMemory difference(64);
-  Dataset inputs;
-  Dataset outputs;
-  inputs.Add(input);
-  outputs.Add(product).Add(difference);
-  ACL_REQUIRE_OK(aclmdlExecute(id, inputs.get(), outputs.get()));
-  EXPECT_EQ(Read(product.data()), Products());
+  const RunData data;
+  ACL_REQUIRE_OK(aclmdlExecute(id, data.inputs.get(), data.outputs.get()));
+  EXPECT_EQ(Read(data.product.data()), Products());
   ACL_OK(aclmdlUnload(id));
   const Outcome told = Atc("--mode=6 --om=" + folder_ + "/net.om");
   EXPECT_EQ(told.status, 0) << told.text;
@@ -95,7 +89,7 @@ TEST_F(AtcTool, RangesGearsAndOutputsComeThrough) {
 #endif
 
 // The model computes in float as before: only its ends are halves, and the outputs keep their names.
-TEST_F(AtcTool, TypesOfInputsAndOutputsAreAsAsked) {
+TEST_F(AtcTool, InputsAndOutputsHaveTheRequestedTypes) {
   NEEDS_CAST();
   const Outcome outcome = Atc(usual_ + "--input_shape='x:4,4' --input_fp16_nodes=x --output_type=FP16");
   ASSERT_EQ(outcome.status, 0) << outcome.text;
@@ -139,7 +133,7 @@ TEST_F(AtcTool, OneOutputMayHaveATypeOfItsOwn) {
 
 TEST_F(AtcTool, EachWrongOptionIsNamed) {
   ExpectRefused("--modell=x", "did you mean --model?");
-  ExpectRefused("model=x", "is no option");
+  ExpectRefused("model=x", "is not an option");
   ExpectRefused("--model", "has no value");
   ExpectRefused("--framework=2", "it takes 0|1|3|5");
   ExpectRefused("--framework=1 --framework=1", "is there twice");
@@ -149,8 +143,8 @@ TEST_F(AtcTool, EachWrongOptionIsNamed) {
   ExpectRefused("--model=" + folder_ + " --framework=1 --output=x --soc_version=Ascend910B3", "is a folder");
   ExpectRefused("--model=x --framework=1 --output=x --soc_version=H100", "names no device");
   ExpectRefused(usual_ + "--input_shape='y:1,4'", "no input of that name");
-  ExpectRefused(usual_ + "--input_shape='x:1,a'", "is no dimension");
-  ExpectRefused(usual_ + "--input_shape='x:8~1,4'", "is no range");
+  ExpectRefused(usual_ + "--input_shape='x:1,a'", "is not a dimension");
+  ExpectRefused(usual_ + "--input_shape='x:8~1,4'", "is not a range");
   ExpectRefused(usual_ + "--input_shape='x:1,4,4'", "2 dimensions");
   ExpectRefused(usual_ + "--input_shape='x:-1,4' --dynamic_batch_size=1", "2 to 100");
   ExpectRefused(usual_ + "--input_shape='x:-1,4' --dynamic_batch_size=1,1", "twice");
@@ -167,8 +161,8 @@ TEST_F(AtcTool, EachWrongOptionIsNamed) {
   ExpectRefused("--mode=1 --om=x", "--mode=1 is not supported");
 }
 
-TEST_F(AtcTool, AFileThatIsNoGraphIsRefused) {
-  const TemporaryFile file("this is no graph", ".air");
+TEST_F(AtcTool, AFileThatIsNotAGraphIsRefused) {
+  const TemporaryFile file("this is not a graph", ".air");
   ExpectRefused(std::string("--framework=1 --output=x --soc_version=Ascend910B3 --model=") + file.path(),
                 "cannot be read");
 }
@@ -193,10 +187,10 @@ TEST_F(AtcTool, SingleOperatorsBecomeAFileEach) {
 
 TEST_F(AtcTool, WrongDescriptionsOfOperatorsAreNamed) {
   for (const auto& [text, reason] : std::vector<std::pair<std::string, std::string>>{
-           {"nothing", "is no JSON"},
-           {"{}", "is no list"},
+           {"nothing", "is not JSON"},
+           {"{}", "is not a list"},
            {"[]", "names no operator"},
-           {R"([{"op": 3}])", "\"op\" is no text"},
+           {R"([{"op": 3}])", "\"op\" is not a string"},
            {R"([{"op": "Add"}])", "\"input_desc\" is missing"},
            {R"([{"op": "Add", "input_desc": [{"type": "float"}], "output_desc": []}])", "\"format\" is missing"},
            {R"([{"op": "Add", "input_desc": [{"type": "floot", "format": "ND", "shape": []}], "output_desc": []}])",
@@ -208,7 +202,7 @@ TEST_F(AtcTool, WrongDescriptionsOfOperatorsAreNamed) {
   }
 }
 
-TEST_F(AtcTool, HelpTellsTheOptions) {
+TEST_F(AtcTool, HelpListsTheOptions) {
   const Outcome outcome = Atc("--help");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_NE(outcome.text.find("--input_shape"), std::string::npos);

@@ -4,13 +4,15 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(Path(__file__).resolve().parent))  # browser.py, check_lines.py: pytest imports tests by file, not by folder
 
-REQUIREMENTS = ("requirements.txt", "requirements-torch.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-torch.txt", "requirements-lint.txt")
 
 CMAKE = """#!/bin/sh
 echo "cmake $*" >>"$FAKE_LOG"
@@ -67,7 +69,10 @@ class Tree:
         shutil.copytree(ROOT / "tools" / "cli", self.root / "tools" / "cli", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("packaging", "profiles"):
             shutil.copytree(ROOT / name, self.root / name, symlinks=True)
-        (self.root / "src").mkdir()
+        shutil.copy2(ROOT / "tools" / "rule_table.py", self.root / "tools")
+        for name in ("src/check/rules.yaml", "src/report/base.css"):
+            (self.root / name).parent.mkdir(parents=True)
+            shutil.copy2(ROOT / name, self.root / name)
         (self.root / "src" / "a.cc").write_text("int a;\n")
         (self.root / "tests").mkdir()
         self.program("cmake", CMAKE)

@@ -64,6 +64,17 @@ def wheel(folder, name, version, needs=(), weight=0):
     return path
 
 
+def pinned(*wheels):
+    """A list of requirements that names these wheels by hash."""
+    lines = ["--require-hashes", "--only-binary :all:"]
+    hashes = {}
+    for path in wheels:
+        name, version = path.name.split("-")[:2]
+        pin = f"{name}=={version.partition('+')[0]}"
+        hashes.setdefault(pin, []).append(f"    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}")
+    return "\n".join([*lines, *(" \\\n".join([pin, *found]) for pin, found in hashes.items())]) + "\n"
+
+
 class Index:
     """A package index on this machine, with metadata beside each wheel as PyPI has it. `fetched` lists the wheels that were read."""
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""millpond-plan as `./millpond plan` calls it: figures, exit status, messages with line and column, and the picture."""
+"""millpond-plan as `./millpond plan` calls it: figures, exit status, messages with line and column, and the chart."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "plan"))
-import problems  # noqa: E402
+import problems
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -101,11 +102,11 @@ def test_degenerate_buffers_are_planned(plan):
     ("id,lower,upper,size,colour\n", "-:1:21: unknown column 'colour'"),
     ("id,lower,lower,size\n", "-:1:10: a second column 'lower'"),
     ("id,lower,upper,size\na,1,2\n", "-:2:5: 3 fields; the header has 4"),
-    ("id,lower,upper,size\na,1,2,3\nb,1,2,3x\n", "-:3:7: size is '3x', which is no whole number"),
+    ("id,lower,upper,size\na,1,2,3\nb,1,2,3x\n", "-:3:7: size is '3x', which is not a whole number"),
     ("id,lower,upper,size\na,1,99999999999999999999,3\n", "-:2:5: upper is '99999999999999999999', which is beyond 64 bits"),
-    ("id,lower,upper,size\na,7,2,3\n", "-:2:5: the buffer dies at 2, before it is born at 7"),
+    ("id,lower,upper,size\na,7,2,3\n", "-:2:5: the buffer ends at 2, before it begins at 7"),
     ("id,lower,upper,size\na,1,2,-3\n", "-:2:7: the size -3 is negative"),
-    ("id,lower,upper,size,alignment\na,1,2,3,48\n", "-:2:9: the alignment 48 is no power of two"),
+    ("id,lower,upper,size,alignment\na,1,2,3,48\n", "-:2:9: the alignment 48 is not a power of two"),
     (f"id,lower,upper,size\na,1,2,{2**61}\nb,1,2,{2**61}\n", "-:3:7: all sizes together reach 2^62 bytes"),
 ])
 def test_bad_files_are_refused_with_line_and_column(plan, text, said):
@@ -115,8 +116,8 @@ def test_bad_files_are_refused_with_line_and_column(plan, text, said):
 @pytest.mark.parametrize("arguments, said", [
     ((), "no file given"), (("a", "b"), "two files were given"), (("--capacity", "-"), "expected a size above 0"),
     (("--seconds", "0", "x"), "expected a number above 0"), (("--depth", "3", "x"), "unknown option '--depth'"),
-    (("--steps",), "--steps needs a value"), (("no_such_file.csv",), "cannot be read"),
-    (("--method", "luck", "-"), "--method luck: known are"),
+    (("--steps",), "--steps needs a value"), (("no_such_file.csv",), "cannot be opened: No such file"),
+    (("--method", "luck", "-"), "--method luck: expected"),
 ])
 def test_bad_calls_are_refused(plan, arguments, said):
     assert said in plan(*arguments, text="id,lower,upper,size\n", status=2)
@@ -144,3 +145,14 @@ def test_a_picture_of_very_many_buffers_merges_the_smallest(plan, tmp_path):
     assert svg.stat().st_size < 8_000_000
     root = ElementTree.parse(svg).getroot()
     assert any("18000 smallest" in (text.text or "") for text in root.iter(f"{SVG}text"))
+
+
+def test_a_problem_is_read_from_a_file_alone_and_a_page_follows_no_link(plan, tmp_path):
+    """Issue 13: a pipe held the planner for ever, and a planted link led its output into another file."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is not a file but a pipe" in plan(tmp_path / "pipe.csv", status=2)
+    assert "is not a file but a device" in plan("/dev/zero", status=2)
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "out.csv").symlink_to(tmp_path / "victim")
+    plan("--out", tmp_path / "out.csv", "-", text="id,lower,upper,size\na,0,2,100\n")
+    assert (tmp_path / "victim").read_text() == "precious" and "offset" in (tmp_path / "out.csv").read_text()

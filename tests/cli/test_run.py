@@ -96,7 +96,7 @@ def test_sizes(tree, text, size):
     (["--devices", "two"], ["'two'", "1 to 64"]),
     (["--seed", "1.5"], ["'1.5'", "0 to 18446744073709551615"]),
     (["--seed", "18446744073709551616"], ["0 to 18446744073709551615"]),
-    (["--trace", "no/such/folder/t.json"], ["no/such/folder", "make it first"]),
+    (["--trace", "no/such/folder/t.json"], ["no/such/folder", "create it first"]),
     (["--trace", "."], ["folder"]),
 ])
 def test_bad_option_is_refused_with_what_is_allowed(tree, options, said):

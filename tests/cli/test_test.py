@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """./millpond test: what it runs, how it counts, and that nothing broken looks well."""
 
+import json
+import re
+
 import pytest
 
 FAILED = '<failure message="Failed"/><system-out>expected 3, got 4</system-out>'
@@ -12,9 +15,9 @@ def last_line(outcome):
 
 def test_all_suites_run_and_are_summed(tree):
     outcome = tree.call("test")
-    # Two of three pass in each of release, asan and tsan (one is skipped), and two in pytest.
-    assert last_line(outcome) == "8 passed, 0 failed", outcome.stderr
-    assert outcome.stdout == "8 passed, 0 failed\n"
+    # Two of three pass in each of release, asan and tsan (one is skipped), clang's build is one, and two in pytest.
+    assert last_line(outcome) == "9 passed, 0 failed", outcome.stderr
+    assert outcome.stdout == "9 passed, 0 failed\n"
     assert outcome.returncode == 0
     ctest = [line for line in tree.calls() if line.startswith("ctest")]
     assert ["build/release" in ctest[0], "build/asan" in ctest[1], "build/tsan" in ctest[2]] == [True] * 3
@@ -29,7 +32,83 @@ def test_skip_prints_its_reason(tree):
 def test_quick_leaves_the_sanitizers_out(tree):
     outcome = tree.call("test", "--quick")
     assert last_line(outcome) == "4 passed, 0 failed"
-    assert not [line for line in tree.calls() if "asan" in line or "tsan" in line]
+    assert not [line for line in tree.calls() if "asan" in line or "tsan" in line or "clang" in line]
+
+
+TIDY = """#!/bin/sh
+echo "run-clang-tidy-19 $*" >>"$FAKE_LOG"
+[ -z "${FAKE_TIDY_FINDS:-}" ] || echo "/tree/src/a.cc:3:7: warning: said twice [bugprone-branch-clone]"
+"""
+
+
+MUTATE = """#!/bin/sh
+echo "caught one: a wait is left out"
+if [ -n "$FAKE_BUG_SURVIVES" ]; then
+  echo "SURVIVED two: an index is not looked at"
+  exit 1
+fi
+if [ -n "$FAKE_BUG_ROTS" ]; then
+  echo "UNTRIED two: two.patch does not apply:"
+  exit 1
+fi
+echo "caught two: an index is not looked at"
+"""
+
+
+@pytest.fixture(name="long_tree")
+def long_tree_fixture(tree):
+    tree.program("run-clang-tidy-19", TIDY)
+    mutate = tree.root / "tools" / "mutate.py"
+    mutate.write_text(MUTATE)
+    mutate.chmod(0o755)
+    return tree
+
+
+def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
+    tree = long_tree
+    outcome = tree.call("test", "--quick", "--long")
+    # Release and pytest give two each; clang and clang-tidy one each; two bugs; the kernels two of ctest and two of pytest.
+    assert last_line(outcome) == "12 passed, 0 failed", outcome.stderr
+    assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
+    assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
+
+
+def test_a_bug_that_no_test_notices_is_a_failure_that_names_it(long_tree):
+    outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_SURVIVES="1")
+    assert last_line(outcome) == "11 passed, 1 failed"
+    assert "no test noticed that an index is not looked at" in outcome.stderr
+
+
+def test_a_bug_that_cannot_be_tried_is_a_failure_too(long_tree):
+    outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_ROTS="1")
+    assert last_line(outcome) == "11 passed, 1 failed"
+    assert "it could not be tried: two.patch does not apply" in outcome.stderr
+
+
+def test_a_finding_of_clang_tidy_is_a_failure_that_names_it(long_tree):
+    outcome = long_tree.call("test", "--quick", "--long", FAKE_TIDY_FINDS="1")
+    assert last_line(outcome) == "11 passed, 1 failed"
+    assert "FAILED clang-tidy" in outcome.stderr and "[bugprone-branch-clone]" in outcome.stderr
+
+
+def test_what_clang_refuses_is_a_failure(tree):
+    cmake = (tree.fake / "cmake").read_text()
+    tree.program("cmake", cmake.replace("--build)", '--build) case "$*" in *build/clang*) echo "guarded by"; exit 1 ;; esac;'))
+    outcome = tree.call("test")
+    assert last_line(outcome) == "8 passed, 1 failed" and "FAILED clang locks" in outcome.stderr
+
+
+def test_coverage_writes_the_page_and_runs_nothing_else(tree):
+    (tree.root / "docs").mkdir()
+    counts = {"line_covered": 3, "line_total": 4, "branch_covered": 1, "branch_total": 2}
+    files = [{"filename": name, **counts} for name in ("src/base/a.cc", "src/device/stream/b.cc", "src/device/stream/c.cc")]
+    tree.program("gcovr", '#!/bin/sh\nwhile [ $# -gt 0 ]; do [ "$1" = --json-summary ] && echo \'' + json.dumps({"files": files})
+                 + '\' >"$2"; shift; done\n')
+    outcome = tree.call("test", "--coverage")
+    assert last_line(outcome) == "2 passed, 0 failed", outcome.stderr
+    page = (tree.root / "docs" / "line_coverage.md").read_text()
+    assert "| `src/device/stream` | 75.0 % of 8 | 50.0 % of 4 |" in page and "| **all** | 75.0 % of 12 | 50.0 % of 6 |" in page
+    assert not [line for line in tree.calls() if "release" in line or line.startswith("pytest")]
 
 
 def test_pattern_reaches_both(tree):
@@ -78,7 +157,7 @@ def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
     """The time limit of the torch suite, made short."""
     (tree.root / "tests" / "torch").mkdir()
     text = (tree.root / "tools" / "cli" / "cmd_test.py")
-    text.write_text(text.read_text().replace("TORCH_SECONDS = 15 * 60", "TORCH_SECONDS = 1"))
+    text.write_text(re.sub(r"TORCH_SECONDS = .*", "TORCH_SECONDS = 1", text.read_text()))
     hang = '#!/bin/sh\ncase "$*" in *--ignore=*) ;; *pytest*) sleep 1000 & sleep 1000 ;; esac\n'
     python = tree.root / ".venv" / "bin" / "python"
     python.write_text(hang + python.read_text().removeprefix("#!/bin/sh\n"))

@@ -63,7 +63,7 @@ def test_active_environment_with_another_torch_gives_way_and_is_told(tree, tmp_p
     assert json.loads(outcome.stdout)[0] == str(tree.root / ".venv" / "bin" / "python")
     assert f"the active environment {mine} has {complaint} (" in outcome.stderr
     other = tree.call("run", "--", "true", VIRTUAL_ENV=str(mine))
-    assert other.stderr == "", "a program that is no python is not concerned"
+    assert other.stderr == "", "a program that is not Python is not concerned"
 
 
 def test_torch_off_takes_the_active_environment_and_builds_without(tree, tmp_path):
@@ -128,12 +128,13 @@ def shop(tree, tmp_path):
     shutil.rmtree(tree.root / ".venv")
     fake_torch.with_pip(tree.root / ".venv")
     shutil.copy(tree.root / "requirements.txt", tree.root / ".venv" / "millpond-requirements.txt")
-    (tree.root / "requirements-torch.txt").write_text("torch==2.13.0\ntorch_npu==2.13.0\n")
     wheels = tmp_path / "wheels"
     needs = ['nvidia-cublas==13.1; platform_system == "Linux"', 'triton==3; extra == "fast"']
     fake_torch.wheel(wheels, "torch", "2.13.0", needs, weight=2 << 20)
     fake_torch.wheel(wheels, "nvidia-cublas", "13.1", weight=3 << 20)
-    fake_torch.wheel(wheels, "torch_npu", "2.13.0", ["torch==2.13.0.*"])
+    npu = fake_torch.wheel(wheels, "torch_npu", "2.13.0", ["torch==2.13.0.*"])
+    tree.cpu = fake_torch.wheel(tmp_path / "cpu wheels", "torch", "2.13.0+cpu", ['triton==3; extra == "fast"'])
+    (tree.root / "requirements-torch.txt").write_text(fake_torch.pinned(tree.cpu, npu))
     tree.wheels = wheels
     tree.pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1"}
     return tree
@@ -148,12 +149,11 @@ def test_cuda_build_is_not_fetched_and_the_way_out_is_told(shop):
     outcome = shop.call("run", "--", "echo", "ran", **shop.pip)
     assert outcome.returncode == 1 and outcome.stdout == ""
     assert "CUDA build of torch 2.13.0: 2 packages, 5.0 MB. Nothing was downloaded." in outcome.stderr
-    assert "MILLPOND_PIP_OPTIONS='--extra-index-url" in outcome.stderr and "MILLPOND_TORCH=off" in outcome.stderr
+    assert "MILLPOND_TORCH_INDEX=ADDRESS" in outcome.stderr and "extra-index" not in outcome.stderr and "MILLPOND_TORCH=off" in outcome.stderr
     assert installed(shop) == set() and shop.calls() == []
 
 
 def test_pip_options_bring_the_cpu_build(shop, tmp_path):
-    fake_torch.wheel(tmp_path / "cpu wheels", "torch", "2.13.0+cpu", ['triton==3; extra == "fast"'])
     outcome = shop.call("run", "--", "echo", "ran", **shop.pip, MILLPOND_PIP_OPTIONS=f"--find-links '{tmp_path}/cpu wheels'")
     assert outcome.returncode == 0 and outcome.stdout == "ran\n", outcome.stderr
     assert installed(shop) == {"torch-2.13.0+cpu.dist-info", "torch_npu-2.13.0.dist-info"}
@@ -170,11 +170,36 @@ def test_the_question_to_pip_fetches_no_wheel(shop):
         assert index.fetched == []
         for gone in ("torch-2", "nvidia"):
             next(shop.wheels.glob(f"{gone}*.whl")).unlink()
-        fake_torch.wheel(shop.wheels, "torch", "2.13.0+cpu")
+        for file in shop.cpu.parent.iterdir():
+            shutil.copy(file, shop.wheels)
         assert shop.call("run", "--", "echo", "ran", **web).stdout == "ran\n"
         assert sorted(index.fetched) == ["torch-2.13.0+cpu-py3-none-any.whl", "torch_npu-2.13.0-py3-none-any.whl"]
     finally:
         index.close()
+
+
+def test_torch_alone_comes_from_the_index_that_is_named_for_it(shop):
+    """Issue 13: with an extra index whoever owns a name there can put any package in the place of ours."""
+    cpu, every = fake_torch.Index(shop.cpu.parent), fake_torch.Index(shop.wheels)
+    fake_torch.wheel(shop.cpu.parent, "torch_npu", "2.13.0", weight=1)  # a substitute
+    try:
+        web = {**shop.pip, "PIP_INDEX_URL": every.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+        outcome = shop.call("run", "--", "echo", "ran", **web, MILLPOND_TORCH_INDEX=cpu.address)
+        assert outcome.returncode == 0 and outcome.stdout == "ran\n", outcome.stderr
+        assert (cpu.fetched, every.fetched) == (["torch-2.13.0+cpu-py3-none-any.whl"], ["torch_npu-2.13.0-py3-none-any.whl"])
+    finally:
+        cpu.close()
+        every.close()
+
+
+def test_a_wheel_with_another_hash_is_not_installed(shop):
+    for gone in ("torch-2", "nvidia"):
+        next(shop.wheels.glob(f"{gone}*.whl")).unlink()
+    fake_torch.wheel(shop.wheels, "torch", "2.13.0+cpu", weight=1)  # the right name, another content
+    outcome = shop.call("run", "--", "echo", "ran", **shop.pip)
+    assert outcome.returncode == 1 and outcome.stdout == ""
+    assert "a hash that differs is another file" in outcome.stderr
+    assert installed(shop) == set()
 
 
 def test_torch_that_pip_cannot_find_is_named(shop):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // External allocators, the finer rules: which stream, which session, how many bytes, whose block, and what happens when
-// registrations change under a run. Sentences of seeds 000, 001 and 003 that allocator_test.cc has not, facts 2.2-2.5.
+// registrations change under a run. Sentences of pages "UnregisterExternalAllocator", "RegisterExternalAllocator" and
+// "RunGraphWithStreamAsync" that allocator_test.cc has not, docs/compat.md, "Requests of graphs" and "When a
+// registration counts".
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -29,18 +31,8 @@ class TestStream {
   aclrtStream stream_ = nullptr;
 };
 
-class AllocatorRulesTest : public SessionTest {
+class AllocatorRulesTest : public OneSessionTest {
  protected:
-  void SetUp() override {
-    SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
-    session_ = std::make_unique<ge::Session>(Options{});
-  }
-  void TearDown() override {
-    session_.reset();
-    input_.reset();
-    SessionTest::TearDown();
-  }
   std::shared_ptr<CountingAllocator> Register(void* stream) {
     auto allocator = std::make_shared<CountingAllocator>();
     GE_OK(session_->RegisterExternalAllocator(stream, allocator));
@@ -49,12 +41,10 @@ class AllocatorRulesTest : public SessionTest {
   ge::Status Run(uint32_t id, void* stream, std::vector<ge::Tensor>* outputs) {
     return session_->RunGraphWithStreamAsync(id, stream, {DeviceTensor(input_->data())}, *outputs);
   }
-
-  std::unique_ptr<ge::Session> session_;
-  std::unique_ptr<DeviceMemory> input_;
 };
 
-// Seeds 000 and 001, "header / library": ge_api_v2.h with libge_runner_v2.so, ge_api.h with libge_runner.so.
+// Pages "UnregisterExternalAllocator" and "RegisterExternalAllocator", header and library: ge_api_v2.h with
+// libge_runner_v2.so, ge_api.h with libge_runner.so.
 TEST_F(AllocatorRulesTest, BothCallsAreInTheLibrariesThatTheDocumentsName) {
   struct Place {
     const char* library;
@@ -73,8 +63,9 @@ TEST_F(AllocatorRulesTest, BothCallsAreInTheLibrariesThatTheDocumentsName) {
   }
 }
 
-// Seed 001, stream: "which stream the allocator is registered on"; seed 000, stream: "which stream's allocator goes".
-TEST_F(AllocatorRulesTest, AnAllocatorServesItsStreamAloneAndGoesFromItAlone) {
+// Page "RegisterExternalAllocator", stream: "which stream the allocator is registered on"; page
+// "UnregisterExternalAllocator", stream: "which stream's allocator goes".
+TEST_F(AllocatorRulesTest, AnAllocatorServesOnlyItsStreamAndIsUnregisteredOnlyFromIt) {
   TestStream other;
   GE_REQUIRE_OK(session_->AddGraph(1, TwoOutputs("first"), kRefreshable));
   GE_REQUIRE_OK(session_->AddGraph(2, TwoOutputs("second"), kRefreshable));
@@ -106,8 +97,8 @@ TEST_F(AllocatorRulesTest, AnAllocatorServesItsStreamAloneAndGoesFromItAlone) {
   session_.reset();
 }
 
-// Facts 2.3: "stream == nullptr always means built-in allocation".
-TEST_F(AllocatorRulesTest, ARunWithoutAStreamAsksNoAllocator) {
+// docs/compat.md, "Requests of graphs": "stream == nullptr always means built-in allocation".
+TEST_F(AllocatorRulesTest, ARunWithoutAStreamCallsNoAllocator) {
   GE_REQUIRE_OK(session_->AddGraph(1, TwoOutputs("null")));
   auto allocator = Register(stream_);
   std::vector<ge::Tensor> outputs;
@@ -125,7 +116,7 @@ ge::Graph Sized(int64_t elements) {
   return graph;
 }
 
-// Facts 0.5: one output is RoundUp(bytes, 32) + 32, an empty one 32.
+// docs/compat.md, "Requests of graphs": one output is RoundUp(bytes, 32) + 32, an empty one 32.
 TEST_F(AllocatorRulesTest, AnOutputsRequestIsRoundedUpAndPadded) {
   struct Case {
     int64_t elements;
@@ -149,7 +140,8 @@ TEST_F(AllocatorRulesTest, AnOutputsRequestIsRoundedUpAndPadded) {
   }
 }
 
-// Facts 2.2 and 2.1: blocks go back through MemBlock::Free, which gives up one of the block's counts.
+// docs/compat.md, "Requests of graphs": blocks are freed through MemBlock::Free, which drops one of the block's
+// counts.
 TEST_F(AllocatorRulesTest, ABlockThatItsAllocatorSharesIsFreedByTheLastShare) {
   class Sharing : public CountingAllocator {
    public:
@@ -175,8 +167,9 @@ TEST_F(AllocatorRulesTest, ABlockThatItsAllocatorSharesIsFreedByTheLastShare) {
   EXPECT_EQ(allocator->frees, 4);
 }
 
-// Facts 2.3: const and feature memory are freed when the graph goes, outputs when the user drops them.
-TEST_F(AllocatorRulesTest, BlocksGoBackAtTheMomentsOfTheTable) {
+// docs/compat.md, "Requests of graphs": const and feature memory are freed with the graph, outputs when the user
+// drops them.
+TEST_F(AllocatorRulesTest, BlocksAreFreedWhenTheTableSays) {
   GE_REQUIRE_OK(session_->AddGraph(1, TwoOutputs("moments")));
   auto allocator = Register(stream_);
   std::vector<ge::Tensor> outputs;
@@ -193,7 +186,7 @@ TEST_F(AllocatorRulesTest, BlocksGoBackAtTheMomentsOfTheTable) {
   EXPECT_EQ(Read(copy.GetData()), Products());
 }
 
-// Facts 2.5, last row: "GEFinalize / ~Session: registry entries survive".
+// docs/compat.md, "When a registration counts", last row: "GEFinalize / ~Session: registry entries survive".
 TEST_F(AllocatorRulesTest, ARegistrationOutlivesItsSessionAndTheEngine) {
   auto allocator = Register(stream_);
   session_ = std::make_unique<ge::Session>(Options{});
@@ -218,8 +211,8 @@ TEST_F(AllocatorRulesTest, ARegistrationOutlivesItsSessionAndTheEngine) {
   GE_OK(again.UnregisterExternalAllocator(stream_));
 }
 
-// Facts 3.4: "session construction failed: FAILED".
-TEST_F(AllocatorRulesTest, ASessionThatCouldNotBeMadeRegistersNothing) {
+// docs/compat.md, "When a registration counts": "session construction failed: FAILED".
+TEST_F(AllocatorRulesTest, AFailedSessionRegistersNothing) {
   ge::Session failed(Options{{"ge.featureBaseRefreshable", "x"}});
   ge::GeSession failed_too(Options{{"ge.featureBaseRefreshable", "x"}});
   auto allocator = std::make_shared<CountingAllocator>();
@@ -230,8 +223,9 @@ TEST_F(AllocatorRulesTest, ASessionThatCouldNotBeMadeRegistersNothing) {
   EXPECT_EQ(allocator.use_count(), 1);
 }
 
-// Seed 000 is of GeSession, seed 001 of Session: the second generation keeps the same counts (facts 3.6).
-TEST_F(AllocatorRulesTest, TheSecondGenerationAsksForTheSame) {
+// Page "UnregisterExternalAllocator" is of GeSession, page "RegisterExternalAllocator" of Session: the second
+// generation keeps the same counts (docs/compat.md, "Rules of sessions").
+TEST_F(AllocatorRulesTest, GeSessionMakesTheSameRequests) {
   ge::GeSession session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("second"), kRefreshable));
   auto allocator = std::make_shared<CountingAllocator>();
@@ -259,7 +253,8 @@ TEST_F(AllocatorRulesTest, TheSecondGenerationAsksForTheSame) {
   GE_OK(session.UnregisterExternalAllocator(stream_));
 }
 
-// Facts 2.4: what a dynamic graph copies from the host lies in the allocator's memory too; a static one's does not.
+// docs/compat.md, "Requests of graphs": what a dynamic graph copies from the host is in the allocator's memory too; a
+// static one's does not.
 TEST_F(AllocatorRulesTest, AHostInputOfADynamicGraphIsCopiedIntoTheAllocatorsMemory) {
   const std::vector<float> values = Counting();
   int asked[2] = {0, 0};
@@ -281,8 +276,8 @@ TEST_F(AllocatorRulesTest, AHostInputOfADynamicGraphIsCopiedIntoTheAllocatorsMem
   EXPECT_EQ(asked[1], asked[0] + 1);
 }
 
-// Facts 3.6, host_input_success.
-TEST_F(AllocatorRulesTest, AHostInputBesideADeviceInputNeedsNoMoreOfTheAllocator) {
+// docs/compat.md, "Rules of sessions".
+TEST_F(AllocatorRulesTest, AHostInputNextToADeviceInputAddsNoRequest) {
   ge::Operator x = Data("x", 0, {4, 4});
   ge::Operator y = Data("y", 1, {4, 4});
   ge::Operator one = Const("one", {4}, 1.0F);
@@ -299,9 +294,18 @@ TEST_F(AllocatorRulesTest, AHostInputBesideADeviceInputNeedsNoMoreOfTheAllocator
   EXPECT_EQ(Read(outputs[0].GetData()), Products());
   EXPECT_EQ(allocator->mallocs, 3) << "const, feature, one output";
   EXPECT_EQ(allocator->advises, 0);
+  // Issue 13: naming one input admits that one and no other.
+  std::vector<ge::Tensor> none;
+  for (const bool both : {false, true}) {
+    const std::vector<ge::Tensor> given = {HostTensor(Counting()),
+                                           both ? HostTensor(Counting()) : DeviceTensor(input_->data())};
+    GE_FAILS(ge::FAILED, session_->RunGraphWithStreamAsync(1, stream_, given, none));
+    EXPECT_NE(ErrorMessage().find("input 0 of graph 1"), std::string::npos) << ErrorMessage();
+  }
 }
 
-// Facts 2.5 and the documents' "unregister before you destroy it", done at the worst moment: while others run.
+// docs/compat.md, "When a registration counts" and the documents' "unregister before you destroy it", done at the worst
+// moment: while others run.
 TEST_F(AllocatorRulesTest, RegistrationsMayChangeWhileAnotherThreadRuns) {
   for (const bool dynamic : {false, true}) {
     const uint32_t id = dynamic ? 2 : 1;
@@ -328,7 +332,7 @@ TEST_F(AllocatorRulesTest, RegistrationsMayChangeWhileAnotherThreadRuns) {
   }
 }
 
-// A stream that goes takes its registration along; the graph it loaded runs on, elsewhere.
+// Destroying a stream removes its registration; the graph it loaded still runs, on another stream.
 TEST_F(AllocatorRulesTest, AGraphOutlivesTheStreamThatLoadedIt) {
   for (const bool dynamic : {false, true}) {
     const uint32_t id = dynamic ? 2 : 1;
@@ -357,7 +361,7 @@ TEST_F(AllocatorRulesTest, AGraphOutlivesTheStreamThatLoadedIt) {
   }
 }
 
-// Facts 3.6, dynamic_multi_batch_run_and_execute_success, as far as gears have a meaning here (docs/compat.md).
+// docs/compat.md, "Rules of sessions", as far as gears have a meaning here (docs/compat.md).
 TEST_F(AllocatorRulesTest, AGraphWithGearsRunsAndExecutesOnOneAllocator) {
   const Options gears = {{"ge.inputShape", "x:-1,4"}, {"ge.dynamicNodeType", "1"}, {"ge.dynamicDims", "2;4"}};
   GE_REQUIRE_OK(session_->AddGraph(1, Dynamic("gears"), gears));
@@ -374,7 +378,7 @@ TEST_F(AllocatorRulesTest, AGraphWithGearsRunsAndExecutesOnOneAllocator) {
   EXPECT_EQ(allocator->advises, 0);
 }
 
-// An allocator may be asked while it is being asked: its callback runs the very graph.
+// An allocator may be re-entered: its callback runs the same graph.
 TEST_F(AllocatorRulesTest, ACallbackMayRunAGraphItself) {
   for (const bool dynamic : {false, true}) {
     const uint32_t id = dynamic ? 2 : 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// External allocators of sessions: each sentence of seeds 000, 001 and 003 about them, and the requests of facts 2.3.
+// External allocators of sessions: each sentence of pages "UnregisterExternalAllocator", "RegisterExternalAllocator"
+// and "RunGraphWithStreamAsync" about them, and the requests of docs/compat.md, "Requests of graphs".
 #include <thread>
 
 #include "session_fixture.h"
@@ -23,13 +24,8 @@ class AllocatorTest : public SessionTest {
   ge::Status Run(void* stream, std::vector<ge::Tensor>* outputs) {
     return session_->RunGraphWithStreamAsync(1, stream, {DeviceTensor(input_->data())}, *outputs);
   }
-  void SetUp() override {
-    SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
-  }
   void TearDown() override {
     session_.reset();
-    input_.reset();
     SessionTest::TearDown();
   }
   size_t ConstBytes() {
@@ -44,12 +40,11 @@ class AllocatorTest : public SessionTest {
   }
 
   std::unique_ptr<ge::Session> session_;
-  std::unique_ptr<DeviceMemory> input_;
 };
 
-// Seed 001, function: "the user registers his own Allocator with GE, for the user's memory pool".
-// Facts 3.6, malloc_two_outputs_success: 4 requests on the first run, 5 and one advise after the second.
-TEST_F(AllocatorTest, TheFirstRunAsksForConstFeatureAndOutputsAndTheSecondOnlyForFeatureByAdvice) {
+// Page "RegisterExternalAllocator", function: "the user registers his own Allocator with GE, for the user's memory
+// pool". docs/compat.md, "Rules of sessions": 4 requests on the first run, 5 and one advise after the second.
+TEST_F(AllocatorTest, TheFirstRunRequestsConstFeatureAndOutputsAndTheSecondOnlyFeatureByMallocAdvise) {
   Add(TwoOutputs("two"), {{"ge.featureBaseRefreshable", "1"}});
   auto allocator = Register(stream_);
   std::vector<ge::Tensor> outputs;
@@ -73,8 +68,8 @@ TEST_F(AllocatorTest, TheFirstRunAsksForConstFeatureAndOutputsAndTheSecondOnlyFo
   GE_OK(session_->UnregisterExternalAllocator(stream_));
 }
 
-// Facts 3.6, malloc_part_outputs_success.
-TEST_F(AllocatorTest, AnOutputThatHasMemoryIsNotAskedFor) {
+// docs/compat.md, "Rules of sessions".
+TEST_F(AllocatorTest, AnOutputWithMemoryIsNotRequested) {
   Add(TwoOutputs("part"), {{"ge.featureBaseRefreshable", "1"}});
   auto allocator = Register(stream_);
   DeviceMemory given(kBytes);
@@ -90,8 +85,8 @@ TEST_F(AllocatorTest, AnOutputThatHasMemoryIsNotAskedFor) {
   EXPECT_EQ(Read(given.data()), Products());
 }
 
-// Facts 3.6, malloc_const_feature_success_unrefresh.
-TEST_F(AllocatorTest, FeatureMemoryThatCannotBeRefreshedIsAskedForOnce) {
+// docs/compat.md, "Rules of sessions".
+TEST_F(AllocatorTest, FixedFeatureMemoryIsRequestedOnce) {
   Add(TwoOutputs("fixed"));
   auto allocator = Register(stream_);
   std::vector<ge::Tensor> outputs;
@@ -103,7 +98,8 @@ TEST_F(AllocatorTest, FeatureMemoryThatCannotBeRefreshedIsAskedForOnce) {
   EXPECT_EQ(allocator->frees, 0);
 }
 
-// Seed 001, constraint: "for one stream, repeated calls: the last registration counts". Docs over code (facts 10.3).
+// Page "RegisterExternalAllocator", constraint: "for one stream, repeated calls: the last registration counts". Docs
+// over code (docs/compat.md, "Rules of sessions").
 TEST_F(AllocatorTest, TheLastRegistrationForAStreamCounts) {
   for (const bool dynamic : {false, true}) {
     Add(dynamic ? Dynamic("dynamic") : TwoOutputs("static"));
@@ -126,8 +122,8 @@ TEST_F(AllocatorTest, TheLastRegistrationForAStreamCounts) {
   }
 }
 
-// Seed 001, constraint: "for different streams with one Allocator ... synchronise the former stream before the next
-// runs".
+// Page "RegisterExternalAllocator", constraint: "for different streams with one Allocator ... synchronise the former
+// stream before the next runs".
 TEST_F(AllocatorTest, OneAllocatorServesTwoStreamsOneAfterTheOther) {
   aclrtStream other = nullptr;
   ASSERT_EQ(aclrtCreateStream(&other), ACL_SUCCESS);
@@ -145,8 +141,9 @@ TEST_F(AllocatorTest, OneAllocatorServesTwoStreamsOneAfterTheOther) {
   EXPECT_EQ(aclrtDestroyStream(other), ACL_SUCCESS);
 }
 
-// Seed 001, constraint: "before the Allocator's memory is released to the operating system, synchronise the stream".
-TEST_F(AllocatorTest, AfterASynchronisationEverythingCanGoBack) {
+// Page "RegisterExternalAllocator", constraint: "before the Allocator's memory is released to the operating system,
+// synchronise the stream".
+TEST_F(AllocatorTest, AfterASynchronisationEverythingCanBeReleased) {
   Add(Dynamic("released"));
   const size_t before = FreeMemory();
   {
@@ -163,8 +160,8 @@ TEST_F(AllocatorTest, AfterASynchronisationEverythingCanGoBack) {
   EXPECT_EQ(FreeMemory(), before);
 }
 
-// Seed 001, function: "to be used with LoadGraph, RunGraphWithStreamAsync or ExecuteGraphWithStreamAsync, and
-// registered before LoadGraph".
+// Page "RegisterExternalAllocator", function: "to be used with LoadGraph, RunGraphWithStreamAsync or
+// ExecuteGraphWithStreamAsync, and registered before LoadGraph".
 TEST_F(AllocatorTest, RegisteredBeforeLoadGraphItServesTheLoadAndEachExecution) {
   Add(TwoOutputs("load"));
   auto allocator = Register(stream_);
@@ -187,7 +184,7 @@ TEST_F(AllocatorTest, RegisteredBeforeLoadGraphItServesTheLoadAndEachExecution) 
   EXPECT_EQ(allocator->frees, 2);
 }
 
-// Facts 2.5: registered after the load, it has a part in outputs only.
+// docs/compat.md, "When a registration counts": registered after the load, it has a part in outputs only.
 TEST_F(AllocatorTest, RegisteredAfterTheLoadItServesOutputs) {
   Add(TwoOutputs("late"));
   std::vector<ge::Tensor> none;
@@ -200,8 +197,8 @@ TEST_F(AllocatorTest, RegisteredAfterTheLoadItServesOutputs) {
   EXPECT_EQ(Read(outputs[0].GetData()), Products());
 }
 
-// Facts 2.5: unregistered while the graph is loaded.
-TEST_F(AllocatorTest, UnregisteredWhileLoadedTheGraphGoesOnWithItsOwnMemory) {
+// docs/compat.md, "When a registration counts": unregistered while the graph is loaded.
+TEST_F(AllocatorTest, AfterUnregisteringALoadedGraphUsesItsOwnMemory) {
   for (const char* refreshable : {"0", "1"}) {
     Add(TwoOutputs("gone"), {{"ge.featureBaseRefreshable", refreshable}});
     auto allocator = Register(stream_);
@@ -218,7 +215,8 @@ TEST_F(AllocatorTest, UnregisteredWhileLoadedTheGraphGoesOnWithItsOwnMemory) {
   }
 }
 
-// Facts 2.4: every buffer of a dynamic graph, none by advice; outputs report their exact size.
+// docs/compat.md, "Requests of graphs": every buffer of a dynamic graph, none by advice; outputs report their exact
+// size.
 TEST_F(AllocatorTest, ADynamicGraphTakesEveryBufferFromTheAllocator) {
   Add(Dynamic("dynamic"));
   auto allocator = Register(stream_);
@@ -238,8 +236,8 @@ TEST_F(AllocatorTest, ADynamicGraphTakesEveryBufferFromTheAllocator) {
   EXPECT_GT(allocator->frees, 0);
 }
 
-// Seed 000, return value and constraints: "call this before the Allocator is destroyed"; "the stream is not there, or
-// it was unregistered before: nothing is done and the call succeeds".
+// Page "UnregisterExternalAllocator", return value and constraints: "call this before the Allocator is destroyed"; "the
+// stream is not there, or it was unregistered before: nothing is done and the call succeeds".
 TEST_F(AllocatorTest, UnregisteringAnUnknownStreamOrTwiceSucceeds) {
   Add(TwoOutputs("unknown"));
   int nobody = 0;
@@ -255,8 +253,8 @@ TEST_F(AllocatorTest, UnregisteringAnUnknownStreamOrTwiceSucceeds) {
   GE_OK(session_->UnregisterExternalAllocator(stream_));
 }
 
-// Facts 3.4.
-TEST_F(AllocatorTest, NullArgumentsAreRefusedAndHandlesOfNothingAreNot) {
+// docs/compat.md, "When a registration counts".
+TEST_F(AllocatorTest, NullArgumentsAreRefusedAndInvalidHandlesAreNot) {
   Add(TwoOutputs("null"));
   ge::GeSession second(Options{});
   auto allocator = std::make_shared<CountingAllocator>();
@@ -284,7 +282,7 @@ TEST_F(AllocatorTest, BeforeInitialisationBothCallsFail) {
   GE_OK(ge::GEInitialize(Options{}));
 }
 
-// The registry hears of streams that go: a handle must not pass an allocator on.
+// The registry is notified of destroyed streams: a recycled handle must not inherit an allocator.
 TEST_F(AllocatorTest, AStreamThatIsDestroyedLosesItsAllocator) {
   Add(TwoOutputs("stream"));
   aclrtStream gone = nullptr;
@@ -295,7 +293,8 @@ TEST_F(AllocatorTest, AStreamThatIsDestroyedLosesItsAllocator) {
   EXPECT_EQ(allocator.use_count(), 1);
 }
 
-// Seed 003: "no external allocator: GE uses the built-in one, and the memory lives as long as the graph".
+// Page "RunGraphWithStreamAsync": "no external allocator: GE uses the built-in one, and the memory lives as long as the
+// graph".
 TEST_F(AllocatorTest, WithoutAnAllocatorOutputsComeFromTheGraphsOwnMemory) {
   for (const bool dynamic : {false, true}) {
     const size_t before = FreeMemory();
@@ -311,8 +310,8 @@ TEST_F(AllocatorTest, WithoutAnAllocatorOutputsComeFromTheGraphsOwnMemory) {
   }
 }
 
-// Seed 003: "the user must free this memory before the external allocator is destroyed": one that is only dropped stays
-// alive for its blocks.
+// Page "RunGraphWithStreamAsync": "the user must free this memory before the external allocator is destroyed": one that
+// is only dropped stays alive for its blocks.
 TEST_F(AllocatorTest, AnAllocatorThatOnlyItsBlocksKnowStaysForThem) {
   Add(TwoOutputs("kept"));
   std::weak_ptr<CountingAllocator> watched;
@@ -331,8 +330,8 @@ TEST_F(AllocatorTest, AnAllocatorThatOnlyItsBlocksKnowStaysForThem) {
   EXPECT_TRUE(watched.expired());
 }
 
-// Facts 3.6, malloc_outputs_success: bases of the client and outputs with memory leave the allocator nothing to do.
-TEST_F(AllocatorTest, BasesOfTheClientLeaveTheAllocatorNothingToDo) {
+// docs/compat.md, "Rules of sessions": bases of the client and outputs with memory leave the allocator nothing to do.
+TEST_F(AllocatorTest, MemoryBasesOfTheClientBypassTheAllocator) {
   Add(TwoOutputs("bases"));
   auto allocator = Register(stream_);
   GE_REQUIRE_OK(session_->CompileGraph(1));
@@ -353,7 +352,7 @@ TEST_F(AllocatorTest, BasesOfTheClientLeaveTheAllocatorNothingToDo) {
   session_.reset();
 }
 
-// The rules of the documents allow one stream after the other; two graphs with allocators of their own run at once.
+// The rules of the documents allow one stream after the other; two graphs with their own allocators run concurrently.
 TEST_F(AllocatorTest, GraphsOnStreamsOfTheirOwnRunAtOnce) {
   constexpr int kThreads = 4;
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that cannot be: the error names the graph, the node, the input or attribute, and what was expected
+// Invalid graphs: the error names the graph, the node, the input or attribute, and what was expected
 // (issue 6.3).
 #include "array_ops.h"
 #include "elewise_calculation_ops.h"
@@ -26,7 +26,7 @@ class BadGraphTest : public SessionTest {
     const std::string text = ErrorMessage();
     for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
     EXPECT_EQ(session.GetCompiledGraphSummary(1), nullptr);
-    // Nothing is left of it: the same session and number serve a good graph.
+    // Nothing is left of it: the same session and id work for a valid graph.
     ErrorMessage();
     if (session.RemoveGraph(1) != ge::SUCCESS) ErrorMessage();
     GE_OK(session.AddGraph(1, TwoOutputs("good")));
@@ -55,7 +55,7 @@ TEST_F(BadGraphTest, ACycleOfControlEdgesIsACycleToo) {
   ExpectRefused(graph, {"cycle", "\"sum\"", "\"product\""});
 }
 
-TEST_F(BadGraphTest, AnInputThatIsNotConnectedIsNamed) {
+TEST_F(BadGraphTest, AnUnconnectedInputIsNamed) {
   ge::Operator x = Data("x", 0, {4});
   op::Add sum("sum");
   sum.set_input_x1(x);
@@ -92,7 +92,7 @@ TEST_F(BadGraphTest, ATypeThatAnOperatorDoesNotTakeIsNamed) {
   ExpectRefused(graph, {"\"sum\"", "STRING"});
 }
 
-TEST_F(BadGraphTest, NumbersThatAreNoIndicesAreNamed) {
+TEST_F(BadGraphTest, InvalidIndicesAreNamed) {
   ge::Operator x = Data("x", 0, {4, 4});
   ge::Operator places = Data("places", 1, {2});  // floating
   ge::Operator axis = Const("axis", {1}, 0.0F);
@@ -103,17 +103,22 @@ TEST_F(BadGraphTest, NumbersThatAreNoIndicesAreNamed) {
   ExpectRefused(graph, {"\"gather\"", "GatherV2", "FLOAT"});
 }
 
-TEST_F(BadGraphTest, ATypeThatNobodyDefinedIsNamed) {
+// A graph that returns its input and also runs `target`.
+ge::Graph WithTarget(const ge::Operator& x, ge::Operator& target) {
+  ge::Graph graph("targets");
+  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{x});
+  ge::GNode node = graph.AddNodeByOp(target);
+  static_cast<void>(node);
+  graph.SetTargets({target});
+  return graph;
+}
+
+TEST_F(BadGraphTest, AnUndefinedTypeIsNamed) {
   ge::Operator x = Data("x", 0, {4});
   ge::Operator odd("odd", "NoSuchOperator");
   odd.SetInput("x", x);  // an operator without a definition has no inputs: this is refused
   EXPECT_NE(ErrorMessage().find("\"odd\""), std::string::npos);
-  ge::Graph graph("unknown");
-  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{x});
-  ge::GNode node = graph.AddNodeByOp(odd);
-  static_cast<void>(node);
-  graph.SetTargets({odd});
-  ExpectRefused(graph, {"\"odd\"", "\"NoSuchOperator\""});
+  ExpectRefused(WithTarget(x, odd), {"\"odd\"", "\"NoSuchOperator\""});
 }
 
 TEST_F(BadGraphTest, AnOperatorThatIsKnownButCannotRunIsRefusedByName) {
@@ -121,12 +126,7 @@ TEST_F(BadGraphTest, AnOperatorThatIsKnownButCannotRunIsRefusedByName) {
   // Known to the table (it has a definition), and nothing here computes it.
   ge::Operator odd = ge::OperatorFactory::CreateOperator("odd", "BoostedTreesBucketize");
   ASSERT_FALSE(odd.IsEmpty());
-  ge::Graph graph("cannot");
-  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{x});
-  ge::GNode node = graph.AddNodeByOp(odd);
-  static_cast<void>(node);
-  graph.SetTargets({odd});
-  ExpectRefused(graph, {"\"odd\"", "BoostedTreesBucketize"});
+  ExpectRefused(WithTarget(x, odd), {"\"odd\"", "BoostedTreesBucketize"});
 }
 
 TEST_F(BadGraphTest, AnAttributeThatIsMissingIsNamed) {
@@ -187,7 +187,7 @@ TEST_F(BadGraphTest, ASubgraphThatIsMissingOrDoesNotFitIsNamed) {
   ExpectRefused(graph(branch("yes", 1), branch("no", 2)), {"\"choice\"", "\"no\"", "2 outputs", "1"});
 }
 
-TEST_F(BadGraphTest, AGraphWithNothingInItIsRefused) {
+TEST_F(BadGraphTest, AnEmptyGraphIsRefused) {
   ge::Session session(Options{});
   GE_FAILS(kParamInvalid, session.AddGraph(1, ge::Graph("empty")));
   EXPECT_NE(ErrorMessage().find("no nodes"), std::string::npos);

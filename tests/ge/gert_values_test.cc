@@ -44,7 +44,7 @@ TEST(GertShape, SetDimGrowsToTheIndexAndNotPastIt) {
   EXPECT_EQ(shape.GetDim(2), 7);
 }
 
-TEST(GertStride, AnswersForItsNumbers) {
+TEST(GertStride, ReturnsItsStrides) {
   gert::Stride stride{3, 1};
   EXPECT_EQ(stride.GetStride(0), 3);
   EXPECT_EQ(stride.GetStride(25), gert::Stride::kInvalidStrideValue + 0);
@@ -70,7 +70,7 @@ TEST(GertExpandDims, PutsOnesWhereTheRuleSays) {
   EXPECT_EQ(full, (gert::Shape{2, 3, 4})) << "all dimensions are there already";
 }
 
-TEST(GertExpandDims, RulesComeAsTextOrAsANumber) {
+TEST(GertExpandDims, RulesAreStringsOrBitMasks) {
   const gert::ExpandDimsType text("1100");
   EXPECT_EQ(text.GetFullSize(), 4u);
   EXPECT_TRUE(text.IsExpandIndex(0) && text.IsExpandIndex(1) && !text.IsExpandIndex(2));
@@ -96,13 +96,13 @@ ge::graphStatus Manage(void* addr, gert::TensorOperateType operation, void** out
   return ge::GRAPH_SUCCESS;
 }
 
-TEST(GertTensorData, AsksItsManagerAndFreesOnce) {
+TEST(GertTensorData, CallsItsManagerAndFreesOnce) {
   Block block;
   {
     gert::TensorData data(&block, Manage, 4, gert::kOnHost);
     EXPECT_EQ(data.GetAddr(), &block.data);
     gert::TensorData moved(std::move(data));
-    EXPECT_EQ(data.GetAddr(), nullptr);  // NOLINT: what is left behind is defined
+    EXPECT_EQ(data.GetAddr(), nullptr);  // NOLINT: the moved-from state is defined
     EXPECT_EQ(data.GetPlacement(), gert::kTensorPlacementEnd);
     EXPECT_EQ(moved.GetSize(), 4u);
     gert::TensorData shared;
@@ -120,7 +120,7 @@ TEST(GertTensorData, AsksItsManagerAndFreesOnce) {
   EXPECT_EQ(block.owners, 0);
 }
 
-TEST(GertTensorData, ReleaseHandsOverAndARefusingManagerChangesNothing) {
+TEST(GertTensorData, ReleaseTransfersOwnershipAndAFailingManagerChangesNothing) {
   Block block;
   gert::TensorAddrManager manager = nullptr;
   {
@@ -140,7 +140,7 @@ TEST(GertTensorData, ReleaseHandsOverAndARefusingManagerChangesNothing) {
   block.refuses = false;
 }
 
-TEST(GertTensor, StartsWithNothingAndZeroedReserves) {
+TEST(GertTensor, StartsEmptyWithZeroedReservedFields) {
   alignas(gert::Tensor) unsigned char memory[sizeof(gert::Tensor)];
   std::memset(memory, 0xab, sizeof(memory));
   auto* tensor = new (memory) gert::Tensor();
@@ -154,7 +154,7 @@ TEST(GertTensor, StartsWithNothingAndZeroedReserves) {
   tensor->~Tensor();
 }
 
-TEST(GertTensor, TakesMemoryOfTheSizeThatShapeAndTypeAskFor) {
+TEST(GertTensor, AllocatesTheSizeOfItsShapeAndType) {
   float values[6] = {};
   gert::Tensor tensor({{2, 3}, {2, 3}}, {ge::FORMAT_ND, ge::FORMAT_ND, {}}, gert::kOnHost, ge::DT_FLOAT, values);
   EXPECT_EQ(tensor.GetSize(), 24u);
@@ -212,7 +212,7 @@ TEST(GertContinuousVector, KeepsItsCapacity) {
   EXPECT_EQ(gert::ContinuousVector::Create<int64_t>(std::numeric_limits<size_t>::max()), nullptr);
 }
 
-TEST(GertContinuousVector, VectorsOfVectorsLieInOneBlock) {
+TEST(GertContinuousVector, VectorsOfVectorsAreInOneBlock) {
   alignas(8) uint8_t memory[1024] = {};
   auto* outer = new (memory) gert::ContinuousVectorVector();
   outer->Init(2);

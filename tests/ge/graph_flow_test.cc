@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What graphs built by clients compute: control flow, calls, variables, references, files (facts 5.2, 6.1; issue 6.3).
+// What graphs built by clients compute: control flow, calls, variables, references, files (docs/compat.md, "Building
+// graphs" and "Graphs in files"; issue 6.3).
 #include <unistd.h>
 
 #include <condition_variable>
@@ -20,16 +21,8 @@ namespace op = ge::op;
 
 using Values = std::vector<float>;
 
-class GraphFlowTest : public SessionTest {
+class GraphFlowTest : public OneSessionTest {
  protected:
-  void SetUp() override {
-    SessionTest::SetUp();
-    session_ = std::make_unique<ge::Session>(Options{});
-  }
-  void TearDown() override {
-    session_.reset();
-    SessionTest::TearDown();
-  }
   // One run of a graph of its own, host to host; each input is one value.
   std::vector<Values> Run(const ge::Graph& graph, const std::vector<ge::Tensor>& inputs) {
     ++id_;
@@ -41,7 +34,6 @@ class GraphFlowTest : public SessionTest {
     return values;
   }
 
-  std::unique_ptr<ge::Session> session_;
   uint32_t id_ = 0;
 };
 
@@ -88,7 +80,7 @@ TEST_F(GraphFlowTest, IfTakesTheBranchOfItsCondition) {
   EXPECT_EQ(Run(Choice("if"), {One(5), One(4)}), (std::vector<Values>{{25}}));
 }
 
-TEST_F(GraphFlowTest, CaseTakesTheBranchOfItsNumberAndTheLastForOthers) {
+TEST_F(GraphFlowTest, CaseTakesTheBranchOfItsIndexAndTheLastForOthers) {
   const auto graph = [] {
     op::Data which = IndexInput("which", 0);
     ge::Operator x = Data("x", 1, {1});
@@ -132,7 +124,7 @@ ge::Graph Loop(const char* name) {
   return graph;
 }
 
-TEST_F(GraphFlowTest, WhileGoesRoundUntilItsConditionFails) {
+TEST_F(GraphFlowTest, WhileLoopsUntilItsConditionFails) {
   EXPECT_EQ(Run(Loop("while"), {One(3)}), (std::vector<Values>{{192}}));
   EXPECT_EQ(Run(Loop("while"), {One(100)}), (std::vector<Values>{{100}}));
 }
@@ -209,8 +201,8 @@ TEST_F(GraphFlowTest, AnotherSessionHasVariablesOfItsOwn) {
   EXPECT_EQ(Run(Adding("again"), {One(1)}), (std::vector<Values>{{6}}));
 }
 
-// A control edge orders what no data does.
-TEST_F(GraphFlowTest, AControlEdgeOrdersWhatNoDataDoes) {
+// A control edge orders nodes without a data edge.
+TEST_F(GraphFlowTest, AControlEdgeOrdersNodesWithoutADataEdge) {
   const auto graph = [](bool before) {
     ge::Operator x = Data("x", 0, {1});
     op::Variable state = State("ordered", 0.0F);
@@ -232,8 +224,8 @@ TEST_F(GraphFlowTest, AControlEdgeOrdersWhatNoDataDoes) {
   EXPECT_EQ(Run(graph(true), {One(0)}), (std::vector<Values>{{9}}));
 }
 
-// Facts 6.2: torchair's RefData is an input that the graph changes in place.
-TEST_F(GraphFlowTest, RefDataIsChangedWhereItLies) {
+// docs/compat.md, "What torchair sends": torchair's RefData is an input that the graph changes in place.
+TEST_F(GraphFlowTest, RefDataIsChangedInPlace) {
   ge::Operator x = Data("x", 0, {4, 4});
   op::RefData state("state");
   const ge::TensorDesc desc(ge::Shape({4, 4}), ge::FORMAT_ND, ge::DT_FLOAT);
@@ -262,8 +254,8 @@ TEST_F(GraphFlowTest, RefDataIsChangedWhereItLies) {
   }
 }
 
-// Issue 6.4: every way of running, static and dynamic, gives the same bits.
-TEST_F(GraphFlowTest, EveryWayOfRunningGivesTheSame) {
+// Issue 6.4: every way of running, static and dynamic, gives bit-identical results.
+TEST_F(GraphFlowTest, EveryWayOfRunningGivesTheSameResult) {
   const auto graph = [](const std::vector<int64_t>& dims) {
     ge::Operator x = Data("x", 0, dims);
     ge::Operator weights = Const("weights", {4}, 0.25F);

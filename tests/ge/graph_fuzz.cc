@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile serialised graphs through the public door: load, add, compile, run. Whatever the bytes, each step answers; no
-// crash, no hang, no memory out of proportion. (src/graph/io/hostile_test.cc does the same to the reader alone.)
+// crash, no hang, no disproportionate memory use. (src/graph/io/hostile_test.cc does the same to the reader alone.)
 //
 //   ge_graph_fuzz [--rounds N] [--seconds S] [--seed N] [--bytes FILE]
 //
@@ -30,6 +30,7 @@
 #include "graph/graph.h"
 #include "graph/graph_buffer.h"
 #include "graph/operator_factory.h"
+#include "operators.h"
 
 namespace {
 
@@ -43,7 +44,7 @@ using Dims = std::vector<int64_t>;
 
 void StartOnce() {
   static const bool started = [] {
-    setenv("MILLPOND_MEMORY", "256M", 0);  // what a graph may ask of the device is the device's to bound
+    setenv("MILLPOND_MEMORY", "256M", 0);  // bounds what a graph may request
     if (aclInit(nullptr) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS) Die("acl does not start");
     if (ge::GEInitialize(Options{}) != ge::SUCCESS) Die("GE does not start");
     return true;
@@ -53,7 +54,7 @@ void StartOnce() {
 
 // --- One input ------------------------------------------------------------------------------------------------------
 
-constexpr int64_t kMostInputBytes = 1 << 16;  // larger ones are compiled, not run
+constexpr int64_t kMaxInputBytes = 1 << 16;  // larger ones are compiled, not run
 
 // Zeros for each Data of the graph, in the order of their index; false: too large, or of a type that has no size.
 bool MakeInputs(const ge::Graph& graph, std::vector<ge::Tensor>* inputs) {
@@ -76,7 +77,7 @@ bool MakeInputs(const ge::Graph& graph, std::vector<ge::Tensor>* inputs) {
     if (bytes <= 0 || bytes >= 1000) return false;
     for (int64_t& dim : dims) {
       if (dim == -1) dim = 2;
-      if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMostInputBytes) return false;
+      if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMaxInputBytes) return false;
     }
     const std::vector<uint8_t> zeros(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
     desc.SetShape(ge::Shape(dims));
@@ -128,15 +129,6 @@ namespace {
 
 // --- Graphs to begin with --------------------------------------------------------------------------------------------
 
-ge::Operator Input(const char* name, int64_t index, const Dims& dims) {
-  ge::Operator data = ge::OperatorFactory::CreateOperator(name, "Data");
-  const ge::TensorDesc desc(ge::Shape(dims), ge::FORMAT_ND, ge::DT_FLOAT);
-  data.SetAttr("index", index);
-  data.UpdateInputDesc("x", desc);
-  data.UpdateOutputDesc("y", desc);
-  return data;
-}
-
 template <class T>
 ge::Operator Const(const char* name, ge::DataType type, const std::vector<T>& values, const Dims& dims) {
   const ge::TensorDesc desc(ge::Shape(dims), ge::FORMAT_ND, type);
@@ -166,14 +158,14 @@ std::string Serialised(const char* name, const std::vector<ge::Operator>& inputs
 }
 
 ge::Graph Branch(const char* name, const char* type) {
-  ge::Operator x = Input("x", 0, {2, 3});
+  ge::Operator x = ge_test::Data("x", 0, {2, 3});
   ge::Operator out = Node("out", type, {{"x1", x}, {"x2", x}});
   ge::Graph graph(name);
   graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{out});
   return graph;
 }
 
-// What only classes of operators may call.
+// Protected members, callable only from operator classes.
 struct Open : ge::Operator {
   explicit Open(const ge::Operator& op) : ge::Operator(op) {}
   using ge::Operator::DynamicInputRegister;
@@ -182,7 +174,7 @@ struct Open : ge::Operator {
 };
 
 std::string Choice() {
-  ge::Operator x = Input("x", 0, {2, 3});
+  ge::Operator x = ge_test::Data("x", 0, {2, 3});
   ge::Operator condition = Const<int32_t>("condition", ge::DT_INT32, {1}, {});
   Open choice(ge::OperatorFactory::CreateOperator("choice", "If"));
   choice.DynamicInputRegister("input", 1);
@@ -197,14 +189,14 @@ std::string Choice() {
 std::vector<std::string> Samples() {
   std::vector<std::string> samples;
   {
-    ge::Operator x = Input("x", 0, {-1, 3});
+    ge::Operator x = ge_test::Data("x", 0, {-1, 3});
     ge::Operator weights = Const<float>("w", ge::DT_FLOAT, std::vector<float>(12, 0.5F), {3, 4});
     ge::Operator product = Node("product", "MatMul", {{"x1", x}, {"x2", weights}});
     ge::Operator soft = Node("soft", "SoftmaxV2", {{"x", product}});
     samples.push_back(Serialised("matmul", {x, weights}, soft));
   }
   {
-    ge::Operator x = Input("x", 0, {2, 3});
+    ge::Operator x = ge_test::Data("x", 0, {2, 3});
     ge::Operator reshaped = Node("reshape", "Reshape", {{"x", x}, {"shape", Numbers("shape", {3, -1})}});
     ge::Operator tiled = Node("tile", "Tile", {{"x", reshaped}, {"multiples", Numbers("multiples", {2, 2})}});
     samples.push_back(Serialised("shapes", {x}, tiled));
@@ -219,7 +211,7 @@ std::vector<std::string> Samples() {
     samples.push_back(Serialised("made", {value}, sum));
   }
   {
-    ge::Operator x = Input("x", 0, {2, 3});
+    ge::Operator x = ge_test::Data("x", 0, {2, 3});
     ge::Operator wide = Node("wide", "BroadcastTo", {{"x", x}, {"shape", Numbers("shape", {4, 2, 3})}});
     ge::Operator padded = Node("pad", "PadV3", {{"x", wide}, {"paddings", Numbers("paddings", {1, 1, 0, 0, 2, 2})}});
     ge::Operator cut =
@@ -228,7 +220,7 @@ std::vector<std::string> Samples() {
     samples.push_back(Serialised("cut", {x}, cut));
   }
   {
-    ge::Operator x = Input("x", 0, {1, 3, 8, 8});
+    ge::Operator x = ge_test::Data("x", 0, {1, 3, 8, 8});
     ge::Operator filter = Const<float>("filter", ge::DT_FLOAT, std::vector<float>(54, 0.1F), {2, 3, 3, 3});
     ge::Operator conv = Node("conv", "Conv2D", {{"x", x}, {"filter", filter}});
     conv.SetAttr("strides", Dims{1, 1, 1, 1}).SetAttr("pads", Dims{1, 1, 1, 1}).SetAttr("data_format", "NCHW");
@@ -268,7 +260,7 @@ class Mutator {
       case 1:
         return ChangeNumber(bytes);
       case 2:
-      case 3:  // a small number by another, where one byte is the whole of it: dimensions, types, places
+      case 3:  // a small one-byte number by another: dimensions, types, indices
         if (((*bytes)[at] & 0x80) == 0 && ((*bytes)[at] < 'A')) (*bytes)[at] = static_cast<char>(Below(0x80));
         return;
       case 4:
@@ -309,7 +301,7 @@ class Mutator {
     static constexpr int64_t kNumbers[] = {
         -1, 0, 1, 2, 7, -2, 100, 1 << 20, INT64_C(1) << 31, INT64_C(1) << 40, INT64_MAX, INT64_MIN, -1000000};
     if (bytes->size() < 8) return;
-    // Near a small number, which is where sizes and axes stand.
+    // Near a small number, where sizes and axes are.
     for (int attempt = 0; attempt < 100; ++attempt) {
       const size_t at = Below(bytes->size() - 7);
       int64_t old = 0;
@@ -327,8 +319,8 @@ class Mutator {
 
 // --- The run ---------------------------------------------------------------------------------------------------------
 
-constexpr int64_t kMostGrowthKiB = 1 << 20;           // of the resident set, over the whole run
-constexpr auto kMostTime = std::chrono::seconds(20);  // for one input; a sanitizer is slow
+constexpr int64_t kMaxGrowthKiB = 1 << 20;           // of the resident set, over the whole run
+constexpr auto kMaxTime = std::chrono::seconds(20);  // for one input; a sanitizer is slow
 
 std::string current;  // what a crash leaves behind
 
@@ -371,7 +363,7 @@ int Fuzz(uint64_t seed, size_t rounds, std::chrono::seconds time) {
     ++counts[static_cast<int>(Use(reinterpret_cast<const uint8_t*>(current.data()), current.size()))];
     const auto took = std::chrono::steady_clock::now() - begun;
     const int64_t growth = PeakKiB() - before;
-    if (took > kMostTime || growth > kMostGrowthKiB) {
+    if (took > kMaxTime || growth > kMaxGrowthKiB) {
       std::fprintf(stderr, "seed %llu, round %zu: %lld ms, %lld KiB more\n", static_cast<unsigned long long>(seed),
                    round, static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()),
                    static_cast<long long>(growth));
@@ -405,7 +397,7 @@ int main(int argc, char** argv) {
       return 0;
     }
   }
-  // Before the runtime starts: it hands on what is not about device memory.
+  // Before the runtime starts: it forwards faults outside device memory.
   for (const int number : {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS}) std::signal(number, &LeaveBytes);
   StartOnce();
   return Fuzz(seed, rounds, std::chrono::seconds(seconds > 0 ? seconds : 86400));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ge::Graph and ge::GNode by themselves: building from operators and node by node, looking, changing, subgraphs, files
-// and dumps (facts 5.2, 6.1). What graphs compute is in graph_flow_test.cc, what is refused in bad_graph_test.cc.
+// and dumps (docs/compat.md, "Building graphs" and "Graphs in files"). What graphs compute is in graph_flow_test.cc,
+// what is refused in bad_graph_test.cc.
 #include "graph/graph.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,7 @@ Graph Sum(const char* name) {
   return graph;
 }
 
-TEST(Graph, ThatStandsForNothingRefusesEveryCall) {
+TEST(Graph, AnEmptyOneRefusesEveryCall) {
   Graph none;
   AscendString name;
   EXPECT_FALSE(none.IsValid());
@@ -82,7 +83,7 @@ TEST(Graph, ThatStandsForNothingRefusesEveryCall) {
   EXPECT_FALSE(Graph(static_cast<const char*>(nullptr)).IsValid());
 }
 
-// Facts 5.2: "built by walking operator links from the inputs when SetInputs is called".
+// docs/compat.md, "Building graphs": "built by walking operator links from the inputs when SetInputs is called".
 TEST(Graph, TakesAllThatIsLinkedToItsInputs) {
   const Graph graph = Sum("walk");
   EXPECT_TRUE(graph.IsValid());
@@ -169,7 +170,7 @@ TEST(Graph, IsPutTogetherNodeByNode) {
   EXPECT_EQ(sum.GetInDataNodesAndPortIndexs(1).first, nullptr);
 }
 
-TEST(Graph, ControlEdgesAreAddedAndTakenAway) {
+TEST(Graph, ControlEdgesAreAddedAndRemoved) {
   Graph graph = Sum("controls");
   GNode left = *graph.FindNodeByName("left");
   GNode relu = *graph.FindNodeByName("relu");
@@ -187,7 +188,7 @@ TEST(Graph, ControlEdgesAreAddedAndTakenAway) {
   EXPECT_NE(RecentMessage().find("two graphs"), std::string::npos);
 }
 
-TEST(Graph, ANodeThatIsRemovedIsGoneForEveryone) {
+TEST(Graph, ARemovedNodeIsGoneForEveryHolder) {
   Graph graph = Sum("remove");
   GNode relu = *graph.FindNodeByName("relu");
   GNode again = relu;
@@ -198,7 +199,7 @@ TEST(Graph, ANodeThatIsRemovedIsGoneForEveryone) {
   EXPECT_EQ(graph.RemoveNode(again), GRAPH_FAILED);
 }
 
-TEST(GNode, ThatStandsForNothingRefusesEveryCall) {
+TEST(GNode, AnEmptyOneRefusesEveryCall) {
   GNode none;
   AscendString text;
   int64_t number = 7;
@@ -223,7 +224,7 @@ TEST(GNode, ThatStandsForNothingRefusesEveryCall) {
   EXPECT_EQ(left.GetName(text), GRAPH_FAILED) << "it does not keep its node";
 }
 
-TEST(GNode, ReadsAndChangesWhatItsNodeSays) {
+TEST(GNode, ReadsAndChangesItsNode) {
   const Graph graph = Sum("attributes");
   GNode sum = *graph.FindNodeByName("sum");
   int64_t mark = 41;
@@ -273,7 +274,7 @@ Graph WithCall(const char* name) {
   return graph;
 }
 
-TEST(Graph, BuildersGiveSubgraphsToTheRoot) {
+TEST(Graph, BuildersAddSubgraphsToTheRoot) {
   const Graph graph = WithCall("outer");
   ASSERT_EQ(graph.GetAllSubgraphs().size(), 1U);
   const ge::GraphPtr inner = graph.GetSubGraph("inner");
@@ -388,7 +389,7 @@ class GraphFiles : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-// Facts 6.1: ".air", creates the parent folder.
+// docs/compat.md, "Graphs in files": ".air", creates the parent folder.
 TEST_F(GraphFiles, AnAirFileHoldsTheWholeGraph) {
   const Graph graph = WithCall("saved");
   ASSERT_EQ(graph.SaveToFile(At("deep/er/graph.air").c_str()), GRAPH_SUCCESS) << RecentMessage();
@@ -402,7 +403,7 @@ TEST_F(GraphFiles, AnAirFileHoldsTheWholeGraph) {
   EXPECT_EQ(desc.GetShape().GetDims(), (std::vector<int64_t>{2, 3}));
 }
 
-// Facts 6.1: "a bare file name goes to ASCEND_WORK_PATH".
+// docs/compat.md, "Graphs in files": "a bare file name goes to ASCEND_WORK_PATH".
 TEST_F(GraphFiles, ABareNameGoesToTheWorkFolder) {
   setenv("ASCEND_WORK_PATH", folder_.c_str(), 1);
   EXPECT_EQ(Sum("bare").SaveToFile("bare.air"), GRAPH_SUCCESS) << RecentMessage();
@@ -413,11 +414,11 @@ TEST_F(GraphFiles, ABareNameGoesToTheWorkFolder) {
   EXPECT_EQ(read.GetDirectNode().size(), 4U);
 }
 
-TEST_F(GraphFiles, WhatIsNoGraphIsRefusedAndChangesNothing) {
+TEST_F(GraphFiles, WhatIsNotAGraphIsRefusedAndChangesNothing) {
   Graph graph = Sum("steady");
   EXPECT_NE(graph.LoadFromFile(At("nothing.air").c_str()), GRAPH_SUCCESS);
   EXPECT_NE(RecentMessage().find("nothing.air"), std::string::npos);
-  std::ofstream(At("noise.air")) << "this is no model";
+  std::ofstream(At("noise.air")) << "this is not a model";
   EXPECT_NE(graph.LoadFromFile(At("noise.air").c_str()), GRAPH_SUCCESS);
   EXPECT_NE(graph.LoadFromFile(static_cast<const char*>(nullptr)), GRAPH_SUCCESS);
   EXPECT_NE(graph.SaveToFile("/proc/no/such/folder/x.air"), GRAPH_SUCCESS);
@@ -425,7 +426,7 @@ TEST_F(GraphFiles, WhatIsNoGraphIsRefusedAndChangesNothing) {
   EXPECT_EQ(graph.GetDirectNode().size(), 4U);
 }
 
-// Facts 6.1: "null or size 0 or parse error => PARAM_INVALID, result replaces *this".
+// docs/compat.md, "Graphs in files": "null or size 0 or parse error => PARAM_INVALID, result replaces *this".
 TEST_F(GraphFiles, SerialisedModelsComeFromMemoryToo) {
   ge::GraphBuffer buffer;
   EXPECT_EQ(buffer.GetSize(), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that clients give graphs: forms, checks and exclusions of facts 3.3.
+// Memory that clients give graphs: forms, checks and exclusions of docs/compat.md, "Rules of sessions".
 #include "session_fixture.h"
 
 namespace {
@@ -19,14 +19,12 @@ class MemoryBaseTest : public SessionTest {
   std::vector<ge::Tensor> Outputs() const { return {DeviceTensor(first_->data()), DeviceTensor(second_->data())}; }
   void SetUp() override {
     SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
     memory_ = std::make_unique<DeviceMemory>(size_t{1} << 20);
     first_ = std::make_unique<DeviceMemory>(kBytes);
     second_ = std::make_unique<DeviceMemory>(kBytes);
   }
   void TearDown() override {
     session_.reset();
-    input_.reset();
     memory_.reset();
     first_.reset();
     second_.reset();
@@ -36,10 +34,10 @@ class MemoryBaseTest : public SessionTest {
   static constexpr size_t kPart = size_t{256} << 10;
 
   std::unique_ptr<ge::Session> session_;
-  std::unique_ptr<DeviceMemory> input_, memory_, first_, second_;
+  std::unique_ptr<DeviceMemory> memory_, first_, second_;
 };
 
-TEST_F(MemoryBaseTest, GraphsThatAreUnknownOrNotCompiledHaveNumbersOfTheirOwn) {
+TEST_F(MemoryBaseTest, UnknownAndUncompiledGraphsHaveTheirOwnErrorCodes) {
   session_ = std::make_unique<ge::Session>(Options{});
   GE_REQUIRE_OK(session_->AddGraph(1, TwoOutputs("a")));
   GE_FAILS(kGraphNotExist, session_->SetGraphConstMemoryBase(2, at(0), kPart));
@@ -133,7 +131,7 @@ TEST_F(MemoryBaseTest, AGraphWithUnknownShapesTakesNoBases) {
   GE_OK(session_->SetGraphFixedFeatureMemoryBase(1, at(0), kPart));
 }
 
-// Facts 2.3: with a base of the client's, outputs are the client's too.
+// docs/compat.md, "Requests of graphs": with a base of the client's, outputs are the client's too.
 TEST_F(MemoryBaseTest, AnOutputWithoutMemoryIsThenAnError) {
   Compile();
   GE_OK(session_->SetGraphConstMemoryBase(1, at(0), kPart));

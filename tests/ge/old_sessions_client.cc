@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with the old std::string uses sessions: options, messages and error texts cross the border in its own ABI.
+// A program with the old std::string uses sessions: options, messages and error texts are exchanged in its own ABI.
 #include <cstdio>
 #include <map>
 #include <string>

@@ -86,7 +86,7 @@ Operator Constant(const char* name, const std::vector<int64_t>& values) {
   return constant;
 }
 
-TEST(OperatorFactory, MakesEveryBuiltInTypeWithTheOperandsOfItsDefinition) {
+TEST(OperatorFactory, CreatesEveryBuiltInTypeWithTheOperandsOfItsDefinition) {
   const Operator conv = OperatorFactory::CreateOperator("conv", "Conv2D");
   ASSERT_FALSE(conv.IsEmpty());
   EXPECT_EQ(NameOf(conv), "conv");
@@ -99,8 +99,8 @@ TEST(OperatorFactory, MakesEveryBuiltInTypeWithTheOperandsOfItsDefinition) {
   EXPECT_EQ(conv.GetAttr("strides", strides), GRAPH_FAILED) << "it must be given, so it has no default";
 }
 
-// ge.md 5.2: CreateOperator returns an empty Operator for unknown types.
-TEST(OperatorFactory, GivesAnEmptyOperatorForATypeThatNobodyDefined) {
+// docs/compat.md, "Building graphs": CreateOperator returns an empty Operator for unknown types.
+TEST(OperatorFactory, ReturnsAnEmptyOperatorForAnUndefinedType) {
   const Operator none = OperatorFactory::CreateOperator("x", "NoSuchOperator");
   EXPECT_TRUE(none.IsEmpty());
   EXPECT_NE(RecentMessage().find("NoSuchOperator"), std::string::npos);
@@ -128,7 +128,7 @@ TEST(OperatorFactory, TakesAClientsDefinitionOfABuiltInTypeUntilTheEngineIsIniti
   EXPECT_EQ(OperatorFactory::CreateOperator("n", "Neg").GetInputsSize(), 0u) << "the client's has no operands";
 }
 
-TEST(RegOp, MakesAClassWithTheOrderOfItsDefinition) {
+TEST(RegOp, DefinesAClassWithTheOrderOfItsDefinition) {
   static_assert(sizeof(op::ClientScale) == 24, "clients keep operators by value");
   op::ClientScale scale("scale");
   EXPECT_EQ(scale.GetInputsSize(), 2u) << "the dynamic input has no tensors yet";
@@ -164,7 +164,7 @@ TEST(RegOp, IsKnownToTheFactory) {
   EXPECT_STREQ(types[AscendString("kind")].GetString(), "VT_DATA_TYPE");
 }
 
-TEST(RegOp, SettersChainAndAFunctionIsAskedAtOnce) {
+TEST(RegOp, SettersChainAndAFunctionIsCalledImmediately) {
   op::ClientScale scale("scale");
   scale.set_attr_alpha(2).set_attr_mode("slow").set_attr_sizes({3}).set_attr_axis([] { return int64_t{4}; });
   EXPECT_FLOAT_EQ(scale.get_attr_alpha(), 2);
@@ -221,7 +221,7 @@ TEST(Operator, KeepsAttributesOfEveryType) {
   EXPECT_EQ(one.GetAttr("i", narrow), GRAPH_SUCCESS);
   EXPECT_EQ(narrow, -5);
   uint32_t unsigned_one = 1;
-  EXPECT_EQ(one.GetAttr("i", unsigned_one), GRAPH_FAILED) << "-5 is no uint32";
+  EXPECT_EQ(one.GetAttr("i", unsigned_one), GRAPH_FAILED) << "-5 is not a uint32";
   std::vector<uint8_t> bytes;
   EXPECT_EQ(one.GetAttr("bytes", bytes), GRAPH_SUCCESS);
   EXPECT_EQ(bytes, (std::vector<uint8_t>{0, 255}));
@@ -255,7 +255,7 @@ TEST(Operator, TakesAttributesAsAttrValue) {
   EXPECT_EQ(read.GetAttrValue(number), GRAPH_SUCCESS);
   EXPECT_EQ(number, 11);
   one.SetAttr("empty", AttrValue());
-  EXPECT_EQ(one.GetAttr("empty", read), GRAPH_FAILED) << "an AttrValue that nobody set is no value";
+  EXPECT_EQ(one.GetAttr("empty", read), GRAPH_FAILED) << "an AttrValue that nobody set is not a value";
 }
 
 TEST(Operator, KeepsAttributesOfOperandsApart) {
@@ -301,7 +301,7 @@ TEST(Operator, AnAbsentOptionalInputIsNotThereUntilItIsLinked) {
   EXPECT_EQ(desc.GetShape().GetDims(), std::vector<int64_t>{8}) << "the source's shape comes along";
 }
 
-TEST(Operator, DynamicOperandsStandWhereTheDefinitionHasThem) {
+TEST(Operator, DynamicOperandsAreWhereTheDefinitionHasThem) {
   op::ConcatV2 concat("concat");
   concat.create_dynamic_input_x(3);
   EXPECT_EQ(concat.GetInputsSize(), 4u);
@@ -390,7 +390,7 @@ TEST(Operator, InfersByTheFunctionThatAClientRegistered) {
   EXPECT_EQ(scale.get_output_desc_y().GetDataType(), ge::DT_FLOAT);
 }
 
-TEST(Operator, VerifiesRequiredAttributesAndAsksTheClientsFunction) {
+TEST(Operator, VerifiesRequiredAttributesAndCallsTheClientsFunction) {
   op::ClientScale scale("scale");
   scale.update_input_desc_x(Floats({3}));
   EXPECT_EQ(scale.VerifyAllAttr(), GRAPH_FAILED);
@@ -418,7 +418,7 @@ TEST(BroadCastInfer, FollowsTheRulesAndLeavesUnknownDimensionsUnknown) {
   EXPECT_EQ(out, std::vector<int64_t>{0});
 }
 
-TEST(InferenceContext, KeepsWhatInferenceLeaves) {
+TEST(InferenceContext, KeepsWhatInferenceStores) {
   struct Counter : ge::ResourceContext {
     explicit Counter(int* count) : gone(count) {}
     ~Counter() override { ++*gone; }

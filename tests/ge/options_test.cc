@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options (facts 4): wrong values are refused by name, unknown ones warned about once, levels override each other.
+// Options (docs/compat.md, "Options of the graph engine"): wrong values are refused by name, unknown ones warned about
+// once, levels override each other.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -27,7 +28,6 @@ constexpr Wrong kWrong[] = {
     {"ge.exec.precision_mode_v2", "fastest"},
     {"ge.oo.level", "O9"},
     {"ge.oo.constantFolding", "1"},
-    {"ge.autoTuneMode", "GA"},
     {"ge.exec.disableReuseMemory", "maybe"},
     {"ge.exec.staticMemoryPolicy", "5"},
     {"ge.graphRunMode", "3"},
@@ -51,8 +51,8 @@ TEST_F(OptionsTest, WrongValuesAreRefusedByName) {
   }
 }
 
-// invalid_options: no number is used up.
-TEST_F(OptionsTest, ASessionThatFailedUsesNoNumberUp) {
+// invalid_options: no id is consumed.
+TEST_F(OptionsTest, AFailedSessionConsumesNoId) {
   ge::Session first(Options{});
   ge::Session failed(Options{{"ge.featureBaseRefreshable", "x"}});
   ge::Session second(Options{});

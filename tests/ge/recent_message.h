@@ -8,7 +8,7 @@
 #include "acl/acl_base_rt.h"
 #include "acl/acl_rt.h"
 
-// Reading takes it away.
+// Reading clears it.
 inline std::string RecentMessage() {
   const char* message = aclGetRecentErrMsg();
   return message == nullptr ? "" : message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunGraphWithStreamAsync: the sentences of seed 003 that allocator_test.cc and session_test.cc have not, and many
-// sessions, streams and threads at once (issue 6.4).
+// RunGraphWithStreamAsync: the sentences of page "RunGraphWithStreamAsync" that allocator_test.cc and session_test.cc
+// have not, and many sessions, streams and threads at once (issue 6.4).
 #include <atomic>
 #include <thread>
 
@@ -10,20 +10,7 @@ namespace {
 
 using namespace ge_test;  // NOLINT
 
-class RunStreamTest : public SessionTest {
- protected:
-  void SetUp() override {
-    SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
-  }
-  void TearDown() override {
-    input_.reset();
-    SessionTest::TearDown();
-  }
-  std::vector<ge::Tensor> Inputs() const { return {DeviceTensor(input_->data())}; }
-
-  std::unique_ptr<DeviceMemory> input_;
-};
+class RunStreamTest : public SessionTest {};
 
 // Holds a stream until it is let go.
 class Gate {
@@ -44,7 +31,7 @@ class Gate {
 };
 
 // "Runs the graph asynchronously"; "before the result is read, aclrtSynchronizeStream"; "on which stream it runs".
-TEST_F(RunStreamTest, TheCallReturnsBeforeTheGraphHasRunAndOtherStreamsGoOn) {
+TEST_F(RunStreamTest, TheCallReturnsBeforeTheGraphHasRunAndOtherStreamsContinue) {
   for (const bool dynamic : {false, true}) {
     ge::Session session(Options{});
     GE_REQUIRE_OK(session.AddGraph(1, dynamic ? Dynamic("async") : TwoOutputs("async")));
@@ -86,7 +73,7 @@ TEST_F(RunStreamTest, OneCallCompilesLoadsAndRuns) {
 }
 
 // "Inputs and outputs are device memory of the size that the user allocated": never a byte more is written.
-TEST_F(RunStreamTest, GivenOutputsAreWrittenUpToTheirLastByteInEveryForm) {
+TEST_F(RunStreamTest, ProvidedOutputsAreWrittenUpToTheirLastByteInEveryForm) {
   constexpr size_t kOdd = 9;  // 36 bytes: no multiple of 32
   constexpr size_t kGuard = 23;
   ge::Session session(Options{});
@@ -124,7 +111,7 @@ TEST_F(RunStreamTest, GivenOutputsAreWrittenUpToTheirLastByteInEveryForm) {
   }
 }
 
-TEST_F(RunStreamTest, AGivenOutputThatIsTooSmallIsRefusedAndNotTouched) {
+TEST_F(RunStreamTest, AProvidedOutputThatIsTooSmallIsRefusedAndNotTouched) {
   ge::Session session(Options{});
   for (const bool dynamic : {false, true}) {
     const uint32_t id = dynamic ? 2 : 1;
@@ -192,7 +179,7 @@ TEST_F(RunStreamTest, ThreadsRunOneGraphOnStreamsOfTheirOwn) {
   }
 }
 
-// Sessions come and go while others run, each in its own way of running.
+// Sessions are created and destroyed while others run, each with its own run call.
 TEST_F(RunStreamTest, SessionsOfAllKindsLiveAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i) {
@@ -226,7 +213,7 @@ TEST_F(RunStreamTest, SessionsOfAllKindsLiveAtOnce) {
                                             if (status == ge::SUCCESS && Floats(outputs[0]) == Products()) ++told;
                                           }));
             }
-          }  // the session's end waits for what it accepted
+          }  // destroying the session waits for what it accepted
           ASSERT_EQ(told, 3);
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators that fail: the nth request for every n, and callbacks that throw or lie. Each time the documented status,
-// nothing lost, and the session as good as before.
+// Allocators that fail: the nth request for every n, and callbacks that throw or lie. Each time: the documented
+// status, no leak, and a session that still works.
 #include <stdexcept>
 
 #include "session_fixture.h"
@@ -11,14 +11,6 @@ using namespace ge_test;  // NOLINT
 
 class SessionFaultTest : public SessionTest {
  protected:
-  void SetUp() override {
-    SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
-  }
-  void TearDown() override {
-    input_.reset();
-    SessionTest::TearDown();
-  }
   // Compile, load and two runs on a session of its own.
   ge::Status Everything(ge::Session& session, std::vector<ge::Tensor>* outputs) {
     if (const ge::Status status = session.CompileGraph(1); status != ge::SUCCESS) return status;
@@ -30,8 +22,6 @@ class SessionFaultTest : public SessionTest {
     }
     return session.RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, *outputs);
   }
-
-  std::unique_ptr<DeviceMemory> input_;
 };
 
 TEST_F(SessionFaultTest, EveryRequestMayFail) {
@@ -161,7 +151,7 @@ TEST_F(SessionFaultTest, TheDeviceMayBeFullAtEveryPoint) {
   for (void* block : large) EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
 }
 
-// An allocator that answers as the test says.
+// An allocator whose results the test sets.
 class LyingAllocator : public ge::Allocator {
  public:
   explicit LyingAllocator(std::function<ge::MemBlock*(LyingAllocator&, size_t)> answer) : answer_(std::move(answer)) {}
@@ -256,7 +246,7 @@ TEST_F(SessionFaultTest, AnAllocatorMayBeUnregisteredFromItsOwnCallback) {
   EXPECT_EQ(Read(outputs[0].GetData()), Products());
 }
 
-TEST_F(SessionFaultTest, WhenTheDeviceIsFullTheCallSaysSo) {
+TEST_F(SessionFaultTest, AFullDeviceIsReportedByTheCall) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("full")));
   // All but a little, in pieces that get smaller.

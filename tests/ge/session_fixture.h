@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of sessions share: small graphs, an allocator that counts, device memory. Public headers only.
+// Shared by the session suites: small graphs, a counting allocator, device memory. Public headers only.
 #ifndef MILLPOND_TESTS_GE_SESSION_FIXTURE_H_
 #define MILLPOND_TESTS_GE_SESSION_FIXTURE_H_
 
@@ -18,6 +18,7 @@
 #include "ge/ge_api_v2.h"
 #include "graph/graph.h"
 #include "graph/operator_factory.h"
+#include "operators.h"
 
 namespace ge_test {
 
@@ -30,7 +31,7 @@ constexpr ge::Status kGraphNotBuilt = 1343242295;
 
 inline std::string ErrorMessage() { return ge::GEGetErrorMsgV2().GetString(); }
 
-// A call that must succeed; what the library has to say is in the failure.
+// A call that must succeed; a failure shows the library's message.
 #define GE_OK(call)                                                                     \
   do {                                                                                  \
     const ge::Status ge_ok_status = (call);                                             \
@@ -45,34 +46,7 @@ inline std::string ErrorMessage() { return ge::GEGetErrorMsgV2().GetString(); }
 
 constexpr size_t kElements = 16;
 constexpr size_t kBytes = kElements * sizeof(float);
-constexpr size_t kPadded = kBytes + 32;  // what is asked for an output: rounded up to 32, and 32 more
-
-inline ge::Operator Data(const char* name, int64_t index, const std::vector<int64_t>& dims) {
-  ge::Operator data = ge::OperatorFactory::CreateOperator(name, "Data");
-  const ge::TensorDesc desc(ge::Shape(dims), ge::FORMAT_ND, ge::DT_FLOAT);
-  data.SetAttr("index", index);
-  data.UpdateInputDesc("x", desc);
-  data.UpdateOutputDesc("y", desc);
-  return data;
-}
-
-inline ge::Operator Const(const char* name, const std::vector<int64_t>& dims, float value) {
-  size_t count = 1;
-  for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
-  const std::vector<float> values(count, value);
-  const ge::TensorDesc desc(ge::Shape(dims), ge::FORMAT_ND, ge::DT_FLOAT);
-  ge::Operator made = ge::OperatorFactory::CreateOperator(name, "Const");
-  made.SetAttr("value", ge::Tensor(desc, reinterpret_cast<const uint8_t*>(values.data()), count * sizeof(float)));
-  made.UpdateOutputDesc("y", desc);
-  return made;
-}
-
-inline ge::Operator Binary(const char* name, const char* type, const ge::Operator& left, const ge::Operator& right) {
-  ge::Operator made = ge::OperatorFactory::CreateOperator(name, type);
-  made.SetInput("x1", left);
-  made.SetInput("x2", right);
-  return made;
-}
+constexpr size_t kPadded = kBytes + 32;  // requested for an output: rounded up to 32, plus 32
 
 // sum = x + 1; outputs product = sum * x and difference = sum - x. One constant, one value in between.
 inline ge::Graph TwoOutputs(const char* name, const std::vector<int64_t>& dims = {4, 4}) {
@@ -187,7 +161,7 @@ class CountingAllocator : public ge::Allocator {
   void Free(ge::MemBlock* block) override {
     ++frees;
     --live;
-    // Seed 001: the stream's work ends before memory goes back to the system.
+    // Page "RegisterExternalAllocator": the stream's work ends before memory is returned to the system.
     EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
     EXPECT_EQ(aclrtFree(block->GetAddr()), ACL_SUCCESS);
     delete block;
@@ -209,9 +183,11 @@ class SessionTest : public ::testing::Test {
     ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
     ASSERT_EQ(ge::GEInitialize(Options{}), ge::SUCCESS) << ErrorMessage();
     ASSERT_EQ(aclrtCreateStream(&stream_), ACL_SUCCESS);
+    input_ = std::make_unique<DeviceMemory>(Counting());
     ErrorMessage();
   }
   void TearDown() override {
+    input_.reset();
     EXPECT_EQ(aclrtDestroyStream(stream_), ACL_SUCCESS);
     EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
     EXPECT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
@@ -225,7 +201,25 @@ class SessionTest : public ::testing::Test {
     return free;
   }
 
+  std::vector<ge::Tensor> Inputs() const { return {DeviceTensor(input_->data())}; }
+
   aclrtStream stream_ = nullptr;
+  std::unique_ptr<DeviceMemory> input_;  // what TwoOutputs reads
+};
+
+// With a session that has no options.
+class OneSessionTest : public SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    session_ = std::make_unique<ge::Session>(Options{});
+  }
+  void TearDown() override {
+    session_.reset();
+    SessionTest::TearDown();
+  }
+
+  std::unique_ptr<ge::Session> session_;
 };
 
 }  // namespace ge_test

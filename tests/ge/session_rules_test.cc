@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions, the rest of facts 3.2-3.6: every method before initialisation, modes that a failed run claims, spellings of
-// load options, what DUMP_GE_GRAPH writes.
+// Sessions, the rest of docs/compat.md, "Rules of sessions": every method before initialisation, modes that a failed
+// run claims, spellings of load options, what DUMP_GE_GRAPH writes.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -32,64 +32,52 @@ TEST_F(SessionRulesTest, EveryMethodOfASessionFailsBeforeInitialisation) {
       EXPECT_NE(text.find("E10062"), std::string::npos) << name << ": " << text;
       EXPECT_NE(text.find(name), std::string::npos) << text;
     };
-    ErrorMessage();
-    fails(session.AddGraph(1, graph), "AddGraph");
-    fails(session.AddGraph(1, graph, Options{}), "AddGraph");
+    const auto all_fail = [&](auto& early, auto& data) {
+      ErrorMessage();
+      fails(early.AddGraph(1, graph), "AddGraph");
+      fails(early.AddGraph(1, graph, Options{}), "AddGraph");
+      fails(early.RemoveGraph(1), "RemoveGraph");
+      fails(early.CompileGraph(1), "CompileGraph");
+      fails(early.LoadGraph(1, {}, stream_), "LoadGraph");
+      fails(early.GraphDebugJSONPrint(1, 0, json), "GraphDebugJSONPrint");
+      fails(early.RunGraph(1, data, data), "RunGraph");
+      fails(early.RunGraphAsync(1, data, nullptr), "RunGraphAsync");
+      fails(early.RunGraphWithStreamAsync(1, stream_, data, data), "RunGraphWithStreamAsync");
+      fails(early.SetGraphConstMemoryBase(1, memory.data(), 4096), "SetGraphConstMemoryBase");
+      fails(early.UpdateGraphFeatureMemoryBase(1, memory.data(), 4096), "UpdateGraphFeatureMemoryBase");
+      for (const auto type : {ge::MemoryType::MEMORY_TYPE_DEFAULT, ge::MemoryType::MEMORY_TYPE_P2P}) {
+        fails(early.SetGraphFixedFeatureMemoryBaseWithType(1, type, memory.data(), 4096),
+              "SetGraphFixedFeatureMemoryBaseWithType");
+      }
+      fails(early.UpdateGraphRefreshableFeatureMemoryBase(1, memory.data(), 4096),
+            "UpdateGraphRefreshableFeatureMemoryBase");
+      fails(early.RegisterExternalAllocator(stream_, allocator), "RegisterExternalAllocator");
+      fails(early.UnregisterExternalAllocator(stream_), "UnregisterExternalAllocator");
+      EXPECT_EQ(early.GetCompiledGraphSummary(1), nullptr);
+      EXPECT_FALSE(early.IsGraphNeedRebuild(1));
+    };
+    all_fail(session, tensors);
     fails(session.AddGraphWithCopy(1, graph), "AddGraphWithCopy");
     fails(session.AddGraphWithCopy(1, graph, Options{}), "AddGraphWithCopy");
-    fails(session.RemoveGraph(1), "RemoveGraph");
     fails(session.BuildGraph(1, std::vector<ge::InputTensorInfo>{}), "BuildGraph");
     fails(session.BuildGraph(1, tensors), "BuildGraph");
-    fails(session.CompileGraph(1), "CompileGraph");
-    fails(session.GraphDebugJSONPrint(1, 0, json), "GraphDebugJSONPrint");
-    fails(session.RunGraph(1, tensors, tensors), "RunGraph");
-    fails(session.RunGraphAsync(1, tensors, nullptr), "RunGraphAsync");
-    fails(session.RunGraphWithStreamAsync(1, stream_, tensors, tensors), "RunGraphWithStreamAsync");
-    fails(session.LoadGraph(1, {}, stream_), "LoadGraph");
     fails(session.ExecuteGraphWithStreamAsync(1, stream_, gert_tensors, gert_tensors), "ExecuteGraphWithStreamAsync");
-    fails(session.SetGraphConstMemoryBase(1, memory.data(), 4096), "SetGraphConstMemoryBase");
-    fails(session.UpdateGraphFeatureMemoryBase(1, memory.data(), 4096), "UpdateGraphFeatureMemoryBase");
     fails(session.SetGraphFixedFeatureMemoryBase(1, memory.data(), 4096), "SetGraphFixedFeatureMemoryBase");
-    fails(session.SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_DEFAULT, memory.data(), 4096),
-          "SetGraphFixedFeatureMemoryBaseWithType");
-    fails(session.UpdateGraphRefreshableFeatureMemoryBase(1, memory.data(), 4096),
-          "UpdateGraphRefreshableFeatureMemoryBase");
-    fails(session.RegisterExternalAllocator(stream_, allocator), "RegisterExternalAllocator");
-    fails(session.UnregisterExternalAllocator(stream_), "UnregisterExternalAllocator");
     fails(session.GetVariables(std::vector<ge::AscendString>{"v"}, tensors), "GetVariables");
     fails(session.PaRemapped(0, 0, 0), "PaRemapped");
-    EXPECT_EQ(session.GetCompiledGraphSummary(1), nullptr);
-    EXPECT_FALSE(session.IsGraphNeedRebuild(1));
 
     ge::GeSession second(Options{});
-    ErrorMessage();
-    fails(second.AddGraph(1, graph), "AddGraph");
+    all_fail(second, gert_tensors);
     fails(second.AddGraphClone(1, graph), "AddGraphClone");
-    fails(second.RemoveGraph(1), "RemoveGraph");
-    fails(second.CompileGraph(1), "CompileGraph");
-    fails(second.LoadGraph(1, {}, stream_), "LoadGraph");
-    fails(second.RunGraph(1, gert_tensors, gert_tensors), "RunGraph");
-    fails(second.RunGraphAsync(1, gert_tensors, nullptr), "RunGraphAsync");
-    fails(second.RunGraphWithStreamAsync(1, stream_, gert_tensors, gert_tensors), "RunGraphWithStreamAsync");
-    fails(second.GraphDebugJSONPrint(1, 0, json), "GraphDebugJSONPrint");
-    fails(second.SetGraphConstMemoryBase(1, memory.data(), 4096), "SetGraphConstMemoryBase");
-    fails(second.UpdateGraphFeatureMemoryBase(1, memory.data(), 4096), "UpdateGraphFeatureMemoryBase");
-    fails(second.SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, memory.data(), 4096),
-          "SetGraphFixedFeatureMemoryBaseWithType");
-    fails(second.UpdateGraphRefreshableFeatureMemoryBase(1, memory.data(), 4096),
-          "UpdateGraphRefreshableFeatureMemoryBase");
-    fails(second.RegisterExternalAllocator(stream_, allocator), "RegisterExternalAllocator");
-    fails(second.UnregisterExternalAllocator(stream_), "UnregisterExternalAllocator");
     ge::ModelBufferData model;
     fails(second.GetCompiledModel(1, model), "GetCompiledModel");
-    EXPECT_EQ(second.GetCompiledGraphSummary(1), nullptr);
-    EXPECT_FALSE(second.IsGraphNeedRebuild(1));
     EXPECT_EQ(allocator.use_count(), 1);
   }
   GE_OK(ge::GEInitialize(Options{}));
 }
 
-// Facts 3.5: the mode is "decided by the first run call that reached execution (even a failed one)".
+// docs/compat.md, "Rules of sessions": the mode is "decided by the first run call that reached execution (even a failed
+// one)".
 TEST_F(SessionRulesTest, AFailedRunClaimsItsModeToo) {
   DeviceMemory input(Counting());
   ge::GeSession session(Options{});
@@ -102,8 +90,8 @@ TEST_F(SessionRulesTest, AFailedRunClaimsItsModeToo) {
   GE_OK(session.RunGraph(1, GertTensors(host.data(), kBytes, gert::kOnHost), outputs));
 }
 
-// Facts 3.6, test_ExecuteGraphWithStreamAsync: frozenInputIndexes "2a", "0,b,8", overflow.
-TEST_F(SessionRulesTest, FrozenInputsAreSpeltAsTheDocumentsSay) {
+// docs/compat.md, "Rules of sessions": frozenInputIndexes "2a", "0,b,8", overflow.
+TEST_F(SessionRulesTest, FrozenInputsAreSpeltAsDocumented) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("frozen")));
   GE_REQUIRE_OK(session.CompileGraph(1));
@@ -115,7 +103,8 @@ TEST_F(SessionRulesTest, FrozenInputsAreSpeltAsTheDocumentsSay) {
   GE_OK(session.LoadGraph(1, {{"ge.exec.frozenInputIndexes", "0,1111,10"}}, stream_));
 }
 
-// Facts 9.3 and issue 6.4: a file after each pass, in the folder and format that the environment names.
+// docs/compat.md, "Log and dump variables" and issue 6.4: a file after each pass, in the folder and format that the
+// environment names.
 TEST_F(SessionRulesTest, DumpGeGraphWritesAFileAfterEachPass) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / ("millpond_dump_passes_" + std::to_string(getpid()));
@@ -152,8 +141,8 @@ TEST_F(SessionRulesTest, DumpGeGraphWritesAFileAfterEachPass) {
   EXPECT_EQ(stages("infer|dead"), (std::set<std::string>{"infer", "dead"}));
 }
 
-// Facts 3.3: "LoadGraph: load options do not override same-key graph options".
-TEST_F(SessionRulesTest, AGraphsOwnOptionStandsAboveTheLoads) {
+// docs/compat.md, "Rules of sessions": "LoadGraph: load options do not override same-key graph options".
+TEST_F(SessionRulesTest, AGraphsOwnOptionOverridesTheLoads) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("options"), Options{{"ge.exec.hostInputIndexes", "0"}}));
   GE_REQUIRE_OK(session.CompileGraph(1));

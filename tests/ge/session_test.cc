@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of both generations: the rules of facts 3.2, 3.3, 3.5 and the conformance list 3.6.
+// Sessions of both generations: the rules of docs/compat.md, "Rules of sessions" and the conformance list 3.6.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -13,22 +13,9 @@ namespace {
 
 using namespace ge_test;  // NOLINT
 
-class GeSessionTest : public SessionTest {
- protected:
-  void SetUp() override {
-    SessionTest::SetUp();
-    input_ = std::make_unique<DeviceMemory>(Counting());
-  }
-  void TearDown() override {
-    input_.reset();
-    SessionTest::TearDown();
-  }
-  std::vector<ge::Tensor> Inputs() const { return {DeviceTensor(input_->data())}; }
+class GeSessionTest : public SessionTest {};
 
-  std::unique_ptr<DeviceMemory> input_;
-};
-
-// What a callback was told, for a thread that waits for it.
+// What a callback received, for a thread that waits for it.
 template <class Tensor>
 class Told {
  public:
@@ -106,13 +93,13 @@ TEST_F(GeSessionTest, ReadingAMessageClearsIt) {
 }
 
 // ge_session_test of the reference.
-TEST_F(GeSessionTest, ANumberThatIsTakenKeepsItsGraph) {
+TEST_F(GeSessionTest, AnIdInUseKeepsItsGraph) {
   ge::Session session(Options{});
   const ge::Graph first = TwoOutputs("first");
   GE_OK(session.AddGraph(1, first));
   GE_OK(session.AddGraph(1, first));
   GE_FAILS(ge::FAILED, session.AddGraphWithCopy(1, TwoOutputs("second")));
-  GE_FAILS(ge::FAILED, session.AddGraph(2, first));  // one object, two numbers
+  GE_FAILS(ge::FAILED, session.AddGraph(2, first));  // one object, two ids
   GE_OK(session.AddGraphWithCopy(2, first));
   GE_FAILS(ge::FAILED, session.AddGraph(3, TwoOutputs("third"), Options{{"", "x"}}));
   EXPECT_NE(ErrorMessage().find("E10059"), std::string::npos);
@@ -217,8 +204,8 @@ TEST_F(GeSessionTest, WrongTensorsAreRefusedByName) {
   Synchronize();
 }
 
-// Seed 003: inputs are device memory, unless ge.exec.hostInputIndexes names them.
-TEST_F(GeSessionTest, HostMemoryIsTakenOnlyWhereTheOptionNamesIt) {
+// Page "RunGraphWithStreamAsync": inputs are device memory, unless ge.exec.hostInputIndexes names them.
+TEST_F(GeSessionTest, HostMemoryIsAcceptedOnlyWhereTheOptionNamesIt) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("device")));
   std::vector<ge::Tensor> outputs;
@@ -232,13 +219,13 @@ TEST_F(GeSessionTest, HostMemoryIsTakenOnlyWhereTheOptionNamesIt) {
     GE_REQUIRE_OK(session.LoadGraph(2, {}, stream_));
     GE_REQUIRE_OK(
         session.ExecuteGraphWithStreamAsync(2, stream_, GertTensors(values.data(), kBytes, gert::kOnHost), made));
-    std::fill(values.begin(), values.end(), -1.0F);  // the call has taken what it needs
+    std::fill(values.begin(), values.end(), -1.0F);  // the call has copied what it needs
     Synchronize();
     EXPECT_EQ(Read(made[0].GetAddr()), Products());
   }
 }
 
-// Seed 003: "outputs are device memory": given ones are never written past their bytes.
+// Page "RunGraphWithStreamAsync": "outputs are device memory": given ones are never written past their bytes.
 TEST_F(GeSessionTest, OutputsAreWrittenUpToTheirLastByte) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("exact")));
@@ -252,7 +239,7 @@ TEST_F(GeSessionTest, OutputsAreWrittenUpToTheirLastByte) {
   EXPECT_EQ(std::vector<float>(all.begin() + kElements, all.end()), std::vector<float>(8, -7.0F));
 }
 
-// Seed 003, constraint: "only streams of the default context".
+// Page "RunGraphWithStreamAsync", constraint: "only streams of the default context".
 TEST_F(GeSessionTest, AStreamOfAnotherContextIsRefused) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("context")));
@@ -273,7 +260,7 @@ TEST_F(GeSessionTest, AStreamOfAnotherContextIsRefused) {
   Synchronize();
 }
 
-TEST_F(GeSessionTest, TheSecondGenerationRunsAGraphInOneWayOnly) {
+TEST_F(GeSessionTest, GeSessionRunsAGraphInOneWayOnly) {
   ge::GeSession session(Options{});
   for (const uint32_t id : {1U, 2U, 3U}) GE_REQUIRE_OK(session.AddGraph(id, TwoOutputs("mode")));
   const std::vector<float> host = Counting();
@@ -325,11 +312,11 @@ TEST_F(GeSessionTest, CopiesOfASessionShareIt) {
   EXPECT_NE(copy->GetSessionId(), 0U);
 }
 
-TEST_F(GeSessionTest, AnAsynchronousRunTellsItsFailure) {
+TEST_F(GeSessionTest, AnAsynchronousRunReportsItsFailure) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("async")));
   Told<ge::Tensor> told;
-  GE_OK(session.RunGraphAsync(1, {}, told.Callback()));  // queued all the same
+  GE_OK(session.RunGraphAsync(1, {}, told.Callback()));  // queued nevertheless
   EXPECT_NE(told.Wait(), ge::SUCCESS);
   GE_OK(session.RunGraphAsync(1, {HostTensor(Counting())}, nullptr));
   GE_OK(session.RunGraphAsync(1, {HostTensor(Counting())},
@@ -354,7 +341,7 @@ TEST_F(GeSessionTest, ThreadsRunOneGraphAndManyAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(GeSessionTest, RemovingAGraphThatRunsWaitsForNobodyAndBreaksNothing) {
+TEST_F(GeSessionTest, RemovingARunningGraphNeitherWaitsNorBreaksTheRun) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("removed")));
   Told<ge::Tensor> told;
@@ -364,7 +351,7 @@ TEST_F(GeSessionTest, RemovingAGraphThatRunsWaitsForNobodyAndBreaksNothing) {
   EXPECT_EQ(Floats(told.outputs()[0]), Products());
 }
 
-TEST_F(GeSessionTest, ASummaryTellsWhatAGraphNeeds) {
+TEST_F(GeSessionTest, ASummaryReportsWhatAGraphNeeds) {
   ge::Session session(Options{});
   GE_REQUIRE_OK(session.AddGraph(1, TwoOutputs("static")));
   GE_REQUIRE_OK(session.AddGraph(2, Dynamic("dynamic")));
@@ -405,7 +392,7 @@ TEST_F(GeSessionTest, ASummaryTellsWhatAGraphNeeds) {
   EXPECT_EQ(size, 1U);
 }
 
-// Four results of 16 KiB in a row, of which three live at once.
+// Four results of 16 KiB in a row, three of which are live at once.
 TEST_F(GeSessionTest, ASummarysMemorySizesAreThePlans) {
   ge::Operator x = Data("x", 0, {64, 64});
   ge::Operator a = Binary("a", "MatMul", x, x);
@@ -433,7 +420,7 @@ TEST_F(GeSessionTest, ASummarysMemorySizesAreThePlans) {
   }
 }
 
-// Facts 1.3: what torchair looks up by name.
+// docs/compat.md, "Names that clients look up": what torchair looks up by name.
 TEST_F(GeSessionTest, TheFunctionsThatTorchairLooksUpAreThere) {
   void* const library = dlopen("libge_runner.so", RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
@@ -474,7 +461,7 @@ TEST_F(GeSessionTest, TheFunctionsThatTorchairLooksUpAreThere) {
   GE_FAILS(ge::FAILED, GetRegisteredIrDef(nullptr, inputs, results, attributes));
 }
 
-TEST_F(GeSessionTest, WhatIsNotThereSaysSo) {
+TEST_F(GeSessionTest, UnsupportedCallsAreRefusedByName) {
   ge::Session session(Options{});
   ge::DataFlowInfo info;
   std::vector<ge::Tensor> tensors;
@@ -491,7 +478,7 @@ TEST_F(GeSessionTest, WhatIsNotThereSaysSo) {
   EXPECT_NE(ge::GEGetWarningMsg().find("will not be called"), std::string::npos);
 }
 
-TEST_F(GeSessionTest, ErrorTextsAreKeptForEachModule) {
+TEST_F(GeSessionTest, TheStatusFactoryDescribesKnownCodes) {
   EXPECT_EQ(ge::StatusFactory::Instance(), ge::StatusFactory::Instance());
   EXPECT_EQ(ge::StatusFactory::Instance()->GetErrDesc(ge::SUCCESS), "success");
   EXPECT_STREQ(ge::StatusFactory::Instance()->GetErrDescV2(ge::FAILED).GetString(), "failed");

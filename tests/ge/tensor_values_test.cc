@@ -40,7 +40,7 @@ TEST(Tensor, WithoutMemoryHasNoDataAndNoSize) {
   EXPECT_EQ(tensor.ResetData(), nullptr);
 }
 
-TEST(Tensor, CopiesTheBytesItIsGiven) {
+TEST(Tensor, CopiesTheGivenBytes) {
   Bytes bytes = {1, 2, 3, 4};
   const ge::TensorDesc desc(ge::Shape({4}), ge::FORMAT_ND, ge::DT_UINT8);
   const ge::Tensor from_vector(desc, bytes);
@@ -116,14 +116,14 @@ TEST(Tensor, WithoutADeleterTheMemoryStaysTheCallers) {
   EXPECT_EQ(memory[0], 1);
 }
 
-TEST(Tensor, AThrowingDeleterEndsNothing) {
+TEST(Tensor, AThrowingDeleterDoesNotTerminate) {
   uint8_t byte = 0;
   ge::Tensor tensor;
   ASSERT_EQ(tensor.SetData(&byte, 1, [](uint8_t*) { throw 1; }), ge::GRAPH_SUCCESS);
   tensor = ge::Tensor();
 }
 
-TEST(Tensor, ResetDataHandsTheMemoryOver) {
+TEST(Tensor, ResetDataReleasesTheMemoryToTheCaller) {
   int deleted = 0;
   Bytes memory = {1, 2, 3};
   ge::Tensor tensor;
@@ -220,7 +220,7 @@ TEST(Tensor, StringsPassAsStdStringsToo) {
 }
 #pragma GCC diagnostic pop
 
-TEST(Tensor, IsValidWhenItsBytesAreAsManyAsShapeAndTypeAskFor) {
+TEST(Tensor, IsValidWhenItsSizeMatchesShapeAndType) {
   const auto valid = [](const std::vector<int64_t>& dims, ge::DataType type, size_t bytes) {
     return ge::Tensor(ge::TensorDesc(ge::Shape(dims), ge::FORMAT_ND, type), Bytes(bytes)).IsValid() ==
            ge::GRAPH_SUCCESS;
@@ -237,7 +237,7 @@ TEST(Tensor, IsValidWhenItsBytesAreAsManyAsShapeAndTypeAskFor) {
   EXPECT_FALSE(valid({int64_t{1} << 40, int64_t{1} << 40}, ge::DT_FLOAT, 4));
 }
 
-TEST(Tensor, KeepsWhatItIsToldAboutItself) {
+TEST(Tensor, KeepsWhatIsSet) {
   ge::Tensor tensor;
   ASSERT_EQ(tensor.SetShapeDimNum(2), ge::GRAPH_SUCCESS);
   EXPECT_EQ(tensor.GetShapeDim(0), -1) << "not known until set";
@@ -278,7 +278,7 @@ TEST(Tensor, MayBeUsedAfterAMove) {
   ge::Tensor tensor(ge::TensorDesc(), Bytes{1});
   const ge::Tensor moved = std::move(tensor);
   EXPECT_EQ(moved.GetSize(), 1u);
-  EXPECT_EQ(tensor.GetSize(), 1u);  // NOLINT: what is left behind is defined
+  EXPECT_EQ(tensor.GetSize(), 1u);  // NOLINT: the moved-from state is defined
   EXPECT_EQ(tensor.SetData(Bytes{2}), ge::GRAPH_SUCCESS);
   EXPECT_EQ(BytesOf(moved), (Bytes{2}));
 }
@@ -293,7 +293,7 @@ void ExpectRoundTrip(const T& value) {
   EXPECT_EQ(back, value);
 }
 
-TEST(AttrValue, HoldsEachTypeAndGivesItBack) {
+TEST(AttrValue, HoldsAndReturnsEachType) {
   ExpectRoundTrip<int64_t>(std::numeric_limits<int64_t>::min());
   ExpectRoundTrip<float>(1.5f);
   ExpectRoundTrip<bool>(true);
@@ -359,7 +359,7 @@ TEST(AttrValue, ReadAsAnotherTypeFailsAndChangesNothing) {
   EXPECT_EQ(attr.GetAttrValue(real), ge::GRAPH_SUCCESS);
 }
 
-TEST(AttrValue, ATypeIsAlsoItsNumber) {
+TEST(AttrValue, TypesAndIntegersConvertIntoEachOther) {
   const ge::AttrValue attr;
   int64_t number = 0;
   ge::DataType type = ge::DT_FLOAT;
@@ -394,7 +394,7 @@ TEST(AttrValue, GetValueConverts) {
 TEST(AttrValue, MayBeUsedAfterAMove) {
   ge::AttrValue attr;
   const ge::AttrValue moved = std::move(attr);
-  EXPECT_EQ(attr.SetAttrValue(true), ge::GRAPH_SUCCESS);  // NOLINT: what is left behind is defined
+  EXPECT_EQ(attr.SetAttrValue(true), ge::GRAPH_SUCCESS);  // NOLINT: the moved-from state is defined
   bool value = false;
   EXPECT_EQ(moved.GetAttrValue(value), ge::GRAPH_SUCCESS);
   EXPECT_TRUE(value);

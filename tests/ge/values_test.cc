@@ -23,7 +23,7 @@ Enum Number(int number) {
   return static_cast<Enum>(hidden);
 }
 
-TEST(AscendString, HoldsACopyOfTheText) {
+TEST(AscendString, HoldsACopyOfTheString) {
   std::string source = "relu";
   const AscendString text(source.c_str());
   source = "tanh";
@@ -31,7 +31,7 @@ TEST(AscendString, HoldsACopyOfTheText) {
   EXPECT_EQ(text.GetLength(), 4u);
 }
 
-TEST(AscendString, WithoutTextReadsAsEmptyAndIsNeverNull) {
+TEST(AscendString, UnsetReadsAsEmptyAndIsNeverNull) {
   const AscendString none;
   const AscendString null(nullptr);
   const AscendString null_with_length(nullptr, 7);
@@ -50,7 +50,7 @@ TEST(AscendString, MayHoldZeroBytes) {
   EXPECT_TRUE(text == "a") << "a C string ends at its zero byte";
 }
 
-TEST(AscendString, IsOrderedAsStringsAreAndOneWithoutTextComesFirst) {
+TEST(AscendString, IsOrderedLikeStringsAndAnUnsetOneComesFirst) {
   const AscendString none;
   const AscendString empty("");
   const AscendString a("a");
@@ -71,7 +71,7 @@ TEST(AscendString, ComparesWithCStringsAndNull) {
   EXPECT_FALSE(AscendString() == "");
 }
 
-TEST(AscendString, FindsTextInText) {
+TEST(AscendString, FindsSubstrings) {
   const AscendString text("conv2d_relu");
   EXPECT_EQ(text.Find(AscendString("relu")), 7u);
   EXPECT_EQ(text.Find(AscendString("conv")), 0u);
@@ -156,12 +156,12 @@ TEST(Types, PromoteKeepsItsSymbolsThroughAMove) {
   EXPECT_STREQ(syms[1], "");
   ge::Promote moved(std::move(promote));
   EXPECT_EQ(moved.Syms().size(), 3u);
-  EXPECT_TRUE(promote.Syms().empty());  // NOLINT: what is left behind is defined
+  EXPECT_TRUE(promote.Syms().empty());  // NOLINT: the moved-from state is defined
   promote = std::move(moved);
   EXPECT_EQ(promote.Syms().size(), 3u);
 }
 
-TEST(Types, SetsOfTypesAreMade) {
+TEST(Types, SetsOfTypesCanBeBuilt) {
   EXPECT_NE(ge::TensorType::ALL().tensor_type_impl_, nullptr);
   EXPECT_NE(ge::TensorType(ge::DT_FLOAT).tensor_type_impl_, nullptr);
   EXPECT_NE((ge::TensorType{ge::DT_FLOAT, ge::DT_INT32}.tensor_type_impl_), nullptr);
@@ -209,7 +209,7 @@ TEST(Shape, CopiesAreOneShapeAndMovingCopies) {
   EXPECT_EQ(shape.GetDim(0), 7);
   const ge::Shape moved = std::move(shape);
   EXPECT_EQ(moved.GetDimNum(), 2u);
-  EXPECT_EQ(shape.GetDimNum(), 2u);  // NOLINT: what is left behind is defined
+  EXPECT_EQ(shape.GetDimNum(), 2u);  // NOLINT: the moved-from state is defined
   EXPECT_EQ(shape.SetDim(0, 1), ge::GRAPH_SUCCESS);
   EXPECT_EQ(moved.GetDim(0), 1);
 }
@@ -226,7 +226,7 @@ TEST(TensorDesc, HasItsDefaults) {
   EXPECT_TRUE(desc.GetOriginShape().GetDims().empty());
 }
 
-TEST(TensorDesc, KeepsWhatItIsTold) {
+TEST(TensorDesc, KeepsWhatIsSet) {
   ge::TensorDesc desc(ge::Shape({2, 3}), ge::FORMAT_NCHW, ge::DT_INT8);
   EXPECT_EQ(desc.GetRealDimCnt(), 2);
   desc.SetOriginShape(ge::Shape({6}));
@@ -273,7 +273,7 @@ TEST(TensorDesc, TakesEveryElementType) {
   }
   ge::TensorDesc desc;
   desc.SetDataType(Number<ge::DataType>(1 << 20));
-  EXPECT_EQ(desc.GetDataType(), ge::DT_UNDEFINED) << "a number that is no type";
+  EXPECT_EQ(desc.GetDataType(), ge::DT_UNDEFINED) << "a number that is not a type";
 }
 
 #pragma GCC diagnostic push
@@ -319,7 +319,7 @@ TEST(TensorDesc, SurvivesAssignmentToItselfAndUseAfterAMove) {
   EXPECT_EQ(desc.GetFormat(), ge::FORMAT_NCHW);
   const ge::TensorDesc moved(std::move(desc));
   EXPECT_EQ(moved.GetDataType(), ge::DT_INT8);
-  EXPECT_TRUE(desc.GetShape().GetDims().empty());  // NOLINT: what is left behind is defined
+  EXPECT_TRUE(desc.GetShape().GetDims().empty());  // NOLINT: the moved-from state is defined
   const ge::TensorDesc copied(desc);
   EXPECT_EQ(copied.GetFormat(), ge::FORMAT_ND);
   desc.SetDataType(ge::DT_INT16);
@@ -334,7 +334,7 @@ TEST(TensorDesc, ConstDataNeedsSomewhereToPutItsAddress) {
   desc.SetConstData(nullptr, 9);
   EXPECT_TRUE(desc.GetConstData(&data, length));
   EXPECT_EQ(data, nullptr);
-  EXPECT_EQ(length, 0u) << "a length without a buffer is no length";
+  EXPECT_EQ(length, 0u) << "a length without a buffer is not a length";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class CollectivesTest : public HcclTest {
   std::unique_ptr<Floats> send_, receive_;
 };
 
-TEST_F(CollectivesTest, AllReduceGivesTheOneValueForEveryOperation) {
+TEST_F(CollectivesTest, AllReduceReturnsTheOneValueForEveryOperation) {
   for (const HcclReduceOp op : {HCCL_REDUCE_SUM, HCCL_REDUCE_PROD, HCCL_REDUCE_MAX, HCCL_REDUCE_MIN}) {
     receive_ = std::make_unique<Floats>(std::vector<float>(kCount, -1));
     HCCL_OK(HcclAllReduce(from(), to(), kCount, kFloat, op, comm_, stream_));
@@ -201,7 +201,7 @@ TEST_F(CollectivesTest, QueuedWorkOutlivesTheCommunicator) {
   ExpectMoved();
 }
 
-TEST_F(CollectivesTest, NothingToDoIsFineWhateverElseIsWrong) {
+TEST_F(CollectivesTest, ACountOfZeroSucceedsWhateverElseIsWrong) {
   HCCL_OK(HcclAllReduce(nullptr, nullptr, 0, kFloat, HCCL_REDUCE_SUM, comm_, stream_));
   HCCL_OK(HcclAlltoAll(nullptr, 0, kFloat, nullptr, 0, kFloat, comm_, stream_));
 }

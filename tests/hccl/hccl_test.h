@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of this folder share: a device, a stream, a communicator of one rank, and buffers of floats.
+// Shared by the suites of this folder: a device, a stream, a communicator of one rank, and buffers of floats.
 #ifndef MILLPOND_TESTS_HCCL_HCCL_TEST_H_
 #define MILLPOND_TESTS_HCCL_HCCL_TEST_H_
 

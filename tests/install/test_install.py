@@ -167,9 +167,9 @@ def test_no_text_in_the_tree_names_the_build(ascend):
     for path in ascend.rglob("*"):
         if path.name == "torch.info":  # says where the torch lies that the kernels were built against
             continue
-        if path.is_file() and not path.is_symlink() and b"\x7fELF" not in path.read_bytes()[:4]:
-            if str(ROOT) in path.read_text(encoding="utf-8", errors="replace"):
-                found.append(str(path))
+        is_text = path.is_file() and not path.is_symlink() and b"\x7fELF" not in path.read_bytes()[:4]
+        if is_text and str(ROOT) in path.read_text(encoding="utf-8", errors="replace"):
+            found.append(str(path))
     links = [str(path) for path in ascend.rglob("*") if path.is_symlink() and os.path.isabs(os.readlink(path))]
     assert found == [] and links == []
 

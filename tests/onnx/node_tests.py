@@ -28,7 +28,7 @@ TYPES = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16":
          "float64": 11, "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27, "float8_e5m2": 35, "float8_e4m3fn": 36, "float8_e8m0fnu": 37}
 NAMES = {number: name for name, number in TYPES.items()}
 # Neighbours of these types lie further apart than the tests' tolerance: two steps are allowed, for the order in which a chain of operators
-# rounds is nobody's promise (we round once where numpy rounds after each).
+# rounds is not guaranteed (we round once where numpy rounds after each).
 HALF_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 SECONDS = 60  # for one test
 
@@ -65,7 +65,7 @@ def write_inputs(path, arrays):
 
 
 class Worker:
-    """One process that runs models; made anew when it dies."""
+    """One process that runs models; restarted when it dies."""
 
     def __init__(self, runner):
         self.runner = runner
@@ -108,7 +108,7 @@ class Worker:
 
 
 def difference(expected, actual, rtol, atol):
-    """None, or what is different."""
+    """None, or the difference."""
     if expected.dtype != actual.dtype:
         return f"type {actual.dtype}, expected {expected.dtype}"
     if expected.shape != actual.shape:

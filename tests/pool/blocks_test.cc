@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools and blocks: what each function of millpond/pool.h gives, and every way it refuses.
+// Pools and blocks: what each function of millpond/pool.h returns, and each error.
 #include <algorithm>
 #include <random>
 
@@ -37,7 +37,7 @@ TEST_F(PoolBlocks, AreAlignedDisjointAndHoldTheirBytes) {
   EXPECT_EQ(StatisticsOf(pool).liveBlocks, 0U);
 }
 
-TEST_F(PoolBlocks, FreedBlockIsReusedOnItsStreamAtOnceWhileTheStreamRuns) {
+TEST_F(PoolBlocks, FreedBlockIsReusedOnItsStreamWhileTheStreamRuns) {
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
   for (size_t size : {size_t{512}, 40 * kKiB, 5 * kMiB}) {
@@ -85,7 +85,7 @@ TEST_F(PoolBlocks, AdviceIsHonouredWhereItIsFree) {
 
 // --- refusals -------------------------------------------------------------------------------------------------------
 
-TEST_F(PoolBlocks, BadFreesAreNamedAndChangeNothing) {
+TEST_F(PoolBlocks, BadFreesAreExplainedAndChangeNothing) {
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
   for (size_t size : {size_t{2 * kKiB}, 6 * kMiB}) {
@@ -112,23 +112,23 @@ TEST_F(PoolBlocks, BadFreesAreNamedAndChangeNothing) {
   EXPECT_EQ(StatisticsOf(pool).liveBytes, 0U);
 }
 
-TEST_F(PoolBlocks, BadRequestsAreNamed) {
+TEST_F(PoolBlocks, BadRequestsAreExplained) {
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
   int mark = 0;
   void* address = &mark;
   POOL_FAILS(kBadArgument, "0 bytes", millpondPoolMalloc(pool, 0, stream, &address));
-  EXPECT_EQ(address, nullptr) << "the caller's garbage must not stay";
+  EXPECT_EQ(address, nullptr) << "the output must not keep the caller's garbage";
   POOL_FAILS(kBadArgument, "ptr is null", millpondPoolMalloc(pool, 1, stream, nullptr));
   POOL_FAILS(kBadArgument, "ptr is null", millpondPoolMallocAt(pool, 1, stream, nullptr, nullptr));
-  POOL_FAILS(kOutOfMemory, "in all", millpondPoolMalloc(pool, SIZE_MAX, stream, &address));
-  POOL_FAILS(kOutOfMemory, "in all", millpondPoolMallocAt(pool, SIZE_MAX - 100, stream, nullptr, &address));
+  POOL_FAILS(kOutOfMemory, "in total", millpondPoolMalloc(pool, SIZE_MAX, stream, &address));
+  POOL_FAILS(kOutOfMemory, "in total", millpondPoolMallocAt(pool, SIZE_MAX - 100, stream, nullptr, &address));
   void* block = Malloc(pool, 1, stream);
   POOL_FAILS(kBadArgument, "tag is null", millpondPoolTag(pool, block, nullptr));
   POOL_OK(millpondPoolFree(pool, block, stream));
 }
 
-// Every function that takes a pool, with one that is none.
+// Every function that takes a pool, with something that is not one.
 void ExpectRefused(millpondPool pool, const char* what) {
   SCOPED_TRACE(what);
   void* address = nullptr;
@@ -158,7 +158,7 @@ void ExpectRefused(millpondPool pool, const char* what) {
   EXPECT_NE(Said().find("is not a pool"), std::string::npos) << Said();
 }
 
-TEST_F(PoolBlocks, WhatIsNoPoolIsRefusedByEveryFunction) {
+TEST_F(PoolBlocks, EveryFunctionRefusesAHandleThatIsNotAPool) {
   int local = 0;
   ExpectRefused(nullptr, "null");
   ExpectRefused(reinterpret_cast<millpondPool>(&local), "an address");
@@ -196,7 +196,7 @@ TEST_F(PoolBlocks, BadSettingsAreRefusedWithTheirRange) {
   POOL_FAILS(kBadArgument, "pool is null", millpondPoolDefault(0, nullptr));
 }
 
-TEST_F(PoolBlocks, OverTheLimitIsOutOfMemoryInWords) {
+TEST_F(PoolBlocks, ExceedingTheLimitIsOutOfMemoryWithAReason) {
   millpondPool pool = NewPool({{"limit", "8MiB"}});
   aclrtStream stream = NewStream();
   void* most = Malloc(pool, 6 * kMiB, stream);
@@ -212,14 +212,14 @@ TEST_F(PoolBlocks, OverTheLimitIsOutOfMemoryInWords) {
   for (void* block : {rest, again}) POOL_OK(millpondPoolFree(pool, block, stream));
 }
 
-TEST_F(PoolBlocks, MessagesAreTheThreadsOwn) {
+TEST_F(PoolBlocks, MessagesArePerThread) {
   millpondPool pool = NewPool();
   POOL_FAILS(kBadArgument, "ptr is null", millpondPoolFree(pool, nullptr, nullptr));
   std::thread([] { EXPECT_EQ(Said(), ""); }).join();
   EXPECT_NE(Said().find("millpondPoolFree"), std::string::npos);
 }
 
-TEST_F(PoolBlocks, ThreadsOnStreamsOfTheirOwnAndOnOneStream) {
+TEST_F(PoolBlocks, ThreadsWorkOnTheirOwnStreamsAndOnASharedOne) {
   millpondPool pool = NewPool();
   aclrtStream shared = NewStream();
   std::vector<aclrtStream> own = {NewStream(), NewStream(), NewStream()};
@@ -247,7 +247,7 @@ TEST_F(PoolBlocks, ThreadsOnStreamsOfTheirOwnAndOnOneStream) {
   EXPECT_EQ(statistics.allocations, statistics.frees);
 }
 
-TEST_F(PoolBlocks, DestroyGivesTheDeviceItsMemoryBackLiveBlocksIncluded) {
+TEST_F(PoolBlocks, DestroyReleasesAllMemoryIncludingLiveBlocks) {
   const size_t before = DeviceFree();
   for (const char* vmm : {"1", "0"}) {
     millpondPool pool = NewPool({{"vmm", vmm}});

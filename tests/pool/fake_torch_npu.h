@@ -12,7 +12,7 @@ namespace c10_npu {
 class __attribute__((visibility("default"))) NPUStream {
  public:
   NPUStream(int8_t device, int64_t id) : device_index_(device), id_(id) {}
-  ~NPUStream() {}  // NOLINT: its being there is the point
+  ~NPUStream() {}  // NOLINT: not defaulted, which makes the class non-trivial
   NPUStream(const NPUStream&) = default;
   NPUStream& operator=(const NPUStream&) = default;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that runs out at every possible moment, and memory that is misused: what the pool reports and what survives.
+// Running out of memory at every possible point, and memory misuse: what the pool reports and what survives.
 #include <random>
 
 #include "tests/pool/pool_fixture.h"
@@ -15,7 +15,7 @@ struct Outcome {
   size_t live_high = 0;
 };
 
-// Blocks of all sizes on two streams, freed at random. Whatever is refused is refused with 207001, and the rest works.
+// Blocks of all sizes on two streams, freed at random. Every failure is 207001, and everything else works.
 Outcome Churn(millpondPool pool, aclrtStream first, aclrtStream second) {
   Outcome outcome;
   std::mt19937 random(7);
@@ -64,7 +64,7 @@ void EveryPageFails(millpondPool (*make)(const char* limit), aclrtStream first, 
     POOL_OK(millpondPoolDestroy(pool));
     EXPECT_EQ(DeviceFree(), before);
     if (outcome.refused == 0 || testing::Test::HasFailure()) {
-      EXPECT_TRUE(some_refused) << "no limit was ever reached: the test proves nothing";
+      EXPECT_TRUE(some_refused) << "the limit was never reached: the test proves nothing";
       return;
     }
     some_refused = true;
@@ -122,9 +122,8 @@ MP_ROLE(full_device) {
   return 0;
 }
 
-TEST(PoolFullDevice, TheDevicesOwnEndIsOutOfMemoryToo) {
-  const acl_test::ChildResult child = acl_test::RunRole("full_device", {{"MILLPOND_MEMORY", "64MiB"}});
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+TEST(PoolFullDevice, ExhaustingTheDeviceIsOutOfMemoryToo) {
+  acl_test::ExpectRole("full_device", {{"MILLPOND_MEMORY", "64MiB"}});
 }
 
 MP_ROLE(bad_environment) {
@@ -139,9 +138,8 @@ MP_ROLE(bad_environment) {
   return 0;
 }
 
-TEST(PoolEnvironment, BadValueIsRefusedByNameWithItsRange) {
-  const acl_test::ChildResult child = acl_test::RunRole("bad_environment", {{"MILLPOND_POOL_VMM", "7"}});
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+TEST(PoolEnvironment, BadValueIsRefusedWithItsNameAndRange) {
+  const acl_test::ChildResult child = acl_test::ExpectRole("bad_environment", {{"MILLPOND_POOL_VMM", "7"}});
   EXPECT_NE(child.output.find("millpond_malloc: "), std::string::npos) << child.output;
   EXPECT_NE(child.output.find("millpond_init: "), std::string::npos) << child.output;
 }
@@ -207,7 +205,7 @@ TEST_F(PoolFaults, PoisonWaitsForRecordedStreams) {
   ACL_OK(aclrtSynchronizeStream(owner));
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(reader));
-  EXPECT_EQ(seen, 5) << "the reader was told of, so its data must stay until it is done";
+  EXPECT_EQ(seen, 5) << "the reader was recorded, so its data must stay until it is done";
 }
 
 }  // namespace

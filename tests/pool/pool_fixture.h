@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of the pool library share: a device, pools that go with the test, and looks inside them. Only public
-// headers: these programs are what a client could write.
+// Shared by the suites of the pool library: a device, pools destroyed with the test, and helpers to inspect them.
+// Public headers only: these programs are what a client could write.
 #ifndef MILLPOND_TESTS_POOL_POOL_FIXTURE_H_
 #define MILLPOND_TESTS_POOL_POOL_FIXTURE_H_
 
@@ -28,7 +28,7 @@ inline std::string Said() { return millpondPoolLastError(); }
     const int pool_ok_code = (call);                                              \
     EXPECT_EQ(pool_ok_code, ACL_SUCCESS) << #call << ": " << ::pool_test::Said(); \
   } while (0)
-// A call that must fail with exactly this code and say so in these words.
+// A call that must fail with exactly this code and this text in its message.
 #define POOL_FAILS(code, words, call)                                                     \
   do {                                                                                    \
     EXPECT_EQ((call), (code)) << #call << ": " << ::pool_test::Said();                    \
@@ -50,7 +50,7 @@ inline size_t DeviceFree() {
   return free;
 }
 
-// A result that another thread is to bring; whether it is there yet.
+// Is a result that another thread produces there yet?
 template <class T>
 bool Ready(const std::future<T>& future, milliseconds limit) {
   return future.wait_for(limit) == std::future_status::ready;

@@ -113,7 +113,7 @@ TEST_F(PoolReport, JsonSnapshotNamesEveryBlock) {
   EXPECT_NE(seen.find("'allocate', 'free_requested', 'page_taken'] 1"), std::string::npos) << seen;
   POOL_OK(millpondPoolTag(pool, named, ""));
   POOL_OK(millpondPoolSaveSnapshot(pool, File("s.json").c_str(), "json"));
-  EXPECT_EQ(Read(File("s.json")).find("weights"), std::string::npos) << "an empty tag takes the tag away";
+  EXPECT_EQ(Read(File("s.json")).find("weights"), std::string::npos) << "an empty tag removes the tag";
   POOL_OK(millpondPoolFree(pool, named, stream));
 }
 
@@ -144,19 +144,19 @@ TEST_F(PoolReport, MemoryVizSnapshotIsAPickleWithItsKeys) {
   POOL_OK(millpondPoolFree(pool, block, stream));
 }
 
-TEST_F(PoolReport, SnapshotRefusesWhatItCannotWrite) {
+TEST_F(PoolReport, SnapshotReportsWhatItCannotWrite) {
   millpondPool pool = NewPool();
   POOL_FAILS(kBadArgument, "'json' or 'memory_viz'", millpondPoolSaveSnapshot(pool, File("x").c_str(), "xml"));
   POOL_FAILS(kBadArgument, "format is null", millpondPoolSaveSnapshot(pool, File("x").c_str(), nullptr));
   POOL_FAILS(kBadArgument, "path is null", millpondPoolSaveSnapshot(pool, nullptr, "json"));
   POOL_FAILS(ACL_ERROR_INVALID_FILE, "No such file", millpondPoolSaveSnapshot(pool, File("no/x").c_str(), "json"));
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full on this machine: a full disk is not tried";
-  POOL_FAILS(ACL_ERROR_INVALID_FILE, "could not be written whole", millpondPoolSaveSnapshot(pool, "/dev/full", "json"));
+  POOL_FAILS(ACL_ERROR_INVALID_FILE, "'/dev/full': No space left", millpondPoolSaveSnapshot(pool, "/dev/full", "json"));
 }
 
 // --- plans ----------------------------------------------------------------------------------------------------------
 
-// One run of a program's: blocks of several sizes on two streams, some outliving others.
+// One run of a program: blocks of several sizes on two streams with different lifetimes.
 std::vector<void*> OneRun(millpondPool pool, aclrtStream first, aclrtStream second, size_t odd = 0) {
   std::vector<void*> addresses;
   const auto get = [&](size_t size, aclrtStream stream) {
@@ -208,7 +208,7 @@ TEST_F(PoolReport, RecordedRunBecomesAPlanThatLaterRunsFollow) {
   ACL_OK(aclrtSynchronizeStream(second));
 }
 
-// The streams of a run need not be those of the last: what takes over an area comes after what used it.
+// A run may use other streams than the last: the one that takes over an area is ordered after its predecessor.
 TEST_F(PoolReport, RunOnOtherStreamsWaitsForTheLastRunsWork) {
   millpondPool pool = NewPool();
   aclrtStream recorded = NewStream(), first = NewStream(), second = NewStream();
@@ -237,7 +237,7 @@ TEST_F(PoolReport, RunOnOtherStreamsWaitsForTheLastRunsWork) {
   POOL_OK(millpondPoolUnfollow(pool));
 }
 
-// A plan's memory goes back only when its streams are done with it, whatever the last run did.
+// A plan's memory is released only when its streams are done with it, whatever the last run did.
 TEST_F(PoolReport, UnfollowWaitsForRunsBeforeADivergedOne) {
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
@@ -259,11 +259,31 @@ TEST_F(PoolReport, UnfollowWaitsForRunsBeforeADivergedOne) {
   EXPECT_EQ(ended.get(), ACL_SUCCESS);
 }
 
-TEST_F(PoolReport, PlansOutOfTurnOrOutOfShapeAreRefused) {
+// Issue 13: a path with a mistake in it cost the whole recording.
+TEST_F(PoolReport, ARecordingThatCannotBeWrittenIsKeptUntilItCan) {
+  millpondPool pool = NewPool();
+  aclrtStream stream = NewStream();
+  POOL_OK(millpondPoolStartRecording(pool));
+  void* block = Malloc(pool, 1000, stream);
+  POOL_FAILS(ACL_ERROR_INVALID_FILE, "(1 steps) is kept: call millpondPoolStopRecording again",
+             millpondPoolStopRecording(pool, File("no/run.csv").c_str(), File("run.plan").c_str()));
+  POOL_OK(millpondPoolFree(pool, block, stream));  // after the end, so not in it
+  POOL_FAILS(kBadArgument, "could not be written and is kept", millpondPoolStartRecording(pool));
+  POOL_FAILS(ACL_ERROR_INVALID_FILE, "(1 steps) is kept",
+             millpondPoolStopRecording(pool, File("run.csv").c_str(), File("no/run.plan").c_str()));
+  POOL_OK(millpondPoolStopRecording(pool, File("run.csv").c_str(), File("run.plan").c_str()));
+  EXPECT_EQ(Read(File("run.csv")), "op,id,size,stream\na,0,1000,0\n");
+  POOL_OK(millpondPoolFollow(pool, File("run.plan").c_str()));
+  POOL_OK(millpondPoolUnfollow(pool));
+  POOL_OK(millpondPoolStartRecording(pool));
+  POOL_OK(millpondPoolStopRecording(pool, "/dev/null", nullptr));
+}
+
+TEST_F(PoolReport, PlanCallsOutOfOrderAndBadFilesAreRefused) {
   millpondPool pool = NewPool();
   POOL_FAILS(kBadArgument, "no recording", millpondPoolStopRecording(pool, File("x").c_str(), nullptr));
   POOL_OK(millpondPoolStartRecording(pool));
-  POOL_FAILS(kBadArgument, "under way already", millpondPoolStartRecording(pool));
+  POOL_FAILS(kBadArgument, "already active", millpondPoolStartRecording(pool));
   POOL_FAILS(kBadArgument, "both null", millpondPoolStopRecording(pool, nullptr, nullptr));
   POOL_OK(millpondPoolStopRecording(pool, File("empty.csv").c_str(), nullptr));
   POOL_FAILS(kBadArgument, "no plan", millpondPoolBeginRun(pool));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool in the shapes that clients ask for: aclrtAllocator descriptor, ge::Allocator, PyTorch's pluggable allocator.
+// The pool behind other interfaces: aclrtAllocator descriptor, ge::Allocator, PyTorch's pluggable allocator.
 #include <random>
 
-#include "acl/acl_rt_allocator.h"
 #include "millpond/ge_allocator.h"
+#include "tests/acl/memory/registered_allocator.h"
 #include "tests/pool/fake_torch_npu.h"
 #include "tests/pool/pool_fixture.h"
 
@@ -13,18 +13,7 @@ using namespace pool_test;  // NOLINT: the fixture's words are this file's words
 
 // --- aclrtAllocator -------------------------------------------------------------------------------------------------
 
-// What the runtime finds registered for a stream.
-struct Registered {
-  aclrtAllocatorDesc desc = nullptr;
-  aclrtAllocator allocator = nullptr;
-  aclrtAllocatorAllocFunc alloc = nullptr;
-  aclrtAllocatorFreeFunc free = nullptr;
-  aclrtAllocatorAllocAdviseFunc advise = nullptr;
-  aclrtAllocatorGetAddrFromBlockFunc address = nullptr;
-  explicit Registered(aclrtStream stream) {
-    ACL_OK(aclrtAllocatorGetByStream(stream, &desc, &allocator, &alloc, &free, &advise, &address));
-  }
-};
+using Registered = acl_test::RegisteredAllocator;
 
 class PoolDescriptor : public PoolTest {
  protected:
@@ -42,22 +31,22 @@ TEST_F(PoolDescriptor, RegistersAndServesItsStream) {
   Register(pool, first);
   Register(pool, second);
   Registered one(first), two(second);
-  EXPECT_NE(one.allocator, two.allocator) << "each stream has a binding of its own";
-  aclrtAllocatorBlock block = one.alloc(one.allocator, 3 * kMiB);
+  EXPECT_NE(one.object, two.object) << "each stream has a binding of its own";
+  aclrtAllocatorBlock block = one.alloc(one.object, 3 * kMiB);
   ASSERT_NE(block, nullptr);
-  void* address = one.address(block);
+  void* address = one.address_of(block);
   ACL_OK(aclrtMemsetAsync(address, 3 * kMiB, 1, 3 * kMiB, first));
   EXPECT_EQ(StatisticsOf(pool).liveBytes, 3 * kMiB);
-  aclrtAllocatorBlock other = two.alloc(two.allocator, kMiB);
-  one.free(one.allocator, block);
-  EXPECT_EQ(one.address(one.advise(one.allocator, 2 * kMiB, address)), address) << "advice is honoured";
-  aclrtAllocatorBlock empty = two.alloc(two.allocator, 0);
-  EXPECT_NE(empty, nullptr) << "an empty output is no failure";
-  two.free(two.allocator, other);
-  two.free(two.allocator, empty);
-  one.free(one.allocator, address);
+  aclrtAllocatorBlock other = two.alloc(two.object, kMiB);
+  one.free(one.object, block);
+  EXPECT_EQ(one.address_of(one.advise(one.object, 2 * kMiB, address)), address) << "advice is honoured";
+  aclrtAllocatorBlock empty = two.alloc(two.object, 0);
+  EXPECT_NE(empty, nullptr) << "an empty output is not a failure";
+  two.free(two.object, other);
+  two.free(two.object, empty);
+  one.free(one.object, address);
   EXPECT_EQ(StatisticsOf(pool).liveBlocks, 0U);
-  one.free(one.allocator, address);
+  one.free(one.object, address);
   EXPECT_NE(Said().find("double free"), std::string::npos) << Said();
   ACL_OK(aclrtAllocatorUnregister(first));
   ACL_OK(aclrtAllocatorUnregister(second));
@@ -68,31 +57,31 @@ TEST_F(PoolDescriptor, OutOfMemoryIsANullBlockWithAReason) {
   aclrtStream stream = NewStream();
   Register(pool, stream);
   Registered found(stream);
-  EXPECT_EQ(found.alloc(found.allocator, 3 * kMiB), nullptr);
+  EXPECT_EQ(found.alloc(found.object, 3 * kMiB), nullptr);
   EXPECT_NE(Said().find("limit"), std::string::npos) << Said();
-  EXPECT_EQ(found.advise(found.allocator, 3 * kMiB, &pool), nullptr);
+  EXPECT_EQ(found.advise(found.object, 3 * kMiB, &pool), nullptr);
   ACL_OK(aclrtAllocatorUnregister(stream));
 }
 
-TEST_F(PoolDescriptor, StaleBindingsRefuseAndDoNotCrash) {
+TEST_F(PoolDescriptor, StaleBindingsFailWithoutCrashing) {
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
   Register(pool, stream);
   Registered found(stream);
-  aclrtAllocatorBlock block = found.alloc(found.allocator, kMiB);
+  aclrtAllocatorBlock block = found.alloc(found.object, kMiB);
   POOL_OK(millpondPoolForgetStream(pool, stream));
-  EXPECT_EQ(found.alloc(found.allocator, kMiB), nullptr);
+  EXPECT_EQ(found.alloc(found.object, kMiB), nullptr);
   EXPECT_NE(Said().find("millpondPoolForgetStream"), std::string::npos) << Said();
-  found.free(found.allocator, block);  // outputs outlive their stream
+  found.free(found.object, block);  // outputs outlive their stream
   EXPECT_EQ(StatisticsOf(pool).liveBlocks, 0U);
   Register(pool, stream);
   Registered again(stream);
-  block = again.alloc(again.allocator, kMiB);
+  block = again.alloc(again.object, kMiB);
   POOL_OK(millpondPoolDestroy(pool));
   ForgetPool(pool);
-  EXPECT_EQ(again.alloc(again.allocator, kMiB), nullptr);
+  EXPECT_EQ(again.alloc(again.object, kMiB), nullptr);
   EXPECT_NE(Said().find("destroyed"), std::string::npos) << Said();
-  again.free(again.allocator, block);
+  again.free(again.object, block);
   EXPECT_NE(Said().find("destroyed"), std::string::npos) << Said();
   ACL_OK(aclrtAllocatorUnregister(stream));
 }
@@ -130,7 +119,7 @@ TEST_F(PoolGe, SlotsAndFieldsAreWhereCannHasThem) {
   EXPECT_EQ(StatisticsOf(pool).liveBlocks, 0U);
 }
 
-TEST_F(PoolGe, BlocksAreCountedAndGoWithTheLastOwner) {
+TEST_F(PoolGe, BlocksAreReferenceCounted) {
   millpondPool pool = NewPool({{"limit", "8MiB"}});
   auto allocator = std::make_shared<millpond::PoolAllocator>(pool, NewStream());
   ge::AllocatorPtr lent = allocator;
@@ -189,7 +178,7 @@ TEST_F(PoolTorch, MallocAndFreeServeTheDefaultPool) {
   millpond_init(1);
 }
 
-TEST_F(PoolTorch, WhatFailsIsSaidOnStderr) {
+TEST_F(PoolTorch, FailuresArePrintedToStderr) {
   aclrtStream stream = NewStream();
   const auto said = [](const std::function<void()>& call) {
     testing::internal::CaptureStderr();
@@ -202,14 +191,14 @@ TEST_F(PoolTorch, WhatFailsIsSaidOnStderr) {
   EXPECT_NE(said([&] { millpond_free(block, 512, 77, stream); }).find("no default pool"), std::string::npos);
   EXPECT_NE(said([&] { EXPECT_EQ(millpond_malloc(-1, 0, stream), nullptr); }).find("size is -1"), std::string::npos);
   EXPECT_NE(said([&] { EXPECT_EQ(millpond_malloc(1, 99, stream), nullptr); }).find("device is 99"), std::string::npos);
-  EXPECT_NE(said([&] { millpond_record_stream(block, stream); }).find("no live block"), std::string::npos);
-  EXPECT_NE(said([&] { EXPECT_EQ(millpond_base_alloc(&block, nullptr), nullptr); }).find("no live block"),
+  EXPECT_NE(said([&] { millpond_record_stream(block, stream); }).find("not in a live block"), std::string::npos);
+  EXPECT_NE(said([&] { EXPECT_EQ(millpond_base_alloc(&block, nullptr), nullptr); }).find("not in a live block"),
             std::string::npos);
   EXPECT_NE(said([&] { millpond_memory_fraction(1.5, 0); }).find("at most 1"), std::string::npos);
   EXPECT_EQ(said([&] { millpond_erase_stream(block, stream); }), "");
 }
 
-TEST_F(PoolTorch, FractionLimitsAndPeaksReset) {
+TEST_F(PoolTorch, MemoryFractionLimitsThePoolAndPeaksAreReset) {
   aclrtStream stream = NewStream();
   size_t free = 0, total = 0;
   ACL_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total));

@@ -1,85 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pool promises about streams: a block is not handed out, and nothing goes back to the device, before the work
-// that uses it is done; and that it works from any thread, context, device and during a capture.
+// What the pool guarantees about streams: memory is neither reused nor released before the work that uses it is done,
+// and calls work from any thread, context and device and during a capture.
 #include "tests/pool/pool_fixture.h"
 
 namespace {
 
 using namespace pool_test;  // NOLINT: the fixture's words are this file's words
 
-// One page in all: whoever wants memory must wait for whoever has it.
+// One page in total: a stream that needs memory must wait for the one that has it.
 const std::vector<millpondPoolSetting> kOnePage = {{"limit", "2MiB"}};
-constexpr size_t kMost = kPage - 64 * kKiB;
+constexpr size_t kMax = kPage - 64 * kKiB;
 
 class PoolStreams : public PoolTest {
  protected:
   static std::future<void*> MallocElsewhere(millpondPool pool, size_t size, aclrtStream stream) {
     return std::async(std::launch::async, [=] { return Malloc(pool, size, stream); });
   }
+  // The block of the pool's only page, which the stream gets when the gate opens, and not before.
+  static void* OnceOpen(Gate* gate, millpondPool pool, aclrtStream stream) {
+    std::future<void*> wanted = MallocElsewhere(pool, kMax, stream);
+    EXPECT_FALSE(Ready(wanted, kAWhile));
+    gate->Open();
+    return wanted.get();
+  }
 };
 
 TEST_F(PoolStreams, BlockOfABusyStreamIsNotGivenToAnotherStream) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream busy = NewStream(), other = NewStream();
-  void* block = Malloc(pool, kMost, busy);
+  void* block = Malloc(pool, kMax, busy);
   Gate gate;
   ACL_OK(gate.LaunchOn(busy));
   POOL_OK(millpondPoolFree(pool, block, busy));
-  std::future<void*> wanted = MallocElsewhere(pool, kMost, other);
-  EXPECT_FALSE(Ready(wanted, kAWhile));
-  gate.Open();
-  EXPECT_NE(wanted.get(), nullptr);
+  EXPECT_NE(OnceOpen(&gate, pool, other), nullptr);
   EXPECT_EQ(StatisticsOf(pool).reservedBytes, kPage);
 }
 
-TEST_F(PoolStreams, RecordedStreamHoldsAFreedBlockBackEvenFromItsOwnStream) {
+TEST_F(PoolStreams, RecordedStreamDelaysReuseEvenOnTheBlocksOwnStream) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream owner = NewStream(), user = NewStream();
-  void* block = Malloc(pool, kMost, owner);
+  void* block = Malloc(pool, kMax, owner);
   Gate gate;
   ACL_OK(gate.LaunchOn(user));
   POOL_OK(millpondPoolRecordStream(pool, block, user));
   POOL_OK(millpondPoolRecordStream(pool, block, user));  // twice is once
   POOL_OK(millpondPoolFree(pool, block, owner));
-  EXPECT_EQ(StatisticsOf(pool).pendingBytes, kMost);
+  EXPECT_EQ(StatisticsOf(pool).pendingBytes, kMax);
   EXPECT_EQ(StatisticsOf(pool).liveBlocks, 0U);
-  std::future<void*> wanted = MallocElsewhere(pool, kMost, owner);
-  EXPECT_FALSE(Ready(wanted, kAWhile));
-  gate.Open();
-  EXPECT_EQ(wanted.get(), block);
+  EXPECT_EQ(OnceOpen(&gate, pool, owner), block);
   EXPECT_EQ(StatisticsOf(pool).pendingBytes, 0U);
 }
 
-// What the recorded stream was given after record_stream but before the free counts too.
+// Work launched on the recorded stream after record_stream but before the free counts too.
 TEST_F(PoolStreams, RecordedStreamCountsUpToTheFree) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream owner = NewStream(), user = NewStream();
-  void* block = Malloc(pool, kMost, owner);
+  void* block = Malloc(pool, kMax, owner);
   POOL_OK(millpondPoolRecordStream(pool, block, user));
   Gate gate;
   ACL_OK(gate.LaunchOn(user));
   POOL_OK(millpondPoolFree(pool, block, owner));
-  std::future<void*> wanted = MallocElsewhere(pool, kMost, owner);
-  EXPECT_FALSE(Ready(wanted, kAWhile));
-  gate.Open();
-  EXPECT_NE(wanted.get(), nullptr);
+  EXPECT_NE(OnceOpen(&gate, pool, owner), nullptr);
 }
 
 TEST_F(PoolStreams, FreeNamesTheStreamOfTheLastUse) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream owner = NewStream(), last = NewStream();
-  void* block = Malloc(pool, kMost, owner);
+  void* block = Malloc(pool, kMax, owner);
   Gate gate;
   ACL_OK(gate.LaunchOn(last));
   POOL_OK(millpondPoolFree(pool, block, last));
-  std::future<void*> wanted = MallocElsewhere(pool, kMost, owner);
-  EXPECT_FALSE(Ready(wanted, kAWhile));
-  gate.Open();
-  EXPECT_NE(wanted.get(), nullptr);
+  EXPECT_NE(OnceOpen(&gate, pool, owner), nullptr);
 }
 
 // Two streams hand each other data through blocks that change owners all the time; every byte is checked by a task.
-TEST_F(PoolStreams, DataIsRightWhileBlocksChangeStreams) {
+TEST_F(PoolStreams, DataIsCorrectWhileBlocksChangeStreams) {
   millpondPool pool = NewPool({{"limit", "8MiB"}});
   aclrtStream maker = NewStream(), reader = NewStream();
   aclrtEvent made = NewEventEx(ACL_EVENT_SYNC);
@@ -91,7 +86,7 @@ TEST_F(PoolStreams, DataIsRightWhileBlocksChangeStreams) {
     ASSERT_NE(block, nullptr);
     if (owner != maker) POOL_OK(millpondPoolRecordStream(pool, block, maker));
     aclrtEvent ready = made;
-    if (owner != maker) {  // the block's past is on the reader's stream: the maker must not overtake it
+    if (owner != maker) {  // the block was last used on the reader's stream: the maker must not overtake it
       ACL_OK(aclrtRecordEvent(ready, reader));
       ACL_OK(aclrtStreamWaitEvent(maker, ready));
     }
@@ -116,7 +111,7 @@ TEST_F(PoolStreams, DataIsRightWhileBlocksChangeStreams) {
 
 // --- streams that end -----------------------------------------------------------------------------------------------
 
-TEST_F(PoolStreams, ForgottenStreamsMemoryIsAdopted) {
+TEST_F(PoolStreams, ForgottenStreamsMemoryIsReusedByTheNextStream) {
   millpondPool pool = NewPool();
   aclrtStream first = NewStream();
   void* free_one = Malloc(pool, 3 * kMiB, first);
@@ -137,29 +132,29 @@ TEST_F(PoolStreams, ForgottenStreamsMemoryIsAdopted) {
 TEST_F(PoolStreams, ForgetStreamWaitsForTheStreamsWork) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream ending = NewStream(), next = NewStream();
-  POOL_OK(millpondPoolFree(pool, Malloc(pool, kMost, ending), ending));
+  POOL_OK(millpondPoolFree(pool, Malloc(pool, kMax, ending), ending));
   Gate gate;
   ACL_OK(gate.LaunchOn(ending));
   auto forgotten = std::async(std::launch::async, [&] { return millpondPoolForgetStream(pool, ending); });
   EXPECT_FALSE(Ready(forgotten, kAWhile));
   gate.Open();
   EXPECT_EQ(forgotten.get(), ACL_SUCCESS);
-  EXPECT_NE(Malloc(pool, kMost, next), nullptr);
+  EXPECT_NE(Malloc(pool, kMax, next), nullptr);
   aclrtStream never = NewStream();
   POOL_OK(millpondPoolForgetStream(pool, never));  // one the pool never met
 }
 
-// A client that forgets to tell: the stream is destroyed first. Its handle is dead, and so is its work.
-TEST_F(PoolStreams, StreamDestroyedWithoutAWordHoldsNothingBack) {
+// A client that does not call ForgetStream: the stream is destroyed first. Its handle is invalid and its work done.
+TEST_F(PoolStreams, StreamDestroyedWithoutForgetStreamBlocksNothing) {
   millpondPool pool = NewPool(kOnePage);
   aclrtStream silent = NewStream(), next = NewStream();
-  POOL_OK(millpondPoolFree(pool, Malloc(pool, kMost, silent), silent));
+  POOL_OK(millpondPoolFree(pool, Malloc(pool, kMax, silent), silent));
   ACL_OK(aclrtDestroyStream(silent));
   Forget(silent);
-  EXPECT_NE(Malloc(pool, kMost, next), nullptr);
+  EXPECT_NE(Malloc(pool, kMax, next), nullptr);
 }
 
-TEST_F(PoolStreams, TrimGivesBackOnlyWhatItsStreamIsDoneWith) {
+TEST_F(PoolStreams, TrimReleasesOnlyWhatItsStreamIsDoneWith) {
   const size_t before = DeviceFree();
   millpondPool pool = NewPool();
   aclrtStream stream = NewStream();
@@ -184,7 +179,7 @@ TEST_F(PoolStreams, TrimGivesBackOnlyWhatItsStreamIsDoneWith) {
   EXPECT_EQ(DeviceFree(), before);
 }
 
-TEST_F(PoolStreams, TrimWithWaitGivesBackPendingBlocksToo) {
+TEST_F(PoolStreams, TrimWithWaitReleasesPendingBlocksToo) {
   millpondPool pool = NewPool();
   aclrtStream owner = NewStream(), user = NewStream();
   void* block = Malloc(pool, 6 * kMiB, owner);
@@ -226,7 +221,7 @@ TEST_F(PoolStreams, StreamsOfSeveralContextsShareAPool) {
   ACL_OK(aclrtCreateContext(&second, 0));
   aclrtStream there = nullptr;
   ACL_OK(aclrtCreateStream(&there));
-  void* block = Malloc(pool, kMost, there);
+  void* block = Malloc(pool, kMax, there);
   Gate gate;
   ACL_OK(gate.LaunchOn(there));
   ACL_OK(aclrtSetCurrentContext(first));
@@ -234,7 +229,7 @@ TEST_F(PoolStreams, StreamsOfSeveralContextsShareAPool) {
   // The pool must mark a stream of the other context, from this one.
   auto wanted = std::async(std::launch::async, [&] {
     ACL_OK(aclrtSetCurrentContext(first));
-    void* got = Malloc(pool, kMost, here);
+    void* got = Malloc(pool, kMax, here);
     aclrtContext after = nullptr;
     ACL_OK(aclrtGetCurrentContext(&after));
     EXPECT_EQ(after, first);
@@ -250,12 +245,12 @@ TEST_F(PoolStreams, StreamsOfSeveralContextsShareAPool) {
   ACL_OK(aclrtSetCurrentContext(first));
 }
 
-TEST_F(PoolStreams, CaptureLeavesThePoolAtWork) {
+TEST_F(PoolStreams, ThePoolWorksDuringACapture) {
   millpondPool pool = NewPool();
   aclrtStream captured = NewStream(), other = NewStream();
   void* block = Malloc(pool, kMiB, other);
   ACL_OK(aclmdlRICaptureBegin(captured, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
-  void* inside = Malloc(pool, 9 * kMiB, captured);  // new pages, although a capture is under way
+  void* inside = Malloc(pool, 9 * kMiB, captured);  // new pages during the capture
   EXPECT_NE(inside, nullptr);
   ACL_OK(aclrtMemsetAsync(inside, kMiB, 1, kMiB, captured));
   POOL_OK(millpondPoolRecordStream(pool, block, captured));
@@ -277,7 +272,7 @@ MP_ROLE(two_devices) {
   ROLE_CHECK(aclrtCreateStream(&zero) == ACL_SUCCESS);
   ROLE_CHECK(aclrtSetDevice(1) == ACL_SUCCESS);
   ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS);
-  // The current device is 1 all along; the pools are told apart by their own.
+  // The current device is 1 throughout; the pools are distinguished by their own.
   millpondPool pools[2] = {};
   ROLE_CHECK(millpondPoolDefault(0, &pools[0]) == ACL_SUCCESS);
   ROLE_CHECK(millpondPoolDefault(1, &pools[1]) == ACL_SUCCESS);
@@ -305,8 +300,7 @@ MP_ROLE(two_devices) {
 }
 
 TEST(PoolDevices, EachDeviceHasADefaultPoolWhateverTheCurrentDeviceIs) {
-  const acl_test::ChildResult child = acl_test::RunRole("two_devices", {{"MILLPOND_DEVICES", "2"}});
-  EXPECT_EQ(child.exit_code, 0) << child.output;
+  acl_test::ExpectRole("two_devices", {{"MILLPOND_DEVICES", "2"}});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libmillpond_pool.so must load beside the vendor's libascendcl: what it needs and what it offers."""
+"""libmillpond_pool.so must load beside the vendor's libascendcl: what it links and exports."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ _spec = importlib.util.spec_from_file_location("surface", Path(__file__).parents
 surface = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(surface)
 
-# Room that the loader keeps for libraries opened late; a Python with torch has little of it left.
+# Static TLS that the loader reserves for dlopen; a Python process with torch has little left.
 STATIC_TLS_BYTES = 256
 
 

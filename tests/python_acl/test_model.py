@@ -10,8 +10,8 @@ import pytest
 
 FLOAT, ND = 0, 2
 H2D, D2H = 1, 2
-COLUMNS, MOST_ROWS = 16, 64
-MOST_BYTES = MOST_ROWS * COLUMNS * 4
+COLUMNS, MAX_ROWS = 16, 64
+MAX_BYTES = MAX_ROWS * COLUMNS * 4
 GRAPH = f"""
 import sys
 from ge.es import GraphBuilder
@@ -31,7 +31,7 @@ def model_file(ascend, ascend_env, tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     make = [sys.executable, "-c", GRAPH, str(folder / "small.air")]
     build = [str(atc), f"--model={folder / 'small.air'}", "--framework=1", f"--output={folder / 'small'}", "--soc_version=Ascend910B3",
-             f"--input_shape=x:1~{MOST_ROWS},{COLUMNS}"]
+             f"--input_shape=x:1~{MAX_ROWS},{COLUMNS}"]
     for command in (make, build):
         done = subprocess.run(command, env=ascend_env, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -49,9 +49,9 @@ def model(device, model_file):
 class Dataset:
     def __init__(self, acl):
         self.acl = acl
-        self.memory, ret = acl.rt.malloc(MOST_BYTES, 0)
+        self.memory, ret = acl.rt.malloc(MAX_BYTES, 0)
         assert ret == 0
-        self.buffer = acl.create_data_buffer(self.memory, MOST_BYTES)
+        self.buffer = acl.create_data_buffer(self.memory, MAX_BYTES)
         self.handle = acl.mdl.create_dataset()
         assert acl.mdl.add_dataset_buffer(self.handle, self.buffer) == (self.handle, 0)
 
@@ -67,7 +67,7 @@ class Dataset:
 def give(acl, dataset, rows):
     values = [float(i % 7 - 3) for i in range(rows * COLUMNS)]
     data = array.array("f", values).tobytes()
-    assert acl.rt.memcpy(dataset.memory, MOST_BYTES, acl.util.bytes_to_ptr(data), len(data), H2D) == 0
+    assert acl.rt.memcpy(dataset.memory, MAX_BYTES, acl.util.bytes_to_ptr(data), len(data), H2D) == 0
     desc = acl.create_tensor_desc(FLOAT, [rows, COLUMNS], ND)
     assert acl.mdl.set_dataset_tensor_desc(dataset.handle, desc, 0) == (dataset.handle, 0)
     acl.destroy_tensor_desc(desc)
@@ -90,14 +90,14 @@ def test_a_model_is_described_in_dicts(device, model):
     assert device.mdl.get_input_index_by_name(desc, "nobody")[1] != 0
     assert device.mdl.get_input_dims(desc, 0) == ({"name": "x", "dimCount": 2, "dims": [-1, COLUMNS]}, 0)
     assert device.mdl.get_input_dims(desc, 7)[0] == {}
-    assert device.mdl.get_input_dims_range(desc, 0) == ({"rangeCount": 2, "range": [[1, MOST_ROWS], [COLUMNS, COLUMNS]]}, 0)
+    assert device.mdl.get_input_dims_range(desc, 0) == ({"rangeCount": 2, "range": [[1, MAX_ROWS], [COLUMNS, COLUMNS]]}, 0)
     assert device.mdl.get_input_data_type(desc, 0) == FLOAT
     assert device.mdl.destroy_desc(desc) == 0
 
 
 def test_each_run_has_the_shape_it_says(device, stream, model):
     with Dataset(device) as source, Dataset(device) as target:
-        for rows in (4, MOST_ROWS, 1):
+        for rows in (4, MAX_ROWS, 1):
             wanted = give(device, source, rows)
             assert device.mdl.execute_async(model, source.handle, target.handle, stream) == 0, device.get_recent_err_msg()
             assert device.rt.synchronize_stream(stream) == 0
@@ -109,7 +109,7 @@ def test_each_run_has_the_shape_it_says(device, stream, model):
 
 def test_a_shape_outside_the_range_is_refused(device, stream, model):
     with Dataset(device) as source, Dataset(device) as target:
-        desc = device.create_tensor_desc(FLOAT, [MOST_ROWS + 1, COLUMNS], ND)
+        desc = device.create_tensor_desc(FLOAT, [MAX_ROWS + 1, COLUMNS], ND)
         _, ret = device.mdl.set_dataset_tensor_desc(source.handle, desc, 0)
         ret = ret or device.mdl.execute_async(model, source.handle, target.handle, stream)
         assert ret != 0

@@ -37,7 +37,7 @@ def test_bytes_of_an_address_are_a_copy(acl):
     assert copy == b"abcd"
     assert acl.util.ptr_to_bytes(ctypes.addressof(memory), 0) == b""
     for address, size in ((0, 4), (ctypes.addressof(memory), -1)):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="bytes can be copied from address"):
             acl.util.ptr_to_bytes(address, size)
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_an_array_is_refused(acl, numpy):
     with pytest.raises(TypeError, match="tuple"):
         acl.util.ptr_to_numpy(4096, [2], 11)
     for address, number in ((0, 11), (4096, 17), (4096, 18), (4096, -1), (4096, 99)):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="can be made at address"):
             acl.util.ptr_to_numpy(address, (1,), number)
 
 

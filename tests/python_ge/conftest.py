@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the package `ge` share. They import the installed package, in this process: set_env.sh puts it on the path.
-
-"Doc" in a test's sentence is CANN's user guide of the package (docs/en/user_guides/ge_python/api of the graph engine's repository), and the page it names.
-"""
+"""What the tests of the package `ge` share. They import the installed package, on the path of set_env.sh."""
 
 import ctypes
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # for ge_bench
 HOME = os.environ.get("ASCEND_HOME_PATH")
 # With an environment, a package that is not there is a failure of every file.
 collect_ignore_glob = [] if HOME else ["test_*.py"]
@@ -17,7 +16,8 @@ collect_ignore_glob = [] if HOME else ["test_*.py"]
 
 def pytest_terminal_summary(terminalreporter):
     if not HOME:
-        terminalreporter.write_line("tests/python_ge was left out: no environment; source set_env.sh of the installed tree, or use ./millpond test")
+        terminalreporter.write_line("tests/python_ge was left out: no environment; source set_env.sh of the installed "
+                                    "tree, or use ./millpond test")
 
 
 def pytest_collection_modifyitems(items):
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
         return
     for item in items:
         if "engine" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason="graphs run on kernels, which are not installed: built without torch"))
+            item.add_marker(pytest.mark.skip(reason="graphs run on kernels, which are not there: built without torch"))
 
 
 class Device:
@@ -51,6 +51,9 @@ class Device:
 
     def synchronize(self, stream):
         self.check(self.acl.aclrtSynchronizeStream(ctypes.c_void_p(stream)), "aclrtSynchronizeStream")
+
+    def synchronize_device(self):
+        self.check(self.acl.aclrtSynchronizeDevice(), "aclrtSynchronizeDevice")
 
     def malloc(self, size):
         made = ctypes.c_void_p()

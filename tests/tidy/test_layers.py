@@ -42,8 +42,8 @@ def test_include_of_a_lower_layer_is_allowed(tmp_path):
 
 
 def test_include_of_a_higher_layer_is_named_with_its_line(tmp_path):
-    errors = make_tree(tmp_path, {"src/trace/a.cc": '#include <string>\n#include "src/device/stream.h"\n'})
-    assert errors == ["src/trace/a.cc:2: error: 'src/trace' may not include 'src/device' (src/device/stream.h)"]
+    errors = make_tree(tmp_path, {"src/trace/a.cc": '#include <string>\n#include "src/device/stream/stream.h"\n'})
+    assert errors == ["src/trace/a.cc:2: error: 'src/trace' may not include 'src/device' (src/device/stream/stream.h)"]
 
 
 def test_unit_test_keeps_the_rule_of_its_folder(tmp_path):
@@ -80,7 +80,7 @@ def test_longest_row_wins(tmp_path):
 
 
 def test_commented_include_is_no_include(tmp_path):
-    assert make_tree(tmp_path, {"src/base/b.h": '// #include "src/device/stream.h"\n'}) == []
+    assert make_tree(tmp_path, {"src/base/b.h": '// #include "src/device/stream/stream.h"\n'}) == []
 
 
 @pytest.mark.parametrize("table, said", [

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = ("memory_gib ai_core_num cube_core_num vector_core_num l2_bytes max_streams max_events max_notifies "
            "stream_priority_least stream_priority_greatest malloc_extra_bytes smi_temp_c smi_memory_clock_mhz "
            "smi_hugepages_total").split()
-SWITCHES = ("allocator_register", "bf16", "inf_nan")
+SWITCHES = ("allocator_register", "bf16", "inf_nan", "peers_open")
 CHOICES = {"memory_kind": ("hbm", "ddr"), "smi_table": ("a2", "a3", "950", "310p"), "smi_chips_per_card": ("1", "2")}
 OTHER = ("name", "smi_name", "smi_product", "smi_board_id", "smi_pci_device", "smi_pci_subsystem", "smi_power_w")
 # SoC names that torch_npu accepts; any other makes its import fail.

@@ -4,8 +4,11 @@
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,10 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "torch_allocator"
 SWAP = """
-import sys, torch, torch_npu
+import faulthandler, signal, sys, torch, torch_npu
+faulthandler.register(signal.SIGUSR1)  # who_waits asks
 def swap(library, malloc="my_malloc", free="my_free"):
     torch_npu.npu.change_current_allocator(torch_npu.npu.memory.NPUPluggableAllocator(library, malloc, free))
 """
+# An operator that fails on the wheel's queue thread ends that thread; the wheel's wait at the end of the program may then have
+# none (src/device/torch_queue.h). What was to be seen has been said by then.
+OWN_HANG = "which is torch_npu's own, has no end"
 ALLOC = re.compile(r"^my_allocator: (alloc|free ) (\d+) bytes at (0x[0-9a-f]+) on npu:(\d+)$", re.M)
 
 
@@ -33,11 +40,36 @@ def library(ascend, tmp_path_factory):
     return out
 
 
+def who_waits(process):
+    """What each thread of a process that hangs does, below Python; what they do in Python goes to its stderr."""
+    said = []
+    for task in sorted(Path(f"/proc/{process.pid}/task").iterdir()):
+        said.append(" ".join((task / name).read_text().strip() for name in ("comm", "wchan", "syscall")))
+    if shutil.which("gdb"):
+        said.append(subprocess.run(["gdb", "-batch", "-p", str(process.pid), "-ex", "thread apply all bt 30"], capture_output=True,
+                                   text=True, check=False).stdout)
+    process.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    return "\n".join(said)
+
+
 @pytest.fixture
 def python(ascend_env, tmp_path):
     def run(*arguments, **extra):
-        return subprocess.run([sys.executable, *map(str, arguments)], env={**ascend_env, **extra}, cwd=tmp_path, capture_output=True,
-                              text=True, timeout=240, check=False)
+        command = [sys.executable, *map(str, arguments)]
+        texts = [tmp_path / "stdout", tmp_path / "stderr"]
+        with texts[0].open("w") as output, texts[1].open("w") as errors:
+            process = subprocess.Popen(command, env={**ascend_env, **extra}, cwd=tmp_path, stdout=output, stderr=errors)
+        until = time.monotonic() + 240
+        while process.poll() is None and OWN_HANG not in texts[1].read_text():
+            if time.monotonic() > until:
+                said = who_waits(process)
+                process.kill()
+                process.wait()
+                pytest.fail(f"{command} hangs:\n{said}\n{texts[0].read_text()}\n{texts[1].read_text()}")
+            time.sleep(0.1)
+        process.kill()  # no more than a wait for what has ended, or the end of a wait that has none
+        return subprocess.CompletedProcess(command, process.wait(), *(text.read_text() for text in texts))
     return run
 
 

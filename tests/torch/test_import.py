@@ -4,6 +4,7 @@
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -138,26 +139,6 @@ print(json.dumps(results))
     assert len(found) == 9 and all(found.values()), found
 
 
-def test_two_ranks_are_refused_with_the_reason(ascend_env, tmp_path):
-    script = """
-import os, sys, torch
-import torch.distributed as dist
-rank = int(sys.argv[1])
-dist.init_process_group("hccl", init_method="file://" + os.path.abspath("rendezvous"), rank=rank, world_size=2)
-dist.all_reduce(torch.empty(4, device="npu"))
-torch.npu.synchronize()
-"""
-    ranks = [subprocess.Popen([sys.executable, "-c", script, str(rank)], env={**ascend_env, "MILLPOND_DEVICES": "2"}, cwd=tmp_path,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(2)]
-    try:
-        texts = [rank.communicate(timeout=200)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert all(rank.returncode != 0 for rank in ranks)
-    assert all("2 ranks were asked for" in text and "later release" in text for text in texts), texts[0][-2000:]
-
-
 def test_the_wheels_profiler_shows_our_kernels(python, tmp_path):
     found, done = python("""
 import torch_npu
@@ -174,9 +155,14 @@ print()
 print(json.dumps(torch.equal(y.cpu(), torch.arange(1000.) * 2)))
 """)
     assert found is True
-    if re.search(r"Task \[\w+\] run failed", done.stdout + done.stderr):
-        # Its log then shows the same parsers as finished: it stops listening to them too early. Not understood yet.
-        pytest.xfail("torch_npu's own analysis ended before its parsers (seen on an idle machine): " + (done.stdout + done.stderr)[-300:])
+    for _ in range(2):
+        if not re.search(r"Task \[\w+\] run failed", done.stdout + done.stderr):
+            break
+        # Seen on an idle machine: its analysis stops listening to its parsers before they end. What we wrote is on disk, and must be
+        # good enough for an analysis that listens.
+        for old in (tmp_path / "out").glob("*/ASCEND_PROFILER_OUTPUT"):
+            shutil.rmtree(old)
+        _, done = python("from torch_npu.profiler.profiler import analyse\nanalyse('out')\nprint('null')")
     assert "[ERROR]" not in done.stdout + done.stderr, done.stdout + done.stderr
     output = next((tmp_path / "out").glob("*/ASCEND_PROFILER_OUTPUT"))
     with open(output / "kernel_details.csv", newline="") as file:

@@ -47,29 +47,6 @@ void SetLog(const Values& values) {
   setenv("ASCEND_SLOG_PRINT_TO_STDOUT", "1", 1);
 }
 
-// What an option asks for that would not be done.
-std::string Unsupported(const Values& values) {
-  if (values.contains("weight") || ValueOr(values, "framework", "5") == "0") {
-    return "Caffe models (--framework=0, --weight) are not read; export the network to ONNX and use --framework=5";
-  }
-  if (ValueOr(values, "framework", "5") == "3") {
-    return "TensorFlow models (--framework=3) are not read; export the network to ONNX and use --framework=5";
-  }
-  if (values.contains("insert_op_conf")) {
-    return "--insert_op_conf asks for image preprocessing by AIPP, which is NPU hardware; resize and convert images on "
-           "the host and leave it out";
-  }
-  if (ValueOr(values, "external_weight", "0") != "0") {
-    return "--external_weight asks for weights in files of their own; they stay in the .om here: leave it out";
-  }
-  const std::string mode = ValueOr(values, "mode", "0");
-  if (mode == "1" || mode == "5" || mode == "30") {
-    return "--mode=" + mode +
-           " is not supported; there are 0 (build), 3 (only read the model) and 6 (tell what an .om holds)";
-  }
-  return {};
-}
-
 std::string Missing(const Values& values) {
   for (const char* name : {"model", "output", "soc_version"}) {
     if (!values.contains(name)) return std::string("--") + name + " is missing";
@@ -88,9 +65,7 @@ std::string Missing(const Values& values) {
 Options BuildOptions(const Values& values) {
   Options options;
   for (const auto& [name, value] : values) {
-    const Flag* const flag = FindFlag(name);
-    if (flag->build_key == nullptr || name == "soc_version") continue;
-    options.emplace(flag->build_key, value.c_str());
+    if (const char* const key = BuildKeyOf(name); key != nullptr) options.emplace(key, value.c_str());
   }
   return options;
 }
@@ -159,8 +134,6 @@ int Main(int count, char** arguments) {
     return 0;
   }
   SetLog(values);
-  const std::string unsupported = Unsupported(values);
-  if (!unsupported.empty()) return Fail(unsupported);
   if (ValueOr(values, "mode", "0") == "6") {
     if (!values.contains("om")) return Fail("--om is missing: the file that --mode=6 looks at");
     return Show(values.at("om").c_str()) ? 0 : FailWithMessage(values.at("om") + " cannot be read");

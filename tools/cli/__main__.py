@@ -5,6 +5,7 @@ import sys
 
 import ui
 from cmd_bench import bench
+from cmd_check import check
 from cmd_demo import demo
 from cmd_doctor import doctor
 from cmd_graph import graph
@@ -13,7 +14,7 @@ from cmd_run import env, run
 from cmd_test import test
 from layout import HERE
 
-COMMANDS = {"demo": demo, "test": test, "run": run, "env": env, "doctor": doctor, "graph": graph,
+COMMANDS = {"demo": demo, "test": test, "run": run, "check": check, "env": env, "doctor": doctor, "graph": graph,
             "plan": plan, "bench": bench}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bench`: installs the peers, builds the benchmarks beside the release build, and hands over to bench/run.py."""
+"""`bench`: installs the peers, builds the benchmarks next to the release build, and runs bench/run.py."""
 
 import argparse
 import subprocess
@@ -19,12 +19,13 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 
 def bench(argv):
-    parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks beside their peers.")
+    parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks against their peers.")
     parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch, graph or acl (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a goal is missed or has no figure")
     parser.add_argument("--smoke", action="store_true", help="tiny counts: does everything still run?")
     arguments = parser.parse_args(argv)
     ensure.packages("debian-packages-bench.txt")
@@ -44,11 +45,11 @@ def bench(argv):
         command += ["--problems", str(arguments.problems.absolute())]
     if arguments.repetitions:
         command += ["--repetitions", arguments.repetitions]
-    if arguments.smoke:
-        command.append("--smoke")
+    command += ["--check"] if arguments.check else []
+    command += ["--smoke"] if arguments.smoke else []
     command += ["--bin-dir", str(build_dir("release") / "bin"), "--torch-python", str(pytorch.to_build_against() or "off")]
     if arguments.name in (None, "launch"):
         ensure.build("release", targets=(NO_TRACE_TARGET,), defines=("-DMILLPOND_BENCH=ON", "-DMILLPOND_TRACE=OFF"),
                      sources=sources, name=NO_TRACE)
         command += ["--no-trace-bin-dir", str(build_dir(NO_TRACE) / "bin")]
-    return subprocess.run(command, env=environment.for_program(argparse.Namespace())).returncode
+    return subprocess.run(command, env=environment.for_program(argparse.Namespace()), check=False).returncode

@@ -47,7 +47,7 @@ class Report:
 
 def doctor(argv):
     parser = argparse.ArgumentParser(
-        prog="./millpond doctor", description="Says what this machine has, what is installed and whether the libraries load. "
+        prog="./millpond doctor", description="Reports what this machine has, what is installed and whether the libraries load. "
                                               "Changes nothing. Exit status 1 if anything failed.")
     parser.parse_args(argv)
     report = Report()
@@ -156,14 +156,15 @@ def missing_packages(names):
 def installed(report):
     report.ok(f"python {sys.version.split()[0]} ({sys.executable})")
     if shutil.which("dpkg-query"):
-        for list_name, use in (("debian-packages.txt", "build and tests"), ("debian-packages-bench.txt", "bench only")):
+        for list_name, use in (("debian-packages.txt", "build and tests"), ("debian-packages-lint.txt", "test only"),
+                               ("debian-packages-long.txt", "test --long only"), ("debian-packages-bench.txt", "bench only")):
             names = package_names(list_name)
             gone = missing_packages(names)
             if not gone:
                 report.ok(f"Debian packages for {use}: all {len(names)}")
             else:
                 hint = f"apt-get install -y --no-install-recommends {' '.join(gone)}"
-                (report.warn if "bench" in use else report.fail)(f"Debian packages for {use}: {len(gone)} missing", hint)
+                (report.warn if use.endswith("only") else report.fail)(f"Debian packages for {use}: {len(gone)} missing", hint)
     else:
         report.warn("not a Debian system", "the package check is skipped; install what packaging/debian-packages.txt names")
     held = pytorch.venv_holds("requirements.txt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`graph`: compiles a model and tells where its memory goes; --html writes the page that MILLPOND_GRAPH_PICTURE asks for.
+"""`graph`: compiles a model and shows where its memory goes; --html writes the page that MILLPOND_GRAPH_REPORT requests.
 
 atc does the compiling, so what is shown is what a program gets. The figures are read from the page.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import ensure
 import environment
+import files
 import ui
 from layout import ASCEND, DEFAULT_SOC
 
@@ -23,7 +24,7 @@ DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', r
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="./millpond graph", description="Compiles a model (.onnx, .air or .om) and tells where its memory goes: steps, "
+        prog="./millpond graph", description="Compiles a model (.onnx, .air or .om) and shows where its memory goes: steps, "
         "fused nodes, weights, and feature memory as it was planned.")
     parser.add_argument("model", metavar="MODEL", type=Path)
     parser.add_argument("--html", metavar="FILE", type=Path,
@@ -42,11 +43,11 @@ def graph(argv):
     if not arguments.model.is_file():
         parser.error(f"'{arguments.model}' is not there")
     if arguments.html and not arguments.html.absolute().parent.is_dir():
-        parser.error(f"cannot write '{arguments.html}': there is no folder '{arguments.html.absolute().parent}'; make it first")
+        parser.error(f"cannot write '{arguments.html}': there is no folder '{arguments.html.absolute().parent}'; create it first")
     ensure.ready()
     page = compiled_page(ASCEND, environment.for_program(argparse.Namespace()), arguments.model, arguments.input_shape)
     if arguments.html:
-        arguments.html.write_text(page, encoding="utf-8")
+        files.write_whole(arguments.html, page)
     found = figures(page)
     print(json.dumps(found) if arguments.json else words(found, arguments.html))
     return 0
@@ -63,7 +64,7 @@ def compiled_page(ascend, variables, model, shapes):
         else:
             command += [f"--framework={FRAMEWORKS[model.suffix]}", f"--model={model}", f"--output={folder}/{model.stem}"]
             command += [f"--input_shape={shapes}"] if shapes else []
-        done = subprocess.run(command, env={**variables, "MILLPOND_GRAPH_PICTURE": str(page)}, capture_output=True, text=True,
+        done = subprocess.run(command, env={**variables, "MILLPOND_GRAPH_REPORT": str(page)}, capture_output=True, text=True,
                               errors="replace", check=False)
         if done.returncode != 0 or not page.is_file():
             raise ui.Stop(f"{model} cannot be compiled:\n{done.stderr.strip() or done.stdout.strip()}")
@@ -97,7 +98,10 @@ def words(found, html):
 
 
 def _sized(count):
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count} B" if unit == "B" else f"{count:.1f} {unit}"
+    if count < 1024:
+        return f"{count} B"
+    for unit in ("KiB", "MiB"):
         count /= 1024
+        if count < 1024:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1024:.1f} GiB"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan`: builds what is missing, then becomes the program that plans (tools/plan), so exit status and words are its own."""
+"""`plan`: builds what is missing, then execs the planner (tools/plan), so exit status and output are its own."""
 
 import os
 

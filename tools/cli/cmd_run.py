@@ -2,14 +2,15 @@
 """`run` and `env`: the environment of the virtual NPU, around a program or as export lines."""
 
 import argparse
-import os
 import shlex
 import shutil
 
 import ensure
 import environment
+import program
 import pytorch
 import ui
+from check import output, page, session
 
 
 def run(argv):
@@ -18,49 +19,37 @@ def run(argv):
         description="Runs any unmodified Ascend program on the virtual NPU. Its exit status is the program's; "
                     "a program that dies by a signal looks so to the caller.")
     environment.add_options(parser)
-    parser.add_argument("program", nargs="*", metavar="PROGRAM", help="the program and its arguments, after --")
-    options, program = _split(argv)
-    arguments = parser.parse_args(options)
-    if program is None:
-        program = arguments.program
-    elif arguments.program:
-        parser.error(f"'{arguments.program[0]}' stands before --; the program goes after it")
-    if not program:
-        parser.error("no program given; the form is: ./millpond run [OPTIONS] -- PROGRAM ARGS...")
+    parser.add_argument("--report", metavar="FILE", type=environment.parse_output,
+                        help="write a page (HTML): device memory over time by owner, and the largest blocks that were left")
+    arguments, command = program.parse(parser, argv)
+    program.require(parser, command)
     environment.check_inherited()
     ensure.ready()
     variables = environment.for_program(arguments)
-    _say_other_python(program[0], variables["PATH"])
-    return execute(program, variables)
+    say_other_python(command[0], variables["PATH"])
+    if arguments.report:
+        return reported(command, variables, arguments.report)
+    return program.become(command, variables)
 
 
-def _say_other_python(name, path):
+def reported(command, variables, path):
+    """Runs it and writes the page of `check` without checking anything."""
+    with session.Session() as lines:
+        outcome = program.watch(command, {**variables, **lines.variables, "MILLPOND_REPORT": "1"})
+        found = lines.read()
+    output.write(path, page.render(found, page.Heading(command, outcome, checked=False)), "the page")
+    if not found.processes:
+        ui.say("--report: the page is empty, because no process of the program used the runtime")
+    return program.end_as(outcome)
+
+
+def say_other_python(name, path):
     """An active environment without the right torch steps back behind .venv: then say so, or its packages are missed."""
     python = pytorch.active()
     if python is None or python == pytorch.chosen() or shutil.which(name, path=path) == shutil.which(name):
         return
     ui.say(f"'{name}' is .venv's: the active environment {python.parent.parent} has {' and '.join(pytorch.probe(python).complaints())} "
-           f"({pytorch.SWITCH}=off takes it as it is)")
-
-
-def _split(argv):
-    if "--" not in argv:
-        return argv, None
-    place = argv.index("--")
-    return argv[:place], argv[place + 1:]
-
-
-def execute(program, variables):
-    """Becomes the program, so exit status and death by signal are its own. Codes 126 and 127 are the shell's."""
-    found = shutil.which(program[0], path=variables["PATH"])
-    if found is None:
-        if os.path.exists(program[0]):
-            raise ui.Stop(f"'{program[0]}' is there but cannot be executed; is it marked executable (chmod +x)?", code=126)
-        raise ui.Stop(f"no program '{program[0]}' on the PATH or at that place", code=127)
-    try:
-        os.execve(found, program, variables)
-    except OSError as error:
-        raise ui.Stop(f"cannot execute '{found}': {error.strerror}", code=126) from None
+           f"({pytorch.SWITCH}=off uses it anyway)")
 
 
 def env(argv):

@@ -5,10 +5,12 @@ A suite that cannot be built or that finds no test counts as one failure: silenc
 """
 
 import argparse
+import os
 import sys
 import time
 from dataclasses import dataclass
 
+import checks
 import ensure
 import environment
 import junit
@@ -20,7 +22,7 @@ SHOWN_FAILURES = 20
 SHOWN_LINES = 40
 TORCH_TESTS = ROOT / "tests" / "torch"
 # Of the whole run's 35 minutes. A kernel that never ends must cost this suite, not the verdict on the others.
-TORCH_SECONDS = 15 * 60
+TORCH_SECONDS = 20 * 60
 
 
 @dataclass(frozen=True)
@@ -28,35 +30,67 @@ class Suite:
     name: str
     preset: str
     label: str = ""  # ctest label; empty runs all
+    variables: tuple = ()  # (name, value) beside our own environment
 
 
 CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core"), Suite("ctest tsan", "tsan", "core"))
+KERNELS_ASAN = Suite("ctest kernels-asan", "kernels-asan", "core", (("ASAN_OPTIONS", checks.ASAN_OPTIONS),))
+COVERAGE = Suite("ctest coverage", "coverage", "core")
 
 
 def test(argv):
     parser = argparse.ArgumentParser(
         prog="./millpond test",
-        description="Builds and runs all tests: ctest in release, the core's tests under ASan and TSan, and pytest. "
+        description="Builds and runs all tests: ctest in release, the core's tests under ASan and TSan, clang's "
+                    "thread-safety analysis, and pytest with the linters among its tests. "
                     "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
     parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
+    parser.add_argument("--long", action="store_true", help="also what takes an hour: clang on everything, clang-tidy, deliberate bugs "
+                                                            "that the suites must catch, the real kernels under ASan and UBSan")
+    parser.add_argument("--coverage", action="store_true", help="only count the lines and branches that the core's tests reach: "
+                                                                "docs/line_coverage.md")
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
                                                    "an expression for pytest)")
     arguments = parser.parse_args(argv)
     started = time.monotonic()
     total = junit.Result()
-    suites = CTEST_SUITES[:1] if arguments.quick else CTEST_SUITES
-    total.add(_attempt("setting up", _set_up))
-    for suite in suites:
-        total.add(_attempt(suite.name, lambda suite=suite: _ctest(suite, arguments.k)))
-    total.add(_attempt("pytest", lambda: _pytest("pytest", arguments.k, _plain_folders())))
-    if TORCH_TESTS.is_dir() and pytorch.enabled():
-        total.add(_attempt("pytest torch", lambda: _pytest("pytest torch", arguments.k, [TORCH_TESTS], TORCH_SECONDS)))
-    elif TORCH_TESTS.is_dir():
-        total.skipped.append(("pytest torch", f"{pytorch.SWITCH}=off: the tests of torch_npu need torch"))
+    for name, work in _suites(arguments, total):
+        total.add(_attempt(name, work))
     _report(total)
     ui.say(f"all suites took {ui.seconds(time.monotonic() - started)}")
     print(f"{total.passed} passed, {len(total.failed)} failed", flush=True)
     return 1 if total.failed or not total.passed else 0
+
+
+def _suites(arguments, total):
+    """(name, what runs it) of each suite in its order; what is left out goes to total.skipped with its reason."""
+    if arguments.coverage:
+        yield "coverage", lambda: checks.coverage(lambda: _run_ctest(COVERAGE, arguments.k))
+        return
+    yield "setting up", _set_up
+    for suite in CTEST_SUITES[:1] if arguments.quick else CTEST_SUITES:
+        yield suite.name, lambda suite=suite: _ctest(suite, arguments.k)
+    if not arguments.quick and not arguments.k:
+        yield "clang locks", lambda: checks.clang("locks")
+    yield "pytest", lambda: _pytest("pytest", arguments.k, _plain_folders())
+    if TORCH_TESTS.is_dir() and pytorch.enabled():
+        yield "pytest torch", lambda: _pytest("pytest torch", arguments.k, [TORCH_TESTS], TORCH_SECONDS)
+    elif TORCH_TESTS.is_dir():
+        total.skipped.append(("pytest torch", f"{pytorch.SWITCH}=off: the tests of torch_npu need torch"))
+    if arguments.long:
+        yield from _long_suites(arguments, total)
+
+
+def _long_suites(arguments, total):
+    if not arguments.k:
+        yield "clang all", lambda: checks.clang(ensure.INSTALL_TARGET)
+        yield "clang-tidy", checks.clang_tidy
+        yield "mutation", checks.mutation
+    if not pytorch.enabled():
+        total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
+        return
+    yield KERNELS_ASAN.name, lambda: _ctest(KERNELS_ASAN, arguments.k)
+    yield "pytest kernels-asan", lambda: checks.sanitized_kernels(arguments.k, _run)
 
 
 def _attempt(name, work):
@@ -68,6 +102,7 @@ def _attempt(name, work):
 
 
 def _set_up():
+    checks.set_up()
     ensure.ready(tests=True)
     return junit.Result()
 
@@ -96,6 +131,10 @@ def _expect_some(result, name, pattern):
 
 def _ctest(suite, pattern):
     ensure.build(suite.preset, targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
+    return _run_ctest(suite, pattern)
+
+
+def _run_ctest(suite, pattern):
     folder = build_dir(suite.preset)
     junit_path = BUILD / "junit" / f"{suite.name.replace(' ', '-')}.xml"
     command = ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", junit_path, "-j", ensure.jobs()]
@@ -103,7 +142,8 @@ def _ctest(suite, pattern):
         command += ["-L", f"^{suite.label}$"]
     if pattern:
         command += ["-R", pattern]
-    return _expect_some(_run(suite.name, command, junit_path, f"ctest-{suite.preset}.log"), suite.name, pattern)
+    env = {**os.environ, **dict(suite.variables)}
+    return _expect_some(_run(suite.name, command, junit_path, f"ctest-{suite.preset}.log", env=env), suite.name, pattern)
 
 
 def _plain_folders():

@@ -51,7 +51,7 @@ def versions(report, found):
         elif ours and not pytorch.venv_holds():
             report.warn(f"{found.python}: {complaint}", "./millpond demo installs what requirements-torch.txt pins")
         else:
-            # Its copy of the list says that it was installed: somebody changed it since.
+            # Its copy of the list says that it was installed: it was changed since.
             report.fail(f"{found.python}: {complaint}", f"{found.python} -m pip install {needed()}")
     return found.right()
 
@@ -93,14 +93,14 @@ def kernels(report, found):
                     "./millpond demo builds it against the torch above")
         return
     if not built:
-        report.warn("libmillpond_kernels.so is there, but not the file that tells its torch", "rm -r build/ascend, ./millpond demo")
+        report.warn("libmillpond_kernels.so is there, but not the file that names its torch", "rm -r build/ascend, ./millpond demo")
         return
     fact = f"kernels are built against torch {built.get('version', '?')} in {built.get('folder', '?')}"
     have = found.torch.get("version", "none")
     if not Path(built.get("folder", "")).is_dir():
-        report.fail(f"{fact}, which is gone", "./millpond demo builds them anew")
+        report.fail(f"{fact}, which is gone", "./millpond demo rebuilds them")
     elif have.split("+")[0] != built.get("version", "").split("+")[0]:
-        report.fail(f"{fact}; `run` uses torch {have}", "./millpond demo builds them anew against the torch that `run` uses")
+        report.fail(f"{fact}; `run` uses torch {have}", "./millpond demo rebuilds them against the torch that `run` uses")
     else:
         report.ok(fact)
 

@@ -13,6 +13,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 import time
 
 import pypi
@@ -28,7 +29,7 @@ INSTALL_TARGET = "install_set"  # packaging/CMakeLists.txt: everything that is i
 
 
 def packages(list_name="debian-packages.txt"):
-    status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name), str(LOG)]).returncode
+    status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name), str(LOG)], check=False).returncode
     if status != 0:
         raise ui.Stop("stopped: packages are missing (see above)")
 
@@ -66,14 +67,15 @@ def fingerprint(entries, root=ROOT):
 
 
 @contextlib.contextmanager
-def _only_one():
-    """Two ./millpond calls at once: the second waits, then finds the work done."""
+def _only_one(work="building"):
+    """Two ./millpond calls at once: the second waits, then finds the work done. One lock per kind of work: Python packages
+    are fetched while the core is built."""
     BUILD.mkdir(exist_ok=True)
-    with open(BUILD / ".millpond.lock", "w", encoding="utf-8") as lock:
+    with open(BUILD / f".millpond-{work}.lock", "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            ui.say("another ./millpond is building; waiting for it")
+            ui.say(f"another ./millpond is {work}; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -91,7 +93,7 @@ def _write_stamp(name, value):
 def venv_list(list_name, before=None):
     """Makes .venv hold one list of requirements."""
     if not pytorch.venv_holds(list_name):
-        with _only_one():
+        with _only_one("installing"):
             if not pytorch.venv_holds(list_name):
                 pypi.install(list_name, before=before)
 
@@ -108,6 +110,31 @@ def torch():
     venv(torch=pytorch.enabled() and pytorch.already_there() is None)
 
 
+@contextlib.contextmanager
+def torch_meanwhile():
+    """Installs the Python packages beside what the caller does; at the end of the block they are there, or a Stop says why."""
+    failure = []
+
+    def install_packages():
+        try:
+            torch()
+        except ui.Stop as stop:
+            failure.append(stop)
+
+    thread = threading.Thread(target=install_packages, daemon=True)
+    thread.start()
+    yield
+    if thread.is_alive():
+        ui.say("waiting for the Python packages ...")
+    thread.join()
+    if failure:
+        raise failure[0]
+
+
+def _torch_is_there():
+    return pytorch.already_there() is not None or pytorch.venv_holds()
+
+
 def _torch_define():
     python = pytorch.to_build_against()
     return f"-DMILLPOND_TORCH_PYTHON={python or 'off'}"
@@ -117,35 +144,63 @@ def jobs():
     return str(len(os.sched_getaffinity(0)))
 
 
+class _Build:
+    """One build folder with what is asked of it."""
+
+    def __init__(self, preset, targets, defines, sources, name):
+        self.preset = preset
+        self.named = name is not None
+        self.folder = build_dir(name or preset)
+        self.targets = targets
+        self.defines = defines
+        self.sources = sources
+        self.stamp = f"{self.folder.name}-{'+'.join(targets) or 'all'}"
+
+    def state(self):
+        return f"{fingerprint(self.sources)} {' '.join(self.defines)}"
+
+    def done(self, state):
+        return _stamp_matches(self.stamp, state) and (self.folder / "build.ninja").exists()
+
+    def run(self):
+        if self.done(self.state()):
+            return
+        with _only_one():
+            before = self.state()
+            if self.done(before):
+                return
+            _drop_moved(self.folder)
+            name = self.folder.name
+            place = ["-B", self.folder] if self.named else []
+            ui.step(f"configuring {name}", ["cmake", "--preset", self.preset, *place, *self.defines], f"configure-{name}.log")
+            command = ["cmake", "--build", self.folder, "-j", jobs()]
+            if self.targets:
+                command += ["--target", *self.targets]
+            ui.step(f"building {name}", command, f"build-{name}.log")
+            _write_stamp(self.stamp, before)
+
+
 def build(preset="release", targets=(INSTALL_TARGET,), defines=(), sources=SOURCES, name=None):
     """Configures and builds targets of a preset (all of them when targets is empty) unless the stamp says it is done.
 
     name: a build folder of its own, for a variant of the preset.
     """
-    folder = build_dir(name or preset)
-    defines = (_torch_define(), *defines)
-    stamp = f"{folder.name}-{'+'.join(targets) or 'all'}"
+    _Build(preset, targets, (_torch_define(), *defines), sources, name).run()
 
-    def done(state):
-        return _stamp_matches(stamp, state) and (folder / "build.ninja").exists()
 
-    def state():
-        return f"{fingerprint(sources)} {' '.join(defines)}"
+def is_built():
+    """What `run` needs is there and current, torch too."""
+    if pytorch.enabled() and not _torch_is_there():
+        return False
+    whole = _Build("release", (INSTALL_TARGET,), (_torch_define(),), SOURCES, None)
+    return whole.done(whole.state())
 
-    if done(state()):
-        return
-    with _only_one():
-        before = state()
-        if done(before):
-            return
-        _drop_moved(folder)
-        place = ["-B", folder] if name else []
-        ui.step(f"configuring {folder.name}", ["cmake", "--preset", preset, *place, *defines], f"configure-{folder.name}.log")
-        command = ["cmake", "--build", folder, "-j", jobs()]
-        if targets:
-            command += ["--target", *targets]
-        ui.step(f"building {folder.name}", command, f"build-{folder.name}.log")
-        _write_stamp(stamp, before)
+
+def build_core(targets):
+    """Builds targets that need no kernels, whether torch is there or not: what is compiled is the same."""
+    # Not while pip is at work on it: half a torch is none, and the configuration that follows finds the whole one.
+    define = _torch_define() if pytorch.enabled() and _torch_is_there() else "-DMILLPOND_TORCH_PYTHON=off"
+    _Build("release", targets, (define,), SOURCES, None).run()
 
 
 def _drop_moved(folder):
@@ -155,7 +210,7 @@ def _drop_moved(folder):
     except OSError:
         return
     if f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" not in cache:
-        ui.say(f"{ui.shown(folder)} was made for a tree at another place; making it anew")
+        ui.say(f"{ui.shown(folder)} was made for a tree at another path; recreating it")
         shutil.rmtree(folder)
 
 

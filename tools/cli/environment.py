@@ -54,10 +54,11 @@ def parse_seed(text):
     return str(int(text))
 
 
-def parse_trace(text):
+def parse_output(text):
+    """A file that will be written: absolute, because the program may change its folder; refused before anything runs."""
     path = Path(text).absolute()
     if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"cannot write '{path}': there is no folder '{path.parent}'; make it first")
+        raise argparse.ArgumentTypeError(f"cannot write '{path}': there is no folder '{path.parent}'; create it first")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise argparse.ArgumentTypeError(f"cannot write '{path}': it is a folder or not writable")
     return str(path)
@@ -68,7 +69,7 @@ OPTIONS = (
     ("--devices", "MILLPOND_DEVICES", "N", parse_devices, f"number of virtual devices, 1 to {MAX_DEVICES} (default 1)"),
     ("--memory", "MILLPOND_MEMORY", "SIZE", parse_memory, "memory per device: " + SIZE_FORM),
     ("--seed", "MILLPOND_SEED", "N", parse_seed, "seeded scheduler: the same N gives the same order of tasks"),
-    ("--trace", "MILLPOND_TRACE", "FILE", parse_trace, "write a Chrome/Perfetto trace to FILE"),
+    ("--trace", "MILLPOND_TRACE", "FILE", parse_output, "write a Chrome/Perfetto trace to FILE"),
 )
 
 
@@ -118,10 +119,10 @@ def for_program(arguments):
     return result
 
 
-def check_inherited():
-    """Refuses a bad MILLPOND_ value that came with the environment, as the option would be."""
+def check_inherited(more=()):
+    """Refuses a bad MILLPOND_ value that came with the environment, as the option would be. more: rows beside OPTIONS."""
     pytorch.enabled()
-    for _, variable, _, parse, _ in OPTIONS:
+    for _, variable, _, parse, _ in (*OPTIONS, *more):
         if os.environ.get(variable):
             try:
                 parse(os.environ[variable])

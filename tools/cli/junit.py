@@ -39,7 +39,7 @@ def _name(case):
 
 
 def _output(case, bad):
-    # pytest tells the story in the failure's text; ctest leaves it in system-out and puts a bare "Failed" here.
+    # pytest has the details in the failure's text; ctest leaves it in system-out and puts a bare "Failed" here.
     told = [element.text for element in bad if element.text and element.text.strip()]
     parts = told or [element.get("message") or "" for element in bad] + [case.findtext("system-out") or ""]
     return "\n".join(part.strip() for part in parts if part.strip())

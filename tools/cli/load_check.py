@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's child: loads libascendcl.so as a client does and asks a few questions. One `ok ...` or bad line each."""
+"""The doctor's child: loads libascendcl.so as a client does and makes a few queries. One `ok ...` or bad line each."""
 
 import ctypes
 import sys

@@ -49,10 +49,12 @@ by_hand() {
 say "missing Debian packages ($count): $missing"
 if [ "$(id -u)" = 0 ]; then
   as_root=
-elif command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+elif command -v sudo >/dev/null 2>&1 && { { [ -t 0 ] && [ -t 2 ]; } || [ "${MILLPOND_SUDO:-}" = yes ]; }; then
   as_root=sudo
+  say "sudo will run, as root:"
+  printf '    apt-get update\n    apt-get install -y --no-install-recommends %s\n' "$missing" >&2
 else
-  say "installing them needs root, or a user who may use sudo; this is user '$(id -un)' without either"
+  say "installing them needs root; this is user '$(id -un)', and sudo is used with a terminal or with MILLPOND_SUDO=yes only"
   by_hand
   exit 1
 fi

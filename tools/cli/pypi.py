@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes .venv hold the pinned packages, and never lets pip fetch a CUDA build of torch: Millpond has no use for one.
 
+What is installed is what the lists name by hash, wherever it comes from, and wheels alone: no code of a package runs
+before it is imported. tools/gen_hashes.py writes the hashes.
+
 Each list of requirements leaves a copy of itself in .venv, so a later call compares two files and goes on. A changed list
 is installed into the .venv that is there: made anew it would fetch torch again.
 """
@@ -25,6 +28,7 @@ BASE = "requirements.txt"
 OPTIONS_VARIABLE = "MILLPOND_PIP_OPTIONS"
 CUDA_PACKAGE = re.compile(r"^(nvidia|cuda|triton)\b", re.IGNORECASE)
 HEAD_SECONDS = 10
+CHECKED = ["--require-hashes", "--only-binary", ":all:"]
 
 
 def options():
@@ -48,18 +52,37 @@ def install(list_name, before=None):
     if before:
         before()
     wanted = (ROOT / list_name).read_text()
-    title = f"installing {list_name} into .venv"
+    if list_name == pytorch.REQUIREMENTS and _torch_index():
+        _install("torch", _torch_alone(wanted), ["--no-deps", *_torch_index()])
+    _install(list_name, wanted, options())
+    _stamp(list_name).write_text(wanted)
+
+
+def _install(name, wanted, more):
+    title = f"installing {name} into .venv"
     ui.say(f"{title} ...")
-    command = [*_pip(), "install", "-r", ROOT / list_name, *options()]
-    status, log_path, span = ui.run_logged(title, command, f"pip-{Path(list_name).stem}.log")
+    with tempfile.TemporaryDirectory() as folder:
+        wishes = Path(folder) / "requirements.txt"
+        wishes.write_text(wanted)
+        status, log_path, span = ui.run_logged(title, [*_pip(), "install", *CHECKED, "-r", wishes, *more], f"pip-{Path(name).stem}.log")
     if status != 0:
         print(ui.tail(log_path, 15), file=sys.stderr)
-        names = " ".join(line for line in wanted.split("\n") if line and not line.startswith("#"))
+        names = " ".join(f"{package}=={version}" for package, version in pytorch.PIN.findall(wanted))
         raise ui.Stop(f"pip could not install: {names}\n    with the network back, run the same command again, or by hand: "
-                      f"python3 -m venv .venv && .venv/bin/pip install -r {list_name}\n"
-                      f"    {OPTIONS_VARIABLE} passes pip more options, an index for example")
-    _stamp(list_name).write_text(wanted)
+                      f"python3 -m venv .venv && .venv/bin/pip install -r {name}\n"
+                      f"    {OPTIONS_VARIABLE} passes pip more options, a proxy for example; a hash that differs is another file: do not use it")
     ui.say(f"{title}: done in {ui.seconds(span)}")
+
+
+def _torch_index():
+    """pip's options for taking torch from an index of its own."""
+    address = os.environ.get(pytorch.INDEX)
+    return ["--index-url", address] if address else []
+
+
+def _torch_alone(wanted):
+    """torch's lines of a list: the pin and its hashes."""
+    return re.search(r"^torch==(?:.*\\\n)*.*\n", wanted, re.M)[0]
 
 
 def _pip():
@@ -76,10 +99,10 @@ def _venv_works():
 
 
 def _dry_run(*what):
-    """pip's own answer to `what would you install?`, from metadata alone; None when it has none."""
+    """What pip would install, from metadata alone; None when it cannot tell."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [*_pip(), "install", "--dry-run", "--ignore-installed", "--quiet", "--report", report, *options(), *what]
+        command = [*_pip(), "install", "--dry-run", "--ignore-installed", "--quiet", "--report", report, *(_torch_index() or options()), *what]
         status, _, _ = ui.run_logged("asking pip which torch it would take", command, "pip-dry-run.log")
         if status != 0 or not report.exists():
             return None
@@ -91,7 +114,7 @@ def _name(row):
 
 
 def _is_cuda(row):
-    """A build that needs CUDA packages. An extra's needs do not count: nobody asked for the extra."""
+    """A build that needs CUDA packages. Requirements of extras do not count: extras are not installed."""
     needs = row["metadata"].get("requires_dist", [])
     return any(CUDA_PACKAGE.match(need) and "extra ==" not in need for need in needs)
 
@@ -128,7 +151,7 @@ def refuse_cuda():
     raise ui.Stop(
         f"pip would take a CUDA build of torch {version}: {len(cuda)} packages, {_size_text(cuda)}. Nothing was downloaded.\n"
         "    Millpond computes on the CPU and needs the CPU build only (about 0.2 GB). One of these:\n"
-        f"    - {OPTIONS_VARIABLE}='--extra-index-url ADDRESS' ./millpond ...   with the address of PyTorch's CPU index,\n"
-        "      which PyTorch's page \"Get started\" shows for compute platform CPU\n"
-        f"    - activate an environment that has torch {version} and torch_npu {pytorch.wanted()['torch_npu']}; it is used as it is\n"
+        f"    - {pytorch.INDEX}=ADDRESS ./millpond ...   with the address of PyTorch's CPU index, which PyTorch's\n"
+        "      page \"Get started\" shows for compute platform CPU; torch alone is taken from it\n"
+        f"    - activate an environment that has torch {version} and torch_npu {pytorch.wanted()['torch_npu']}; it is used unchanged\n"
         f"    - {pytorch.SWITCH}=off ./millpond ...   for C and C++ programs that need no operators")

@@ -5,6 +5,7 @@ Nothing here installs (pypi.py does) and nothing imports torch, which takes seco
 installed, and its answer is kept until one of the folders it looked into changes.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -17,11 +18,15 @@ import ui
 from layout import HERE, ROOT, STAMPS, VENV
 
 REQUIREMENTS = "requirements-torch.txt"
+PIN = re.compile(r"^([\w.-]+)==([^\s\\]+)", re.M)
 SWITCH = "MILLPOND_TORCH"
+INDEX = "MILLPOND_TORCH_INDEX"
 # Variables of the command line itself; the runtime's own are in src/base/options.def.
 VARIABLES = {
-    SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs alone",
+    SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs only",
+    INDEX: "address of an index that torch, and nothing else, is taken from: PyTorch's CPU index",
     "MILLPOND_PIP_OPTIONS": "more options for pip install, as on its command line",
+    "MILLPOND_SUDO": "yes: sudo may be used without a terminal, to install Debian packages",
 }
 
 
@@ -34,7 +39,7 @@ def enabled():
 
 def wanted(root=ROOT):
     """{'torch': version, 'torch_npu': version} as pinned."""
-    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (root / REQUIREMENTS).read_text(), re.M))
+    pins = dict(PIN.findall((root / REQUIREMENTS).read_text()))
     return {name: pins[name] for name in ("torch", "torch_npu")}
 
 
@@ -103,12 +108,10 @@ def probe(python):
         return Found(str(python), error=f"it does not run ({type(error).__name__})")
     kept[question] = {key: answer[key] for key in ("python_version", "torch", "torch_npu")}
     kept[question]["times"] = _times([str(python), *answer["search"]])
-    # A kept answer saves time and nothing else, so a folder that cannot be written is no error; doctor makes none.
+    # A kept answer saves time and nothing else, so a folder that cannot be written is not an error; doctor makes none.
     if STAMPS.is_dir():
-        try:
+        with contextlib.suppress(OSError):
             _kept_path().write_text(json.dumps(kept))
-        except OSError:
-            pass
     return Found(str(python), answer["python_version"], answer["torch"], answer["torch_npu"])
 
 

@@ -7,7 +7,7 @@ import sys
 
 
 def brief(error):
-    """The line in which our library gives its reason, if there is one: torch_npu wraps it in advice."""
+    """The line with our library's reason, if there is one: torch_npu wraps it in advice."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     line = next((line for line in lines if "Reason:" in line), lines[0])
     return f"{type(error).__name__}: {line[:300]}"

@@ -20,7 +20,7 @@ def found(module, distribution):
         version = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         version = "unknown"
-    return {"version": version, "folder": os.path.realpath(list(spec.submodule_search_locations)[0])}
+    return {"version": version, "folder": os.path.realpath(next(iter(spec.submodule_search_locations)))}
 
 
 def main():

@@ -4,6 +4,8 @@
 All of it goes to standard error. Standard output belongs to the command: `env` is eval'ed, `run` is the program's.
 """
 
+import contextlib
+import io
 import os
 import re
 import signal
@@ -16,6 +18,13 @@ from layout import LOG, ROOT
 
 TAIL_LINES = 40
 NINJA_COUNT = re.compile(r"^\[(\d+)/(\d+)\]")
+TERMINAL_SECONDS = 0.1  # between two rewritings of the progress line
+LOG_SECONDS = 30  # between two lines where there is no terminal
+MIN_STEPS = 4  # before a guess at what is left
+
+
+if sys.stderr is None:  # closed by whoever started us; print would take standard output instead
+    sys.stderr = io.StringIO()
 
 
 class Stop(Exception):
@@ -27,7 +36,9 @@ class Stop(Exception):
 
 
 def say(text):
-    print(f"millpond: {text}", file=sys.stderr, flush=True)
+    clear = "\r\033[K" if sys.stderr.isatty() else ""  # a progress line may be there, of another thread
+    with contextlib.suppress(OSError):  # nobody reads it any more, which changes nothing about what was done
+        print(f"{clear}millpond: {text}", file=sys.stderr, flush=True)
 
 
 def shown(path):
@@ -43,23 +54,46 @@ def seconds(span):
 
 
 class _Progress:
-    """Rewrites one terminal line with ninja's or ctest's count; silent when standard error is no terminal."""
+    """What a command has done and what is left: one line on a terminal, rewritten; elsewhere a line now and then.
+
+    Work in the background says nothing between its first line and its last: the line belongs to the main thread.
+    """
 
     def __init__(self, title):
         self.title = title
+        self.shown = threading.current_thread() is threading.main_thread()
         self.live = sys.stderr.isatty()
-        self.last = 0.0
+        self.started = time.monotonic()
+        self.last = 0.0 if self.live else self.started
 
     def feed(self, line):
-        if not self.live or time.monotonic() - self.last < 0.1:
+        now = time.monotonic()
+        if not self.shown or now - self.last < (TERMINAL_SECONDS if self.live else LOG_SECONDS):
             return
-        self.last = time.monotonic()
-        text = f"{self.title}: {line.strip()}"[: max(20, _width() - 1)]
-        sys.stderr.write(f"\r\033[K{text}")
-        sys.stderr.flush()
+        left = self._left(line, now)
+        if self.live:
+            text = f"{self.title}: {left or line.strip()}"[: max(20, _width() - 1)]
+            sys.stderr.write(f"\r\033[K{text}")
+            sys.stderr.flush()
+        elif left:
+            say(f"{self.title}: {left}")
+        else:
+            return
+        self.last = now
+
+    def _left(self, line, now):
+        """Of ninja's lines: how many steps are done, and how long the rest takes if it goes on like this."""
+        count = NINJA_COUNT.match(line)
+        if not count:
+            return ""
+        done, total = int(count[1]), int(count[2])
+        text = f"{done} of {total} steps"
+        if done >= MIN_STEPS and now > self.started:
+            text += f", about {seconds((now - self.started) / done * (total - done))} left"
+        return text
 
     def close(self):
-        if self.live:
+        if self.live and self.shown:
             sys.stderr.write("\r\033[K")
 
 
@@ -112,10 +146,8 @@ def run_logged(title, command, log_name, env=None, cwd=ROOT, limit=None):
 
 def _end(child, number):
     """To the whole session of the command: what it started must not outlive it and hold the pipe open."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def tail(log_path, lines=TAIL_LINES):

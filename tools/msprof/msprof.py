@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections import defaultdict
 
@@ -32,7 +33,10 @@ NO_MODEL = 4294967295
 
 def read(folder):
     """(pid, dropped, tasks, calls) of a session."""
-    with open(os.path.join(folder, "host", "data", "millpond.tsv"), encoding="utf-8") as lines:
+    path = os.path.join(folder, "host", "data", "millpond.tsv")
+    if not os.path.isfile(path):  # a pipe would hold us for ever
+        raise ValueError(f"{path} is not a file; --output names a folder PROF_... that a profiling session made")
+    with open(path, encoding="utf-8") as lines:
         mark, version, pid, dropped = next(lines).rstrip("\n").split("\t")
         if (mark, version) != ("millpond", "1"):
             raise ValueError(f"{folder} holds data of an unknown kind: {mark} {version}")
@@ -114,19 +118,27 @@ def write_table(path, header, rows):
 def export(folder):
     pid, dropped, tasks, calls = read(folder)
     done = os.path.join(folder, "mindstudio_profiler_output")
-    out = done + ".part"  # clients wait for the first table in the folder: it appears with all of them
-    shutil.rmtree(out, ignore_errors=True)
-    os.makedirs(out)
+    # Clients wait for the first table in the folder: it appears with all of them. Nobody knows its name before that.
+    out = tempfile.mkdtemp(prefix=".mindstudio_", dir=folder)
+    try:
+        write_tables(out, pid, tasks, calls)
+        os.chmod(out, 0o750)
+        shutil.rmtree(done, ignore_errors=True)
+        os.rename(out, done)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+    if dropped:
+        print(f"msprof: {dropped} records were dropped: the session was too long", file=sys.stderr)
+
+
+def write_tables(out, pid, tasks, calls):
     stamp = time.strftime("%Y%m%d%H%M%S")
     with open(os.path.join(out, f"msprof_{stamp}.json"), "w", encoding="utf-8") as file:
         json.dump(timeline(pid, tasks, calls), file)
     write_table(os.path.join(out, f"api_statistic_{stamp}.csv"),
                 "Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance".split(","), statistics(calls))
     write_table(os.path.join(out, f"op_summary_{stamp}.csv"), SUMMARY, summary(tasks))
-    shutil.rmtree(done, ignore_errors=True)
-    os.rename(out, done)
-    if dropped:
-        print(f"msprof: {dropped} records were dropped: the session was too long", file=sys.stderr)
 
 
 def main(arguments):

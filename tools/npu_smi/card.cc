@@ -7,14 +7,16 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 #include "acl/acl.h"
+#include "src/base/files.h"
 
 namespace npu_smi {
 namespace {
 
 constexpr uint64_t kMiB = 1024 * 1024;
+constexpr uint64_t kMaxProfileBytes = kMiB;
 
 std::string Trim(const std::string& text) {
   const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
@@ -68,12 +70,14 @@ bool QueryChip(int32_t device, Chip* chip, std::string* error) {
 
 bool Machine::ReadProfile(std::string* error) {
   const std::string path = ProfileFolder() + "/" + soc_ + ".ini";
-  std::ifstream file(path);
-  if (!file) {
-    *error = "cannot read the device profile " + path;
+  std::string text;
+  if (const millpond::Status read = millpond::files::Read(path, "the device profile", kMaxProfileBytes, &text);
+      !read.ok()) {
+    *error = read.message();
     return false;
   }
-  for (std::string line; std::getline(file, line);) {
+  std::istringstream left(text);
+  for (std::string line; std::getline(left, line);) {
     line = line.substr(0, line.find('#'));
     const size_t equals = line.find('=');
     if (equals != std::string::npos) profile_[Trim(line.substr(0, equals))] = Trim(line.substr(equals + 1));

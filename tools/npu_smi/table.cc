@@ -20,30 +20,36 @@ struct Shape {
   int process_width;            // of the "no processes" line
 };
 
+// The a2 and the a3 differ in one line.
+constexpr char kRule[] =
+    "+---------------------------+---------------+----------------------------------------------------+";
+constexpr char kDoubleRule[] =
+    "+===========================+===============+====================================================+";
+constexpr char kChipRule[] =
+    "+------------------------------------------------------------------------------------------------+";
+constexpr char kHeading[] =
+    "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|";
+constexpr char kProcessHeading[] =
+    "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |";
+
 const Shape kShapes[] = {
     {"a2",
      24,
      54,
-     "+---------------------------+---------------+----------------------------------------------------+",
-     {"| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|",
-      "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |"},
-     "+===========================+===============+====================================================+",
-     "+------------------------------------------------------------------------------------------------+",
-     {"+---------------------------+---------------+----------------------------------------------------+",
-      "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |",
-      "+===========================+===============+====================================================+"},
+     kRule,
+     {kHeading, "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |"},
+     kDoubleRule,
+     kChipRule,
+     {kRule, kProcessHeading, kDoubleRule},
      94},
     {"a3",
      24,
      54,
-     "+---------------------------+---------------+----------------------------------------------------+",
-     {"| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|",
-      "| Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |"},
-     "+===========================+===============+====================================================+",
-     "+------------------------------------------------------------------------------------------------+",
-     {"+---------------------------+---------------+----------------------------------------------------+",
-      "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |",
-      "+===========================+===============+====================================================+"},
+     kRule,
+     {kHeading, "| Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |"},
+     kDoubleRule,
+     kChipRule,
+     {kRule, kProcessHeading, kDoubleRule},
      94},
     {"950",
      40,

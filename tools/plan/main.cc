@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// millpond-plan: places the buffers of a problem in memory, says how well, and draws the result. ./millpond plan calls
-// it.
+// millpond-plan: plans the memory of a problem, prints the figures, and draws the result. Run by ./millpond plan.
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <sstream>
 
+#include "src/base/files.h"
 #include "src/base/json.h"
-#include "src/graph/picture/page.h"
-#include "src/graph/planner/validator.h"
-#include "tools/plan/picture.h"
+#include "src/planner/validator.h"
+#include "src/report/page.h"
+#include "tools/plan/drawing.h"
 #include "tools/plan/problem_file.h"
 
 namespace plan_tool {
@@ -31,29 +30,29 @@ constexpr int kFits = 0;
 constexpr int kDoesNotFit = 1;
 constexpr int kCannot = 2;
 
-constexpr uint64_t kSteps = 20'000;         // without any limit given: the same plan on every machine
-constexpr double kSecondsForCapacity = 60;  // a capacity is worth more
-constexpr size_t kMostValidated = 5000;     // judging takes time with the square
+constexpr uint64_t kSteps = 20'000;                // default limit: the same plan on every machine
+constexpr double kSecondsForCapacity = 60;         // with a capacity the user wants a plan that fits
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of a problem
+constexpr size_t kMaxValidated = 5000;             // validation is quadratic
 
 constexpr const char* kUsage =
     "usage: ./millpond plan [OPTIONS] FILE.csv\n"
     "\n"
-    "Places the buffers of a planning problem in one block of memory and prints peak, bound (the most bytes that are "
-    "live\n"
-    "at once), ratio and time. FILE.csv is in MiniMalloc's format: a header id,lower,upper,size (optionally "
-    "alignment),\n"
+    "Places the buffers of a planning problem in one block of memory and prints peak, bound (the peak of live\n"
+    "bytes), ratio and time. FILE.csv is in MiniMalloc's format: a header id,lower,upper,size and optionally "
+    "alignment,\n"
     "then one buffer per line, live from lower up to but not including upper. - reads standard input.\n"
     "\n"
     "options:\n"
     "  --capacity BYTES  stop at the first plan that fits (e.g. 1048576, 64K, 1.5G); for at most 60 seconds\n"
     "  --seconds S       search for at most S seconds\n"
     "  --steps N         search for at most N steps: the same plan on every machine (default 20000)\n"
-    "  --html FILE       write a page to look into: zoom, search, what is alive at the peak (docs/plan.md)\n"
-    "  --svg FILE        draw the plan as a plain picture\n"
-    "  --out FILE        write the problem again with a column offset\n"
+    "  --html FILE       write an interactive page: zoom, search, what is live at the peak (docs/plan.md)\n"
+    "  --svg FILE        draw the plan as a static image\n"
+    "  --out FILE        write the problem with an added offset column\n"
     "  --json            print one line of JSON instead\n"
-    "  --method NAME     instead of the search one greedy order: size, area, pressure, lifetime or birth, followed by\n"
-    "                    -best or -first for the gap it takes\n"
+    "  --method NAME     use one greedy order instead of the search: size, area, pressure, lifetime or birth,\n"
+    "                    followed by -best or -first for the gap it takes\n"
     "\n"
     "exit status: 0 the plan fits the capacity (or none was given), 1 it does not, 2 the call or the file is wrong\n";
 
@@ -136,33 +135,16 @@ Status Parse(int argc, char** argv, Request* out) {
     }
     MP_RETURN_IF_ERROR(ParseOption(option, value, out));
   }
-  MP_REQUIRE(!out->file.empty(), "no file given; the form is: ./millpond plan [OPTIONS] FILE.csv");
-  // A limit of one kind lifts the other; a capacity alone is worth a minute.
+  MP_REQUIRE(!out->file.empty(), "no file given; usage: ./millpond plan [OPTIONS] FILE.csv");
+  // One kind of limit lifts the other; a capacity alone gets a minute.
   if (!out->has_steps && (out->has_seconds || out->budget.capacity != 0)) out->budget.steps = UINT64_MAX / 2;
   if (!out->has_steps && !out->has_seconds && out->budget.capacity != 0) out->budget.seconds = kSecondsForCapacity;
   return Ok();
 }
 
 Status ReadText(const std::string& name, std::string* out) {
-  std::ostringstream text;
-  if (name == "-") {
-    text << std::cin.rdbuf();
-  } else {
-    std::ifstream file(name, std::ios::binary);
-    MP_CHECK(file.good(), kInvalidFile, "%s: cannot be read: %s", name.c_str(), strerror(errno));
-    text << file.rdbuf();
-    MP_CHECK(!file.bad(), kInvalidFile, "%s: cannot be read: %s", name.c_str(), strerror(errno));
-  }
-  *out = text.str();
-  return Ok();
-}
-
-Status WriteText(const std::string& name, const std::string& text) {
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  MP_CHECK(file.good(), kInvalidFile, "%s: cannot be written: %s", name.c_str(), strerror(errno));
-  return Ok();
+  if (name == "-") return millpond::files::ReadOpened(STDIN_FILENO, name, "standard input,", kMaxBytes, out);
+  return millpond::files::Read(name, "the problem", kMaxBytes, out);
 }
 
 Status MakePlan(const Request& request, const ProblemFile& file, Plan* out) {
@@ -178,18 +160,18 @@ Status MakePlan(const Request& request, const ProblemFile& file, Plan* out) {
     }
   }
   return Status(Code::kInvalidArgument,
-                Format("--method %s: known are size, area, pressure, lifetime and birth, followed by -best or -first",
+                Format("--method %s: expected size, area, pressure, lifetime or birth, followed by -best or -first",
                        request.method.c_str()));
 }
 
 std::string PageOf(const std::string& title, const ProblemFile& file, const Plan& plan, size_t capacity,
                    double seconds) {
-  millpond::picture::Page page;
+  millpond::report::Page page;
   page.title = title;
   page.subtitle = Format("Planned by ./millpond plan in %.1f ms, %llu steps of search", 1000 * seconds,
                          static_cast<unsigned long long>(plan.steps));
   page.peak = plan.peak;
-  page.bound = file.most_live;
+  page.bound = file.max_live;
   page.is_optimal = plan.is_optimal;
   page.capacity = capacity;
   page.homes.push_back({.name = "memory", .bytes = plan.peak});
@@ -202,10 +184,10 @@ std::string PageOf(const std::string& title, const ProblemFile& file, const Plan
                             .offset = plan.offsets[i],
                             .first = row.lower,
                             .end = row.upper,
-                            .inside = millpond::picture::kNone,
+                            .inside = millpond::report::kNone,
                             .shape = {}});
   }
-  return millpond::picture::Html(page);
+  return millpond::report::Html(page);
 }
 
 std::string WithOffsets(const ProblemFile& file, const Plan& plan) {
@@ -220,12 +202,12 @@ std::string WithOffsets(const ProblemFile& file, const Plan& plan) {
 
 void Print(const Request& request, const ProblemFile& file, const Plan& plan, double seconds) {
   const size_t capacity = request.budget.capacity;
-  const double ratio = file.most_live == 0 ? 1 : static_cast<double>(plan.peak) / static_cast<double>(file.most_live);
+  const double ratio = file.max_live == 0 ? 1 : static_cast<double>(plan.peak) / static_cast<double>(file.max_live);
   if (request.json) {
     printf(
         "{\"file\": %s, \"buffers\": %zu, \"peak\": %zu, \"bound\": %zu, \"ratio\": %.6f, \"seconds\": %.6f, "
         "\"steps\": %llu, \"optimal\": %s, \"capacity\": %s, \"fits\": %s}\n",
-        millpond::JsonQuoted(request.file).c_str(), file.rows.size(), plan.peak, file.most_live, ratio, seconds,
+        millpond::JsonQuoted(request.file).c_str(), file.rows.size(), plan.peak, file.max_live, ratio, seconds,
         static_cast<unsigned long long>(plan.steps), plan.is_optimal ? "true" : "false",
         capacity == 0 ? "null" : Format("%zu", capacity).c_str(),
         capacity == 0 || plan.peak <= capacity ? "true" : "false");
@@ -237,7 +219,7 @@ void Print(const Request& request, const ProblemFile& file, const Plan& plan, do
   }
   printf("buffers  %zu\n", file.rows.size());
   printf("peak     %zu (%s)\n", plan.peak, FormatBytes(plan.peak).c_str());
-  printf("bound    %zu (%s)\n", file.most_live, FormatBytes(file.most_live).c_str());
+  printf("bound    %zu (%s)\n", file.max_live, FormatBytes(file.max_live).c_str());
   printf("ratio    %.4f%s\n", ratio, plan.is_optimal ? " (optimal: no plan has a smaller peak)" : "");
   printf("time     %.3f ms (%llu steps of search)\n", 1000 * seconds, static_cast<unsigned long long>(plan.steps));
   if (capacity == 0) return;
@@ -245,9 +227,9 @@ void Print(const Request& request, const ProblemFile& file, const Plan& plan, do
     printf("fits     yes, in %zu bytes (%s)\n", capacity, FormatBytes(capacity).c_str());
   } else {
     printf("fits     no: %zu bytes more than the capacity of %zu%s\n", plan.peak - capacity, capacity,
-           file.most_live > capacity ? ", and no plan can: more is live at once"
-           : plan.is_optimal         ? ", and no plan can"
-                                     : "; more --seconds may help");
+           file.max_live > capacity ? ", and no plan can: more is live at once"
+           : plan.is_optimal        ? ", and no plan can"
+                                    : "; more --seconds may help");
   }
 }
 
@@ -260,18 +242,19 @@ Status Run(const Request& request, int* out_status) {
   const auto start = std::chrono::steady_clock::now();
   MP_RETURN_IF_ERROR(MakePlan(request, file, &plan));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (file.rows.size() <= kMostValidated) {
+  if (file.rows.size() <= kMaxValidated) {
     const Status valid = ValidatePlan(file.problem, plan);
-    MP_CHECK(valid.ok(), kInternal, "the plan is wrong, please report it: %s", valid.message().c_str());
+    MP_CHECK(valid.ok(), kInternal, "the plan is wrong, please report this: %s", valid.message().c_str());
   }
   const std::string title = request.file == "-" ? "standard input" : request.file.substr(request.file.rfind('/') + 1);
   if (!request.svg.empty()) {
-    MP_RETURN_IF_ERROR(WriteText(request.svg, Draw(title, file, plan, request.budget.capacity)));
+    MP_RETURN_IF_ERROR(millpond::files::Write(request.svg, Draw(title, file, plan, request.budget.capacity)));
   }
   if (!request.html.empty()) {
-    MP_RETURN_IF_ERROR(WriteText(request.html, PageOf(title, file, plan, request.budget.capacity, seconds)));
+    MP_RETURN_IF_ERROR(
+        millpond::files::Write(request.html, PageOf(title, file, plan, request.budget.capacity, seconds)));
   }
-  if (!request.out.empty()) MP_RETURN_IF_ERROR(WriteText(request.out, WithOffsets(file, plan)));
+  if (!request.out.empty()) MP_RETURN_IF_ERROR(millpond::files::Write(request.out, WithOffsets(file, plan)));
   Print(request, file, plan, seconds);
   *out_status = request.budget.capacity == 0 || plan.peak <= request.budget.capacity ? kFits : kDoesNotFit;
   return Ok();

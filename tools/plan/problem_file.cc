@@ -15,8 +15,8 @@ using millpond::Format;
 using millpond::Ok;
 using millpond::Status;
 
-constexpr size_t kMostBytes = size_t{1} << 62;
-constexpr size_t kMostAlignment = size_t{1} << 40;
+constexpr size_t kMaxBytes = size_t{1} << 62;
+constexpr size_t kMaxAlignment = size_t{1} << 40;
 
 enum Column { kId, kLower, kUpper, kSize, kAlignment, kGaps, kIgnored, kColumns };
 
@@ -86,7 +86,7 @@ class Reader {
                                       [&](const ColumnName& entry) { return entry.name == fields_[i].text; });
       if (known == std::end(kNames)) {
         return Bad(fields_[i].column,
-                   Format("unknown column '%s'; known are id, lower, upper, size, alignment, gaps, hint, "
+                   Format("unknown column '%s'; expected id, lower, upper, size, alignment, gaps, hint, "
                           "offset",
                           std::string(fields_[i].text).c_str()));
       }
@@ -113,7 +113,7 @@ class Reader {
     if (error == std::errc() && stopped == end && !field.text.empty()) return Ok();
     const bool too_large = error == std::errc::result_out_of_range;
     return Bad(field.column, Format("%s is '%s', which is %s", what, std::string(field.text).c_str(),
-                                    too_large ? "beyond 64 bits" : "no whole number"));
+                                    too_large ? "beyond 64 bits" : "not a whole number"));
   }
 
   Status ReadRow() {
@@ -129,7 +129,7 @@ class Reader {
     if (upper_is_last_ && row.upper < INT64_MAX) ++row.upper;
     if (row.lower > row.upper) {
       return Bad(fields_[place_[kUpper]].column,
-                 Format("the buffer dies at %lld, before it is born at %lld", static_cast<long long>(row.upper),
+                 Format("the buffer ends at %lld, before it begins at %lld", static_cast<long long>(row.upper),
                         static_cast<long long>(row.lower)));
     }
     if (size < 0)
@@ -138,15 +138,15 @@ class Reader {
     int64_t alignment = 1;
     if (place_[kAlignment] != SIZE_MAX) {
       MP_RETURN_IF_ERROR(Number(kAlignment, "alignment", &alignment));
-      if (alignment < 1 || static_cast<size_t>(alignment) > kMostAlignment ||
+      if (alignment < 1 || static_cast<size_t>(alignment) > kMaxAlignment ||
           !std::has_single_bit(static_cast<size_t>(alignment))) {
         return Bad(
             fields_[place_[kAlignment]].column,
-            Format("the alignment %lld is no power of two between 1 and 2^40", static_cast<long long>(alignment)));
+            Format("the alignment %lld is not a power of two between 1 and 2^40", static_cast<long long>(alignment)));
       }
     }
-    total_ += std::min(row.bytes, kMostBytes) + static_cast<size_t>(alignment);
-    if (total_ >= kMostBytes) return Bad(fields_[place_[kSize]].column, "all sizes together reach 2^62 bytes");
+    total_ += std::min(row.bytes, kMaxBytes) + static_cast<size_t>(alignment);
+    if (total_ >= kMaxBytes) return Bad(fields_[place_[kSize]].column, "all sizes together reach 2^62 bytes");
     if (place_[kGaps] != SIZE_MAX && !fields_[place_[kGaps]].text.empty()) ++out_->with_gaps;
     out_->problem.buffers.push_back(
         {.bytes = row.lower == row.upper ? 0 : row.bytes, .alignment = static_cast<size_t>(alignment)});
@@ -194,7 +194,7 @@ class Reader {
     size_t live = 0;
     for (const size_t bytes : change) {
       live += bytes;
-      out_->most_live = std::max(out_->most_live, live);
+      out_->max_live = std::max(out_->max_live, live);
     }
   }
 

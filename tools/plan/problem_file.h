@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/graph/planner/planner.h"
+#include "src/planner/planner.h"
 
 namespace plan_tool {
 
@@ -23,7 +23,7 @@ struct Row {
 struct ProblemFile {
   std::vector<Row> rows;
   millpond::planner::Problem problem;  // one buffer per row
-  size_t most_live = 0;                // bytes, over time
+  size_t max_live = 0;                 // bytes, over time
   size_t with_gaps = 0;                // rows whose gaps are planned as if the buffer were live throughout
 };
 

@@ -23,38 +23,45 @@ class ContinuousVector {
   // Room for `capacity` elements of type T; `total_size` is the bytes of it all. Null when there is no memory.
   template <typename T>
   static std::unique_ptr<uint8_t[]> Create(size_t capacity, size_t& total_size) {
-    if (ge::MulOverflow(capacity, sizeof(T), total_size)) return nullptr;
-    if (ge::AddOverflow(total_size, sizeof(ContinuousVector), total_size)) return nullptr;
-    std::unique_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[total_size]);
-    if (memory != nullptr) reinterpret_cast<ContinuousVector*>(memory.get())->Init(capacity);
-    return memory;
+    if (!BytesFor(capacity, sizeof(T), &total_size)) return nullptr;
+    auto* const bytes = new (std::nothrow) uint8_t[total_size];
+    if (bytes != nullptr) reinterpret_cast<ContinuousVector*>(bytes)->Init(capacity);
+    return std::unique_ptr<uint8_t[]>(bytes);
   }
   template <typename T>
-  static std::unique_ptr<uint8_t[]> Create(const size_t capacity) {
-    size_t total_size = 0;
-    return Create<T>(capacity, total_size);
+  static std::unique_ptr<uint8_t[]> Create(size_t capacity) {
+    size_t unused = 0;
+    return Create<T>(capacity, unused);
   }
-  void Init(const size_t capacity) {
-    capacity_ = capacity;
-    size_ = 0;
-    std::memset(reserved_, 0, sizeof(reserved_));
+  // Its memory is as it was found: nothing may be left to a constructor.
+  void Init(size_t capacity) {
+    room_ = capacity;
+    used_ = 0;
+    std::memset(&reserved_, 0, sizeof(reserved_));
   }
 
-  size_t GetCapacity() const { return capacity_; }
-  size_t GetSize() const { return size_; }
-  ge::graphStatus SetSize(const size_t size) {
-    if (size > capacity_) return ge::GRAPH_PARAM_OUT_OF_RANGE;
-    size_ = size;
-    return ge::GRAPH_SUCCESS;
+  size_t GetCapacity() const { return room_; }
+  size_t GetSize() const { return used_; }
+  ge::graphStatus SetSize(size_t size) {
+    const bool fits = size <= room_;
+    if (fits) used_ = size;
+    return fits ? ge::GRAPH_SUCCESS : ge::GRAPH_PARAM_OUT_OF_RANGE;
   }
-  const void* GetData() const { return elements; }
-  void* MutableData() { return elements; }
+  void* MutableData() { return first_; }
+  const void* GetData() const { return first_; }
 
  private:
-  size_t capacity_;
-  size_t size_;
+  friend class ContinuousVectorVector;
+
+  // The header and `count` elements of `each` bytes; false when that is more than there are numbers for.
+  static bool BytesFor(size_t count, size_t each, size_t* bytes) {
+    return !ge::MulOverflow(count, each, *bytes) && !ge::AddOverflow(*bytes, sizeof(ContinuousVector), *bytes);
+  }
+
+  size_t room_;
+  size_t used_;
   uint8_t reserved_[40];
-  uint8_t elements[8];
+  uint8_t first_[8];  // and what follows
 };
 static_assert(std::is_standard_layout<ContinuousVector>::value && sizeof(ContinuousVector) == 64, "frozen");
 
@@ -65,50 +72,52 @@ class TypedContinuousVector : private ContinuousVector {
   using ContinuousVector::GetCapacity;
   using ContinuousVector::GetSize;
   using ContinuousVector::SetSize;
-  T* MutableData() { return static_cast<T*>(ContinuousVector::MutableData()); }
   const T* GetData() const { return static_cast<const T*>(ContinuousVector::GetData()); }
+  T* MutableData() { return static_cast<T*>(ContinuousVector::MutableData()); }
 };
 
 // Lies in memory that the caller sized: GetOverHeadLength(capacity) and then the inner vectors.
 class ContinuousVectorVector {
  public:
-  void Init(const size_t capacity) {
-    capacity_ = capacity;
-    std::memset(reserved_, 0, sizeof(reserved_));
-    if (capacity_ != 0) Offsets()[0] = GetOverHeadLength(capacity_);
+  void Init(size_t capacity) {
+    room_ = capacity;
+    std::memset(&reserved_, 0, sizeof(reserved_));
+    if (room_ > 0) Distance(0) = GetOverHeadLength(room_);
   }
   // The next inner vector, full of elements to be written; null when there are `capacity` already.
   template <typename T>
-  ContinuousVector* Add(size_t inner_vector_capacity) {
-    if (size_ >= capacity_) return nullptr;
-    size_t length = 0;
-    if (ge::MulOverflow(inner_vector_capacity, sizeof(T), length)) return nullptr;
-    if (ge::AddOverflow(length, sizeof(ContinuousVector), length)) return nullptr;
-    const size_t offset = Offsets()[size_];
-    auto* inner = reinterpret_cast<ContinuousVector*>(reinterpret_cast<uint8_t*>(this) + offset);
-    inner->Init(inner_vector_capacity);
-    static_cast<void>(inner->SetSize(inner_vector_capacity));
-    if (++size_ < capacity_) Offsets()[size_] = offset + length;
-    return inner;
+  ContinuousVector* Add(size_t elements) {
+    size_t bytes = 0;
+    if (used_ == room_ || !ContinuousVector::BytesFor(elements, sizeof(T), &bytes)) return nullptr;
+    const size_t distance = Distance(used_++);
+    if (used_ != room_) Distance(used_) = distance + bytes;
+    auto* const added = reinterpret_cast<ContinuousVector*>(reinterpret_cast<uint8_t*>(this) + distance);
+    added->Init(elements);
+    added->used_ = elements;
+    return added;
   }
-  const ContinuousVector* Get(const size_t index) const {
-    const size_t* offsets = offset_;
-    return reinterpret_cast<const ContinuousVector*>(reinterpret_cast<const uint8_t*>(this) + offsets[index]);
+  const ContinuousVector* Get(size_t index) const {
+    const size_t* const distances = distances_;
+    return reinterpret_cast<const ContinuousVector*>(reinterpret_cast<const uint8_t*>(this) + distances[index]);
   }
-  size_t GetSize() const { return size_; }
+  size_t GetSize() const { return used_; }
 
-  static size_t GetOverHeadLength(const size_t capacity) {
-    return capacity == 0 ? sizeof(ContinuousVectorVector)
-                         : sizeof(ContinuousVectorVector) + (capacity - 1) * sizeof(size_t);
+  // The header with a distance for each of `capacity` vectors, of which it has one already.
+  static size_t GetOverHeadLength(size_t capacity) {
+    const size_t more = capacity > 1 ? capacity - 1 : 0;
+    return sizeof(ContinuousVectorVector) + more * sizeof(size_t);
   }
 
  private:
-  size_t* Offsets() { return offset_; }
+  size_t& Distance(size_t index) {
+    size_t* const distances = distances_;
+    return distances[index];
+  }
 
-  size_t capacity_ = 0;
-  size_t size_ = 0;
+  size_t room_ = 0;
+  size_t used_ = 0;
   uint8_t reserved_[40];
-  size_t offset_[1];
+  size_t distances_[1];  // and what follows
 };
 static_assert(std::is_standard_layout<ContinuousVectorVector>::value && sizeof(ContinuousVectorVector) == 64, "frozen");
 

@@ -15,32 +15,30 @@ namespace gert {
 
 struct StorageFormat {
  public:
-  StorageFormat() : StorageFormat(ge::FORMAT_ND, ge::FORMAT_ND, ExpandDimsType()) {}
-  StorageFormat(const ge::Format origin_format, const ge::Format storage_format, const ExpandDimsType& expand_dims_type)
-      : origin_format_(origin_format),
-        storage_format_(storage_format),
-        expand_dims_type_(expand_dims_type),
-        reserved_{} {}
+  StorageFormat() = default;
+  StorageFormat(ge::Format written, ge::Format stored, const ExpandDimsType& expansion)
+      : written_(written), stored_(stored), expansion_(expansion) {}
 
-  ge::Format GetOriginFormat() const { return origin_format_; }
-  void SetOriginFormat(const ge::Format origin_format) { origin_format_ = origin_format; }
-  ge::Format GetStorageFormat() const { return storage_format_; }
-  void SetStorageFormat(const ge::Format storage_format) { storage_format_ = storage_format; }
-  ExpandDimsType GetExpandDimsType() const { return expand_dims_type_; }
-  void SetExpandDimsType(const ExpandDimsType& expand_dims_type) { expand_dims_type_ = expand_dims_type; }
-  ExpandDimsType& MutableExpandDimsType() { return expand_dims_type_; }
+  ge::Format GetOriginFormat() const { return written_; }
+  ge::Format GetStorageFormat() const { return stored_; }
+  ExpandDimsType GetExpandDimsType() const { return expansion_; }
+  void SetOriginFormat(ge::Format written) { written_ = written; }
+  void SetStorageFormat(ge::Format stored) { stored_ = stored; }
+  void SetExpandDimsType(const ExpandDimsType& expansion) { expansion_ = expansion; }
+  ExpandDimsType& MutableExpandDimsType() { return expansion_; }
 
-  bool operator==(const StorageFormat& other) const {
-    return origin_format_ == other.origin_format_ && storage_format_ == other.storage_format_ &&
-           expand_dims_type_ == other.expand_dims_type_;
+  // What is reserved takes no part.
+  bool operator==(const StorageFormat& that) const {
+    const bool same_formats = written_ == that.written_ && stored_ == that.stored_;
+    return same_formats && expansion_ == that.expansion_;
   }
-  bool operator!=(const StorageFormat& other) const { return !(*this == other); }
+  bool operator!=(const StorageFormat& that) const { return !(*this == that); }
 
  private:
-  ge::Format origin_format_;
-  ge::Format storage_format_;
-  ExpandDimsType expand_dims_type_;
-  uint8_t reserved_[40];
+  ge::Format written_ = ge::FORMAT_ND;
+  ge::Format stored_ = ge::FORMAT_ND;
+  ExpandDimsType expansion_;
+  uint8_t reserved_[40] = {};
 };
 static_assert(std::is_standard_layout<StorageFormat>::value && sizeof(StorageFormat) == 96, "frozen");
 

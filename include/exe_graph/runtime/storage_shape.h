@@ -12,27 +12,25 @@ namespace gert {
 
 struct StorageShape {
  public:
-  StorageShape() : reserved_{} {}
-  StorageShape(const std::initializer_list<int64_t>& origin_shape, const std::initializer_list<int64_t>& storage_shape)
-      : origin_shape_(origin_shape), storage_shape_(storage_shape), reserved_{} {}
+  StorageShape() = default;
+  StorageShape(const std::initializer_list<int64_t>& written, const std::initializer_list<int64_t>& stored)
+      : written_(written), stored_(stored) {}
 
-  // GetShape and MutableShape are other names for the origin shape.
-  const Shape& GetOriginShape() const { return origin_shape_; }
-  const Shape& GetShape() const { return origin_shape_; }
-  const Shape& GetStorageShape() const { return storage_shape_; }
-  Shape& MutableOriginShape() { return origin_shape_; }
-  Shape& MutableShape() { return origin_shape_; }
-  Shape& MutableStorageShape() { return storage_shape_; }
+  const Shape& GetOriginShape() const { return written_; }
+  Shape& MutableOriginShape() { return written_; }
+  const Shape& GetStorageShape() const { return stored_; }
+  Shape& MutableStorageShape() { return stored_; }
+  // Other names for the origin shape.
+  const Shape& GetShape() const { return GetOriginShape(); }
+  Shape& MutableShape() { return MutableOriginShape(); }
 
-  bool operator==(const StorageShape& other) const {
-    return origin_shape_ == other.origin_shape_ && storage_shape_ == other.storage_shape_;
-  }
-  bool operator!=(const StorageShape& other) const { return !(*this == other); }
+  bool operator==(const StorageShape& that) const { return written_ == that.written_ && stored_ == that.stored_; }
+  bool operator!=(const StorageShape& that) const { return !(*this == that); }
 
  private:
-  Shape origin_shape_;
-  Shape storage_shape_;
-  uint8_t reserved_[40];
+  Shape written_;
+  Shape stored_;
+  uint8_t reserved_[40] = {};
 };
 static_assert(std::is_standard_layout<StorageShape>::value && sizeof(StorageShape) == 536, "frozen");
 

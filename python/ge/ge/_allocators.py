@@ -19,7 +19,7 @@ _here = threading.local()
 
 @contextlib.contextmanager
 def collect_errors() -> Iterator[List[BaseException]]:
-    """What allocators raise on this thread in the meantime goes into the list. Elsewhere it goes to sys.unraisablehook."""
+    """What allocators raise on this thread in the meantime goes into the list; otherwise sys.unraisablehook gets it."""
     before, _here.errors = getattr(_here, "errors", None), []
     try:
         yield _here.errors
@@ -77,7 +77,7 @@ atexit.register(lib.allocator_functions, None, None, None)
 
 
 def register(session: int, stream: int, allocator: Allocator) -> int:
-    """The engine's status. The allocator is kept until the library lets go of it, which it does at once when this fails."""
+    """The engine's status. The allocator is kept until the library lets go of it: at once when this fails."""
     number = next(_numbers)
     _allocators[number] = allocator
     return lib.session_register_allocator(session, stream, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For modules of CANN's package that are not here: what they hold raises an error that names it when it is asked for."""
+"""For modules of CANN's package that are not here: asking for what they hold raises an error that names it."""
 
 from typing import Any, Callable, Sequence
 

@@ -9,7 +9,8 @@ from ge._native import take_message
 class GeError(RuntimeError):
     """A call of the engine failed. Its text is `<Api> failed; key=value, ...; <what the engine said>`."""
 
-    def __init__(self, message: str, error_message: Optional[str] = None, api_name: Optional[str] = None, context: Optional[dict] = None) -> None:
+    def __init__(self, message: str, error_message: Optional[str] = None, api_name: Optional[str] = None,
+                 context: Optional[dict] = None) -> None:
         super().__init__(message)
         self.error_message = error_message
         self.api_name = api_name
@@ -21,7 +22,8 @@ def get_ge_error_msg() -> str:
     return take_message()
 
 
-def raise_ge_error(api_name: str, status: Optional[int] = None, cause: Optional[BaseException] = None, **context) -> NoReturn:
+def raise_ge_error(api_name: str, status: Optional[int] = None, cause: Optional[BaseException] = None,
+                   **context: object) -> NoReturn:
     """Raises GeError for a call that returned `status`. `cause`: an exception of the client's own that made it fail."""
     del status  # the message says more
     said = get_ge_error_msg()
@@ -29,7 +31,8 @@ def raise_ge_error(api_name: str, status: Optional[int] = None, cause: Optional[
     if cause is not None:
         parts.append(f"the allocator raised {type(cause).__name__}: {cause}")
     parts.append(said)
-    raise GeError("; ".join(part for part in parts if part), error_message=said, api_name=api_name, context=context) from cause
+    words = "; ".join(part for part in parts if part)
+    raise GeError(words, error_message=said, api_name=api_name, context=context) from cause
 
 
 def raise_missing(api_name: str, what: str) -> NoReturn:

@@ -85,13 +85,19 @@ class DefaultAllocator : public ge::Allocator {
 // more is not registered either (a stream that is destroyed drops its own).
 class Registrations {
  public:
+  // `lender`: the session that lent a stream the default allocator; null for an allocator of Python's.
+  struct Entry {
+    std::weak_ptr<ge::Allocator> allocator;
+    const ge::Session* lender;
+  };
+
   static Registrations& Get() {
     static auto* only = new Registrations;  // outlives everyone who might still ask
     return *only;
   }
-  void Set(void* stream, const std::shared_ptr<ge::Allocator>& allocator, bool is_default) {
+  void Set(void* stream, const std::shared_ptr<ge::Allocator>& allocator, const ge::Session* lender) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    streams_[stream] = {allocator, is_default};
+    streams_[stream] = {allocator, lender};
   }
   void Drop(void* stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -100,23 +106,43 @@ class Registrations {
   bool Has(void* stream, bool is_default) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = streams_.find(stream);
-    if (found == streams_.end() || found->second.first.expired()) return false;
-    return !is_default || found->second.second;
+    if (found == streams_.end() || found->second.allocator.expired()) return false;
+    return !is_default || found->second.lender != nullptr;
+  }
+  // The streams that still have what `lender` lent them, which are forgotten.
+  std::vector<void*> Take(const ge::Session* lender) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<void*> taken;
+    for (auto next = streams_.begin(); next != streams_.end();) {
+      const auto here = next++;
+      if (here->second.lender != lender) continue;
+      if (!here->second.allocator.expired()) taken.push_back(here->first);
+      streams_.erase(here);
+    }
+    return taken;
   }
 
  private:
-  std::mutex mutex_;
-  std::map<void*, std::pair<std::weak_ptr<ge::Allocator>, bool>> streams_;
+  std::mutex mutex_;  // held for a look at the map only, never while the engine or Python is called
+  std::map<void*, Entry> streams_;
 };
 
-ge::Status Register(const ge::Session& session, void* stream, std::shared_ptr<ge::Allocator> allocator,
-                    bool is_default) {
+ge::Status Register(const ge::Session& session, void* stream, const std::shared_ptr<ge::Allocator>& allocator,
+                    const ge::Session* lender) {
   const ge::Status status = session.RegisterExternalAllocator(stream, allocator);
-  if (status == ge::SUCCESS) Registrations::Get().Set(stream, allocator, is_default);
+  if (status == ge::SUCCESS) Registrations::Get().Set(stream, allocator, lender);
   return status;
 }
 
 }  // namespace
+
+void DropDefaultAllocators(const ge::Session& session) {
+  for (void* stream : Registrations::Get().Take(&session)) {
+    if (session.UnregisterExternalAllocator(stream) == ge::SUCCESS) continue;
+    static_cast<void>(ge::GEGetErrorMsgV2());  // the engine ended before: nobody asked, so nobody is told
+  }
+}
+
 }  // namespace gepy
 
 using gepy::Call;
@@ -133,14 +159,18 @@ GEPY_EXPORT void gepy_allocator_functions(gepy::MallocFunction allocate, gepy::F
 GEPY_EXPORT uint32_t gepy_session_register_allocator(const ge::Session* session, void* stream, uint64_t number) {
   return Call([&] {
     if (session == nullptr) return kFailed;
-    return gepy::Register(*session, stream, std::make_shared<gepy::PythonAllocator>(number), false);
+    return gepy::Register(*session, stream, std::make_shared<gepy::PythonAllocator>(number), nullptr);
   });
 }
 
-GEPY_EXPORT uint32_t gepy_session_register_default(const ge::Session* session, void* stream) {
+// A stream without an allocator is lent the default one, until the session ends.
+GEPY_EXPORT uint32_t gepy_session_ensure_allocator(const ge::Session* session, void* stream) {
   return Call([&] {
     if (session == nullptr) return kFailed;
-    return gepy::Register(*session, stream, std::make_shared<gepy::DefaultAllocator>(), true);
+    static std::mutex one_at_a_time;  // of two threads, one lends it
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    if (gepy::Registrations::Get().Has(stream, false)) return gepy::kSuccess;
+    return gepy::Register(*session, stream, std::make_shared<gepy::DefaultAllocator>(), session);
   });
 }
 

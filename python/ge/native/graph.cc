@@ -14,10 +14,6 @@ GEPY_EXPORT ge::Graph* gepy_graph_create(const char* name) {
   return Value<ge::Graph*>(nullptr, [&] { return name == nullptr ? nullptr : new ge::Graph(name); });
 }
 GEPY_EXPORT void gepy_graph_destroy(ge::Graph* graph) { delete graph; }
-// Another handle on the same graph.
-GEPY_EXPORT ge::Graph* gepy_graph_share(const ge::Graph* graph) {
-  return Value<ge::Graph*>(nullptr, [&] { return graph == nullptr ? nullptr : new ge::Graph(*graph); });
-}
 GEPY_EXPORT uint32_t gepy_graph_set_valid(ge::Graph* graph) {
   return Call([&] { return graph == nullptr ? kFailed : graph->SetValid(); });
 }

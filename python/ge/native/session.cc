@@ -40,7 +40,9 @@ GEPY_EXPORT ge::Session* gepy_session_create(const char* const* keys, const char
   return Value<ge::Session*>(nullptr, [&] { return new ge::Session(gepy::OptionsOf(keys, values, count)); });
 }
 GEPY_EXPORT void gepy_session_destroy(ge::Session* session) {
+  if (session == nullptr) return;
   static_cast<void>(Call([&] {  // the allocators of loaded graphs are called
+    gepy::DropDefaultAllocators(*session);
     delete session;
     return kSuccess;
   }));

@@ -24,6 +24,10 @@
 
 #define GEPY_EXPORT extern "C" __attribute__((visibility("default")))
 
+namespace ge {
+class Session;
+}
+
 namespace gepy {
 
 constexpr uint32_t kSuccess = 0;
@@ -85,6 +89,9 @@ struct Attr {
   void** tensors;    // handles
   int64_t* lengths;  // of each inner list
 };
+
+// The allocators that `session` lent to streams that had none are taken away again.
+void DropDefaultAllocators(const ge::Session& session);
 
 bool ToAttrValue(const Attr& attr, ge::AttrValue* out);
 // Null when there is no memory. What has no counterpart in Python comes with its type and a count of 0.

@@ -10,9 +10,10 @@
 #include "include/aclnn/acl_meta.h"
 
 extern "C" {
-// Phase 1: checks, copies the arguments into an executor, tells the workspace (none is ever needed).
-ACL_FUNC_VISIBILITY aclnnStatus millpondAclnnPrepare(uint32_t row, const uint64_t* words, uint64_t* workspace_size,
-                                                     aclOpExecutor** executor);
+// Phase 1: checks, copies the arguments into an executor, tells the workspace (none is ever needed). `api` is the
+// caller's own name (a row may have two first phases) and lives as long as the process.
+ACL_FUNC_VISIBILITY aclnnStatus millpondAclnnPrepare(uint32_t row, const char* api, const uint64_t* words,
+                                                     uint64_t* workspace_size, aclOpExecutor** executor);
 // Phase 2: queues the operation; ends the executor unless it is repeatable.
 ACL_FUNC_VISIBILITY aclnnStatus millpondAclnnLaunch(uint32_t row, void* workspace, uint64_t workspace_size,
                                                     aclOpExecutor* executor, aclrtStream stream);

@@ -2,6 +2,7 @@
 // Executors: repeatable ones and new addresses for them.
 #include "include/aclnn/acl_meta.h"
 #include "include/aclnn/aclnn_base.h"
+#include "src/api/aclnn/aclnn_guard.h"
 #include "src/api/aclnn/objects.h"
 #include "src/base/format.h"
 
@@ -24,19 +25,17 @@ bool Counts(Which which, const ArgSpec& spec) {
   return false;
 }
 
-aclnnStatus CheckExecutor(const char* api, const aclOpExecutor* executor) {
-  if (executor == nullptr) return Fail(api, kInnerNull, "executor is NULL");
-  if (!Alive(executor) || executor->call == nullptr) {
-    return Fail(api, kInvalidParameter, "executor is not alive: one that is not repeatable ends with its first run");
-  }
-  return 0;
+Outcome CheckExecutor(const aclOpExecutor* executor) {
+  if (executor == nullptr) return {kInnerNull, InternalError("executor is NULL")};
+  MP_REQUIRE(Alive(executor) && executor->call != nullptr,
+             "executor is not alive: one that is not repeatable ends with its first run");
+  return Ok();
 }
 
 // The index-th tensor argument (kind kTensor), or the index-th argument that is a tensor or a list (a member of it).
-aclnnStatus SetAddress(const char* api, aclOpExecutor* executor, Which which, bool list, size_t index, size_t member,
-                       void* address) {
-  if (const aclnnStatus status = CheckExecutor(api, executor); status != 0) return status;
-  if (address == nullptr) return Fail(api, kNullPointer, "addr is NULL");
+Outcome SetAddress(aclOpExecutor* executor, Which which, bool list, size_t index, size_t member, void* address) {
+  if (Outcome checked = CheckExecutor(executor); !checked.ok()) return checked;
+  if (address == nullptr) return IsNull("addr is NULL");
   OpCall& call = *executor->call;
   size_t number = 0;
   for (size_t place = 0; place < call.size(); ++place) {
@@ -44,52 +43,58 @@ aclnnStatus SetAddress(const char* api, aclOpExecutor* executor, Which which, bo
     const bool tensor = spec.kind == ArgKind::kTensor;
     if (!(tensor || (list && spec.kind == ArgKind::kTensorList)) || !Counts(which, spec)) continue;
     if (number++ != index) continue;
-    if (member >= call.arg(place).count) {
-      return Fail(api, kInvalidParameter,
-                  Format("%s of %s has %u tensors; there is no number %zu", spec.name, call.row().name,
-                         call.arg(place).count, member));
-    }
+    MP_REQUIRE(member < call.arg(place).count, "%s of %s has %u tensors; there is no number %zu", spec.name,
+               call.row().name, call.arg(place).count, member);
     call.all_views()[call.arg(place).first + member].data = address;
-    executor->judged = false;
-    return 0;
+    executor->validated = false;
+    return Ok();
   }
-  return Fail(api, kInvalidParameter,
-              Format("%s has %zu such arguments; there is no number %zu", call.row().name, number, index));
+  return InvalidArgument(Format("%s has %zu such arguments; there is no number %zu", call.row().name, number, index));
 }
 
 aclnnStatus SetTensor(const char* api, aclOpExecutor* executor, Which which, size_t index, aclTensor* tensor,
                       void* address) {
-  if (tensor != nullptr && !Alive(tensor)) return Fail(api, kInvalidParameter, "tensor is not a live aclTensor");
-  if (tensor == nullptr) return Fail(api, kNullPointer, "tensor is NULL");
-  const aclnnStatus status = SetAddress(api, executor, which, /*list=*/false, index, 0, address);
-  if (status == 0) tensor->view.data = address;
-  return status;
+  return Guard(api, [&]() -> Outcome {
+    if (tensor == nullptr) return IsNull("tensor is NULL");
+    MP_REQUIRE(Alive(tensor), "tensor is not a live aclTensor");
+    Outcome set = SetAddress(executor, which, /*list=*/false, index, 0, address);
+    if (set.ok()) tensor->view.data = address;
+    return set;
+  });
 }
 
 aclnnStatus SetMember(const char* api, aclOpExecutor* executor, Which which, size_t index, size_t member,
                       aclTensorList* tensors, void* address) {
-  if (tensors == nullptr) return Fail(api, kNullPointer, "tensors is NULL");
-  if (!Alive(tensors)) return Fail(api, kInvalidParameter, "tensors is not a live aclTensorList");
-  const aclnnStatus status = SetAddress(api, executor, which, /*list=*/true, index, member, address);
-  if (status == 0 && member < tensors->members.size() && tensors->members[member] != nullptr) {
-    tensors->members[member]->view.data = address;
-  }
-  return status;
+  return Guard(api, [&]() -> Outcome {
+    if (tensors == nullptr) return IsNull("tensors is NULL");
+    MP_REQUIRE(Alive(tensors), "tensors is not a live aclTensorList");
+    Outcome set = SetAddress(executor, which, /*list=*/true, index, member, address);
+    if (set.ok() && member < tensors->members.size() && tensors->members[member] != nullptr) {
+      tensors->members[member]->view.data = address;
+    }
+    return set;
+  });
 }
 
 }  // namespace
 
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
-  if (const aclnnStatus status = CheckExecutor("aclSetAclOpExecutorRepeatable", executor); status != 0) return status;
-  executor->repeatable = true;
-  return 0;
+  return Guard("aclSetAclOpExecutorRepeatable", [&]() -> Outcome {
+    if (Outcome checked = CheckExecutor(executor); !checked.ok()) return checked;
+    executor->repeatable = true;
+    return Ok();
+  });
 }
 
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  if (const aclnnStatus status = CheckExecutor("aclDestroyAclOpExecutor", executor); status != 0) return status;
-  executor->call.reset();
-  Arena<aclOpExecutor>::Get().Destroy(executor);
-  return 0;
+  return Guard("aclDestroyAclOpExecutor", [&]() -> Outcome {
+    if (Outcome checked = CheckExecutor(executor); !checked.ok()) return checked;
+    auto& arena = ObjectArena<aclOpExecutor>::Get();
+    MP_REQUIRE(arena.Retire(executor), "executor was destroyed or launched by another thread meanwhile");
+    executor->call.reset();
+    arena.Recycle(executor);
+    return Ok();
+  });
 }
 
 // Each under both spellings that CANN exports.
@@ -116,5 +121,10 @@ MP_MEMBER_ADDRESS(SetDynamicInputTensorAddr, Which::kInputs)
 MP_MEMBER_ADDRESS(SetDynamicOutputTensorAddr, Which::kOutputs)
 MP_MEMBER_ADDRESS(SetDynamicTensorAddr, Which::kAll)
 
-aclnnStatus aclnnInit(const char*) { return 0; }  // nothing to prepare: the runtime starts with its first use
-aclnnStatus aclnnFinalize() { return 0; }
+// Nothing to prepare: the runtime starts with its first use.
+aclnnStatus aclnnInit(const char*) {
+  return Guard("aclnnInit", [] { return Ok(); });
+}
+aclnnStatus aclnnFinalize() {
+  return Guard("aclnnFinalize", [] { return Ok(); });
+}

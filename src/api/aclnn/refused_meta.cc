@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnnopbase.so: what it declares and does not carry out.
 #include "include/aclnn/acl_meta.h"
-#include "src/api/acl/refuse.h"
-#include "src/api/aclnn/objects.h"
+#include "src/api/aclnn/aclnn_guard.h"
+#include "src/api/common/refuse.h"
 
 MP_REFUSE_WITH(
     aclnnStatus, millpond::aclnn::kRuntimeError, aclDumpOpTensors,

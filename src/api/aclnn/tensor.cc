@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "include/aclnn/acl_meta.h"
+#include "src/api/aclnn/aclnn_guard.h"
 #include "src/api/aclnn/objects.h"
 #include "src/base/format.h"
+#include "src/device/memory/memory.h"
 
 using namespace millpond;         // NOLINT: a shim is a page of delegation
 using namespace millpond::aclnn;  // NOLINT
@@ -22,6 +24,11 @@ Status Describe(aclTensor* tensor, const int64_t* view_dims, uint64_t rank, aclD
   MP_REQUIRE(rank <= kMaxRank && storage_rank <= kMaxRank,
              "a tensor has at most %zu dimensions; viewDimsNum is %llu, storageDimsNum %llu", kMaxRank,
              static_cast<unsigned long long>(rank), static_cast<unsigned long long>(storage_rank));
+  MP_REQUIRE(HostCanRead({rank != 0 ? view_dims : nullptr, rank != 0 ? strides : nullptr,
+                          storage_rank != 0 ? storage_dims : nullptr}),
+             "nothing can be read at viewDims (%p), stride (%p) or storageDims (%p); pass arrays in host memory",
+             static_cast<const void*>(view_dims), static_cast<const void*>(strides),
+             static_cast<const void*>(storage_dims));
   MP_REQUIRE(offset >= 0, "offset is %lld; it counts elements from the start of the storage and cannot be negative",
              static_cast<long long>(offset));
   TensorView& view = tensor->view;
@@ -47,15 +54,16 @@ Status Describe(aclTensor* tensor, const int64_t* view_dims, uint64_t rank, aclD
   return Ok();
 }
 
+constexpr char kNotAlive[] = "tensor is not a live aclTensor: it was never created or is destroyed already";
+
 // The common part of the questions about a tensor.
 template <class Body, class... Out>
 aclnnStatus Ask(const char* api, const aclTensor* tensor, Body body, const Out*... out) {
-  if (tensor == nullptr || ((out == nullptr) || ...)) return Fail(api, kNullPointer, "an argument is NULL");
-  if (!Alive(tensor))
-    return Fail(api, kInvalidParameter, "tensor is not a live aclTensor: it was never created or is destroyed already");
-  return Guarded(api, [&] {
+  return Guard(api, [&]() -> Outcome {
+    if (tensor == nullptr || ((out == nullptr) || ...)) return IsNull("an argument is NULL");
+    MP_REQUIRE(Alive(tensor), kNotAlive);
     body();
-    return aclnnStatus{0};
+    return Ok();
   });
 }
 
@@ -84,17 +92,19 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
 aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t viewDimsNum, aclDataType dataType,
                           const int64_t* stride, int64_t offset, aclFormat format, const int64_t* storageDims,
                           uint64_t storageDimsNum, void* tensorDataAddr) {
-  if (tensor == nullptr) return Fail("aclInitTensor", kNullPointer, "tensor is NULL");
-  if (!Alive(tensor)) return Fail("aclInitTensor", kInvalidParameter, "tensor is not a live aclTensor");
-  const Status status = Describe(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims,
-                                 storageDimsNum, tensorDataAddr);
-  return status.ok() ? 0 : Fail("aclInitTensor", status);
+  return Guard("aclInitTensor", [&]() -> Outcome {
+    if (tensor == nullptr) return IsNull("tensor is NULL");
+    MP_REQUIRE(Alive(tensor), kNotAlive);
+    return Describe(tensor, viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum,
+                    tensorDataAddr);
+  });
 }
 
 aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
-  if (tensor == nullptr || Arena<aclTensor>::Get().Destroy(tensor)) return 0;
-  return Fail("aclDestroyTensor", kInvalidParameter,
-              "tensor is not a live aclTensor: it was never created or is destroyed already");
+  return Guard("aclDestroyTensor", [&]() -> Status {
+    MP_REQUIRE(tensor == nullptr || ObjectArena<aclTensor>::Get().Destroy(tensor), kNotAlive);
+    return Ok();
+  });
 }
 
 aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims, uint64_t* viewDimsNum) {

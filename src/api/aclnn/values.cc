@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalars, arrays and lists of aclnn: the values are copied, the members of lists belong to the list.
 #include <cstring>
+#include <utility>
 
 #include "include/aclnn/acl_meta.h"
+#include "src/api/aclnn/aclnn_guard.h"
 #include "src/api/aclnn/objects.h"
 #include "src/base/format.h"
 #include "src/base/half.h"
+#include "src/device/memory/memory.h"
 
 using namespace millpond;         // NOLINT: a shim is a page of delegation
 using namespace millpond::aclnn;  // NOLINT
@@ -19,6 +22,23 @@ T Load(const void* from) {
   return value;
 }
 
+template <class T>
+Status ReadInteger(const void* from, ScalarValue* out) {
+  out->integer = static_cast<int64_t>(Load<T>(from));
+  return Ok();
+}
+
+Status ReadReal(double value, ScalarValue* out) {
+  out->real = value;
+  return Ok();
+}
+
+template <class T>
+Status ReadComplex(const void* from, ScalarValue* out) {
+  out->imaginary = Load<T>(static_cast<const std::byte*>(from) + sizeof(T));
+  return ReadReal(Load<T>(from), out);
+}
+
 Status Read(const void* from, DType type, ScalarValue* out) {
   *out = ScalarValue();
   out->dtype = type;
@@ -27,50 +47,40 @@ Status Read(const void* from, DType type, ScalarValue* out) {
       out->integer = Load<uint8_t>(from) != 0;
       return Ok();
     case DType::kInt8:
-      out->integer = Load<int8_t>(from);
-      return Ok();
+      return ReadInteger<int8_t>(from, out);
     case DType::kUint8:
-      out->integer = Load<uint8_t>(from);
-      return Ok();
+      return ReadInteger<uint8_t>(from, out);
     case DType::kInt16:
-      out->integer = Load<int16_t>(from);
-      return Ok();
+      return ReadInteger<int16_t>(from, out);
     case DType::kUint16:
-      out->integer = Load<uint16_t>(from);
-      return Ok();
+      return ReadInteger<uint16_t>(from, out);
     case DType::kInt32:
-      out->integer = Load<int32_t>(from);
-      return Ok();
+      return ReadInteger<int32_t>(from, out);
     case DType::kUint32:
-      out->integer = Load<uint32_t>(from);
-      return Ok();
+      return ReadInteger<uint32_t>(from, out);
     case DType::kInt64:
     case DType::kUint64:
-      out->integer = Load<int64_t>(from);
-      return Ok();
+      return ReadInteger<int64_t>(from, out);
     case DType::kFloat:
-      out->real = Load<float>(from);
-      return Ok();
+      return ReadReal(Load<float>(from), out);
     case DType::kHalf:
-      out->real = FloatFromHalf(Load<uint16_t>(from));
-      return Ok();
+      return ReadReal(FloatFromHalf(Load<uint16_t>(from)), out);
     case DType::kBfloat16:
-      out->real = FloatFromBfloat16(Load<uint16_t>(from));
-      return Ok();
+      return ReadReal(FloatFromBfloat16(Load<uint16_t>(from)), out);
     case DType::kDouble:
-      out->real = Load<double>(from);
-      return Ok();
+      return ReadReal(Load<double>(from), out);
     case DType::kComplex64:
-      out->real = Load<float>(from);
-      out->imaginary = Load<float>(static_cast<const std::byte*>(from) + sizeof(float));
-      return Ok();
+      return ReadComplex<float>(from, out);
     case DType::kComplex128:
-      out->real = Load<double>(from);
-      out->imaginary = Load<double>(static_cast<const std::byte*>(from) + sizeof(double));
-      return Ok();
+      return ReadComplex<double>(from, out);
     default:
       return InvalidArgument(Format("dataType %d (%s) cannot be a scalar", static_cast<int>(type), DTypeName(type)));
   }
+}
+
+Status CheckValue(const void* value) {
+  MP_REQUIRE(HostCanRead({value}), "nothing can be read at value (%p); pass an address of host memory", value);
+  return Ok();
 }
 
 template <class Array, class T>
@@ -78,6 +88,7 @@ Array* CreateArray(const char* api, const T* values, uint64_t size) {
   return GuardedCreate<Array>(api, [&](Array* array) -> Status {
     MP_REQUIRE(values != nullptr || size == 0, "value is NULL though size is %llu",
                static_cast<unsigned long long>(size));
+    MP_RETURN_IF_ERROR(CheckValue(size != 0 ? values : nullptr));
     array->values.assign(values, values + size);
     return Ok();
   });
@@ -89,6 +100,7 @@ List* CreateList(const char* api, const T* const* members, uint64_t size) {
     list->members.clear();
     MP_REQUIRE(members != nullptr || size == 0, "value is NULL though size is %llu",
                static_cast<unsigned long long>(size));
+    MP_RETURN_IF_ERROR(CheckValue(size != 0 ? members : nullptr));
     for (uint64_t i = 0; i < size; ++i) {
       MP_REQUIRE(members[i] == nullptr || Alive(members[i]), "value[%llu] is not a live object",
                  static_cast<unsigned long long>(i));
@@ -99,30 +111,40 @@ List* CreateList(const char* api, const T* const* members, uint64_t size) {
 }
 
 template <class T>
-aclnnStatus Destroy(const char* api, const T* object) {
-  if (object == nullptr || Arena<T>::Get().Destroy(object)) return 0;
-  return Fail(api, kInvalidParameter, "the object is not alive: it was never created or is destroyed already");
+Status DestroyObject(const T* object) {
+  MP_REQUIRE(object == nullptr || ObjectArena<T>::Get().Destroy(object),
+             "the object is not alive: it was never created or is destroyed already");
+  return Ok();
 }
 
-template <class List, class T>
-aclnnStatus DestroyList(const char* api, const List* list, aclnnStatus (*destroy)(const T*)) {
-  if (list == nullptr) return 0;
-  if (!Alive(list))
-    return Fail(api, kInvalidParameter, "the list is not alive: it was never created or is destroyed already");
-  aclnnStatus result = 0;
-  for (T* member : list->members) {
-    if (const aclnnStatus status = destroy(member); status != 0) result = status;
-  }
-  const aclnnStatus own = Destroy(api, list);
-  return result != 0 ? result : own;
+template <class T>
+aclnnStatus Destroy(const char* api, const T* object) {
+  return Guard(api, [&] { return DestroyObject(object); });
+}
+
+// The list goes even where a member was destroyed before it, which is a mistake all the same.
+template <class List>
+aclnnStatus DestroyList(const char* api, const List* list) {
+  return Guard(api, [&]() -> Status {
+    if (list == nullptr) return Ok();
+    MP_REQUIRE(Alive(list), "the list is not alive: it was never created or is destroyed already");
+    Status members = Ok();
+    for (const auto* member : list->members) {
+      if (Status status = DestroyObject(member); !status.ok()) members = std::move(status).Prefixed("a member");
+    }
+    MP_RETURN_IF_ERROR(DestroyObject(list));
+    return members;
+  });
 }
 
 template <class T>
 aclnnStatus TellSize(const char* api, const T* object, size_t (*size_of)(const T&), uint64_t* out_size) {
-  if (object == nullptr || out_size == nullptr) return Fail(api, kNullPointer, "an argument is NULL");
-  if (!Alive(object)) return Fail(api, kInvalidParameter, "the object is not alive");
-  *out_size = size_of(*object);
-  return 0;
+  return Guard(api, [&]() -> Outcome {
+    if (object == nullptr || out_size == nullptr) return IsNull("an argument is NULL");
+    MP_REQUIRE(Alive(object), "the object is not alive");
+    *out_size = size_of(*object);
+    return Ok();
+  });
 }
 
 }  // namespace
@@ -130,6 +152,7 @@ aclnnStatus TellSize(const char* api, const T* object, size_t (*size_of)(const T
 aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   return GuardedCreate<aclScalar>("aclCreateScalar", [&](aclScalar* scalar) -> Status {
     MP_REQUIRE(value != nullptr, "value is NULL");
+    MP_RETURN_IF_ERROR(CheckValue(value));
     return Read(value, static_cast<DType>(dataType), &scalar->value);
   });
 }
@@ -154,12 +177,8 @@ aclnnStatus aclDestroyScalar(const aclScalar* scalar) { return Destroy("aclDestr
 aclnnStatus aclDestroyIntArray(const aclIntArray* array) { return Destroy("aclDestroyIntArray", array); }
 aclnnStatus aclDestroyFloatArray(const aclFloatArray* array) { return Destroy("aclDestroyFloatArray", array); }
 aclnnStatus aclDestroyBoolArray(const aclBoolArray* array) { return Destroy("aclDestroyBoolArray", array); }
-aclnnStatus aclDestroyTensorList(const aclTensorList* array) {
-  return DestroyList("aclDestroyTensorList", array, &aclDestroyTensor);
-}
-aclnnStatus aclDestroyScalarList(const aclScalarList* array) {
-  return DestroyList("aclDestroyScalarList", array, &aclDestroyScalar);
-}
+aclnnStatus aclDestroyTensorList(const aclTensorList* array) { return DestroyList("aclDestroyTensorList", array); }
+aclnnStatus aclDestroyScalarList(const aclScalarList* array) { return DestroyList("aclDestroyScalarList", array); }
 
 aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
   return TellSize<aclIntArray>(

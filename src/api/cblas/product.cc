@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "src/api/acl/data_buffer.h"
-#include "src/api/acl/guard.h"
-#include "src/api/acl/message.h"
-#include "src/api/acl/op_attr.h"
-#include "src/api/acl/op_call.h"
-#include "src/api/acl/tensor_desc.h"
-#include "src/exec/single_op_handle.h"
+#include "src/api/acl/op/attr.h"
+#include "src/api/acl/op/call.h"
+#include "src/api/acl/op/data_buffer.h"
+#include "src/api/acl/op/tensor_desc.h"
+#include "src/api/common/acl_guard.h"
+#include "src/api/common/message.h"
+#include "src/exec/op/single_op_handle.h"
 
 namespace millpond::acl {
 namespace {

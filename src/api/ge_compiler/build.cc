@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// aclgrphBuild*: offline builds (facts/ge.md 6.4).
+// aclgrphBuild*: offline builds (docs/compat.md, "Keys of parsers and builds").
+#include "src/exec/model/build.h"
+
 #include <climits>
 #include <cstring>
 #include <set>
@@ -8,7 +10,7 @@
 
 #include "include/ge/ge_ir_build.h"
 #include "src/api/ge_compiler/entry.h"
-#include "src/exec/model_build.h"
+#include "src/base/cann_options.h"
 #include "src/graph/io/dump.h"
 #include "src/graph/io/files.h"
 #include "src/graph/io/om.h"
@@ -17,25 +19,20 @@
 
 namespace ge {
 
-using millpond::Code;
-using millpond::Format;
-using millpond::GraphOptions;
-using millpond::ModelBuilder;
-using millpond::Ok;
-using millpond::compiler::Answer;
-using millpond::compiler::BufferFrom;
-using millpond::compiler::OptionsFrom;
-using millpond::compiler::RequireGraph;
-using millpond::compiler::SaveFile;
+using millpond::Format;              // ge::Format is an enumeration
+using namespace millpond;            // NOLINT: a shim is a page of delegation
+using namespace millpond::compiler;  // NOLINT
 
 namespace {
 
-// The keys that BuildModel knows; others are refused (facts 6.4).
+// The keys that BuildModel knows; others are refused (docs/compat.md, "Keys of parsers and builds").
 millpond::Status CheckKeys(const GraphOptions& options) {
   for (const auto& [key, value] : options) {
-    MP_REQUIRE(ir_option::ir_builder_suppported_options.contains(key) || key.starts_with("ge.build_"),
-               "[E10001] Value %s for parameter %s is invalid. Reason: aclgrphBuildModel has no such option",
-               value.c_str(), key.c_str());
+    if (ir_option::ir_builder_suppported_options.contains(key) || key.starts_with("ge.build_")) continue;
+    const std::string nearest(millpond::cann::Nearest(millpond::cann::Door::kGraph, key));
+    return millpond::InvalidArgument(
+        Format("[E10001] Value %s for parameter %s is invalid. Reason: aclgrphBuildModel has no such option%s",
+               value.c_str(), key.c_str(), nearest.empty() ? "" : ("; did you mean " + nearest + "?").c_str()));
   }
   return Ok();
 }

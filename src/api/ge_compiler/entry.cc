@@ -40,7 +40,8 @@ Status SaveFile(const char* path, const ::ge::ModelBufferData& model, io::OmKind
   MP_REQUIRE(found == kind, "the buffer holds %s; save it with %s",
              found == io::OmKind::kBundle ? "a bundle" : "a single model",
              found == io::OmKind::kBundle ? "aclgrphBundleSaveModel" : "aclgrphSaveModel");
-  return io::WriteFile(WithOm(path), {reinterpret_cast<const char*>(model.data.get()), model.length});
+  return io::WriteFile(WithOm(path), {reinterpret_cast<const char*>(model.data.get()), model.length},
+                       files::Survives::kPowerLoss);
 }
 
 }  // namespace millpond::compiler

@@ -7,25 +7,27 @@
 #include <string>
 
 #include "include/ge/ge_ir_build.h"
-#include "src/api/acl/guard.h"
+#include "src/api/common/guard.h"
+#include "src/api/common/runtime_abi.h"
 #include "src/api/graph/build.h"
 #include "src/base/status.h"
-#include "src/exec/session_options.h"
+#include "src/exec/session/options.h"
 #include "src/graph/io/om.h"
 
 namespace millpond::compiler {
 
-// Catches, leaves the message, and maps: a client's mistake is GRAPH_PARAM_INVALID, the rest GRAPH_FAILED.
+struct CompilerAbi : RuntimeAbi {
+  using Result = ::ge::graphStatus;
+  static constexpr Result kSuccess = ::ge::GRAPH_SUCCESS;
+  static constexpr Result kNoMemory = ::ge::GRAPH_FAILED;
+  static Result Number(const Status& failure) {
+    return failure.code() == Code::kInvalidArgument ? ::ge::GRAPH_PARAM_INVALID : ::ge::GRAPH_FAILED;
+  }
+};
+
 template <class Body>
 ::ge::graphStatus Answer(const char* api, Body&& body) {
-  Code code = Code::kInternal;
-  const aclError result = acl::Guard(api, [&]() -> Status {
-    Status status = body();
-    code = status.code();
-    return status;
-  });
-  if (result == ACL_SUCCESS) return ::ge::GRAPH_SUCCESS;
-  return code == Code::kInvalidArgument ? ::ge::GRAPH_PARAM_INVALID : ::ge::GRAPH_FAILED;
+  return Guard(CompilerAbi(), api, body);
 }
 
 Status OptionsFrom(const std::map<::ge::AscendString, ::ge::AscendString>& options, GraphOptions* out);

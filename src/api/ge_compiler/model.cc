@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "include/ge/ge_ir_build.h"
-#include "src/api/acl/built_model.h"
+#include "src/api/common/built_model.h"
 #include "src/api/ge_compiler/entry.h"
-#include "src/exec/model_build.h"
+#include "src/exec/model/build.h"
 #include "src/graph/io/air.h"
 #include "src/graph/io/files.h"
 #include "src/graph/io/ge_ir.h"
@@ -68,7 +68,8 @@ graphStatus aclgrphSaveModel(const char_t* output_file, const aclmdlModel* model
     MP_REQUIRE(output_file != nullptr && *output_file != '\0', "the file's name is missing");
     const BuiltModel* built = nullptr;
     MP_RETURN_IF_ERROR(Find(model, &built));
-    return millpond::io::WriteFile(millpond::compiler::WithOm(output_file), built->file);
+    return millpond::io::WriteFile(millpond::compiler::WithOm(output_file), built->file,
+                                   millpond::files::Survives::kPowerLoss);
   });
 }
 
@@ -85,8 +86,7 @@ graphStatus aclgrphDestroyModel(const aclmdlModel* model) {
   return Answer("aclgrphDestroyModel", [&]() -> millpond::Status {
     const BuiltModel* built = nullptr;
     MP_RETURN_IF_ERROR(Find(model, &built));
-    delete built;
-    return Ok();
+    return millpond::acl::Destroy("model", built);
   });
 }
 

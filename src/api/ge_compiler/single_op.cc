@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single operators: graphs of one, and files for aclopSetModelDir.
+#include "src/exec/model/single_op.h"
+
 #include <string>
 #include <utility>
 
 #include "include/ge/ge_ir_build.h"
 #include "include/millpond/atc.h"
 #include "src/api/ge_compiler/entry.h"
-#include "src/exec/model_build.h"
-#include "src/exec/model_single_op.h"
+#include "src/exec/model/build.h"
 #include "src/graph/io/files.h"
 #include "src/graph/io/single_op_json.h"
 
@@ -70,7 +71,8 @@ extern "C" uint32_t millpondBuildSingleOps(const char* json_file, const char* fo
     for (const millpond::io::DescribedOp& described : ops) {
       std::string file;
       MP_RETURN_IF_ERROR(millpond::io::WriteOm(described.op, &file));
-      MP_RETURN_IF_ERROR(millpond::io::WriteFile(where + "/" + described.name + ".om", file));
+      MP_RETURN_IF_ERROR(
+          millpond::io::WriteFile(where + "/" + described.name + ".om", file, millpond::files::Survives::kPowerLoss));
     }
     if (count != nullptr) *count = ops.size();
     return millpond::Ok();

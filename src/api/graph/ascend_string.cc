@@ -2,20 +2,34 @@
 #include "include/graph/ascend_string.h"
 
 #include <cstring>
-#include <new>
 #include <string_view>
 
+#include "include/graph/ge_error_codes.h"
+#include "src/api/common/guard.h"
+
 namespace ge {
+
+namespace {
+
+// A string is a value, not a call worth a record, and without text it says enough.
+struct TextAbi : millpond::WithoutRuntime {
+  using Result = graphStatus;
+  static constexpr graphStatus kSuccess = GRAPH_SUCCESS;
+  static constexpr graphStatus kNoMemory = GRAPH_FAILED;
+  static graphStatus Number(const millpond::Status&) { return GRAPH_FAILED; }
+  static void Keep(const char*, graphStatus, const millpond::Status&) {}
+};
+
+}  // namespace
 
 class AscendStringImpl {
  public:
   // Without text when there is no memory for it, as CANN has it: these constructors do not throw.
   static void Make(AscendString* self, const char* text, size_t length) noexcept {
-    try {
+    static_cast<void>(millpond::Guard(TextAbi(), "ge::AscendString", [&] {
       self->name_ = std::make_shared<std::string>(text, length);
-    } catch (const std::exception&) {
-      self->name_ = nullptr;
-    }
+      return millpond::Ok();
+    }));
   }
   static bool HasText(const AscendString& self) { return self.name_ != nullptr; }
   static std::string_view View(const AscendString& self) {

@@ -18,6 +18,20 @@ namespace millpond::api {
 template <class T>
 struct AttrType;
 
+// The types that attributes of every kind of object have: passed by value, and by reference.
+#define MP_EACH_ATTR_VALUE(X) X(int64_t) X(float32_t) X(bool)
+#define MP_EACH_ATTR_OBJECT(X) \
+  X(AscendString)              \
+  X(ge::DataType)              \
+  X(Tensor)                    \
+  X(std::vector<int64_t>)      \
+  X(std::vector<float32_t>)    \
+  X(std::vector<bool>)         \
+  X(std::vector<AscendString>) X(std::vector<ge::DataType>) X(std::vector<Tensor>) X(std::vector<std::vector<int64_t>>)
+// And those of nodes and operators.
+#define MP_EACH_NARROW_ATTR_VALUE(X) X(int32_t) X(uint32_t)
+#define MP_EACH_NARROW_ATTR_OBJECT(X) X(std::vector<int32_t>) X(std::vector<uint32_t>)
+
 template <class T>
 struct SameAttrType {
   using Ir = T;

@@ -5,19 +5,13 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::AttrOf;
-using millpond::api::KindOf;
-
 namespace {
 
 template <class T>
 graphStatus Set(const AttrValue& self, const T& value) {
   return Answer("ge::AttrValue::SetAttrValue", [&]() -> Status {
     MP_REQUIRE(self.impl != nullptr, "the value was moved away; make a new AttrValue");
-    MP_REQUIRE(millpond::api::ToAttr(value, &self.impl->attr),
+    MP_REQUIRE(ToAttr(value, &self.impl->attr),
                "the tensor's device memory could not be read; pass a tensor on the host");
     self.impl->set = true;
     return Ok();
@@ -28,10 +22,9 @@ template <class T>
 graphStatus Get(const AttrValue& self, T* value) {
   return Answer("ge::AttrValue::GetAttrValue", [&]() -> Status {
     MP_REQUIRE(self.impl != nullptr && self.impl->set, "nobody has set the value yet; call SetAttrValue first");
-    millpond::ir::Attr asked;
-    asked.value = typename millpond::api::AttrType<T>::Ir{};
-    MP_REQUIRE(millpond::api::FromAttr(AttrOf(self), value), "asked for %s, but the value is %s", KindOf(asked),
-               KindOf(AttrOf(self)));
+    ir::Attr asked;
+    asked.value = typename AttrType<T>::Ir{};
+    MP_REQUIRE(FromAttr(AttrOf(self), value), "asked for %s, but the value is %s", KindOf(asked), KindOf(AttrOf(self)));
     return Ok();
   });
 }
@@ -48,19 +41,8 @@ graphStatus AttrValue::GetValue(AttrValue::FLOAT& val) const { return Get(*this,
   graphStatus AttrValue::SetAttrValue(const type& attr_value) const { return Set(*this, attr_value); } \
   graphStatus AttrValue::GetAttrValue(type& attr_value) const { return Get(*this, &attr_value); }
 
-MP_ATTR_VALUE(int64_t)
-MP_ATTR_VALUE(float32_t)
-MP_ATTR_VALUE(bool)
-MP_ATTR_VALUE(AscendString)
-MP_ATTR_VALUE(ge::DataType)
-MP_ATTR_VALUE(Tensor)
-MP_ATTR_VALUE(std::vector<int64_t>)
-MP_ATTR_VALUE(std::vector<float32_t>)
-MP_ATTR_VALUE(std::vector<bool>)
-MP_ATTR_VALUE(std::vector<AscendString>)
-MP_ATTR_VALUE(std::vector<ge::DataType>)
-MP_ATTR_VALUE(std::vector<Tensor>)
-MP_ATTR_VALUE(std::vector<std::vector<int64_t>>)
+MP_EACH_ATTR_VALUE(MP_ATTR_VALUE)
+MP_EACH_ATTR_OBJECT(MP_ATTR_VALUE)
 #undef MP_ATTR_VALUE
 
 }  // namespace ge

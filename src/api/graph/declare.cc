@@ -9,8 +9,8 @@
 namespace millpond::api {
 namespace {
 
-constexpr int32_t kFormatReserved = 40;      // an optional operand that is absent
-constexpr uint32_t kMostTensors = 1u << 20;  // of one dynamic operand: more is a mistake, not a graph
+constexpr int32_t kFormatReserved = 40;     // an optional operand that is absent
+constexpr uint32_t kMaxTensors = 1u << 20;  // of one dynamic operand: more is a mistake, not a graph
 
 ir::TensorDesc DescOf(std::string name, GePresence presence) {
   ir::TensorDesc desc;
@@ -59,8 +59,8 @@ void Declare(std::vector<OperandDeclaration>* declarations, std::string_view nam
 }
 
 Status CheckCount(const ir::Node& node, std::string_view name, uint32_t count) {
-  MP_REQUIRE(count <= kMostTensors, "operator \"%s\" (%s): %u tensors for the dynamic operand %s; the most is %u",
-             node.name.c_str(), node.type.c_str(), count, std::string(name).c_str(), kMostTensors);
+  MP_REQUIRE(count <= kMaxTensors, "operator \"%s\" (%s): %u tensors for the dynamic operand %s; the most is %u",
+             node.name.c_str(), node.type.c_str(), count, std::string(name).c_str(), kMaxTensors);
   return Ok();
 }
 

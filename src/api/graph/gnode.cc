@@ -53,18 +53,9 @@ ir::TensorPtr ConstantOf(const ir::Node& node, size_t place) {
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::NodeOf;
-using millpond::api::RequireNode;
-using millpond::api::Value;
-using millpond::api::WrapNode;
-using millpond::ir::NodePtr;
-
 namespace {
 
-Status Place(const char* side, const NodePtr& node, int64_t index, size_t count) {
+Status Place(const char* side, const ir::NodePtr& node, int64_t index, size_t count) {
   MP_REQUIRE(index >= 0 && static_cast<size_t>(index) < count,
              "node \"%s\" (%s): %s %lld was asked for, but it has %zu", node->name.c_str(), node->type.c_str(), side,
              static_cast<long long>(index), count);
@@ -74,9 +65,7 @@ Status Place(const char* side, const NodePtr& node, int64_t index, size_t count)
 template <class Find>
 graphStatus IndexByName(const char* api, const GNode& self, const AscendString& name, int32_t* index, Find&& find) {
   if (name.GetLength() == 0) return GRAPH_PARAM_INVALID;
-  return Answer(api, [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(self, &node));
+  return AnswerFor(self, api, [&](const ir::NodePtr& node) -> Status {
     const int found = find(*node, name.GetString());
     MP_REQUIRE(found >= 0, "node \"%s\" (%s) has no operand \"%s\"", node->name.c_str(), node->type.c_str(),
                name.GetString());
@@ -90,12 +79,10 @@ template <class Find>
 graphStatus IndexesByName(const char* api, const GNode& self, const AscendString& name, std::vector<int32_t>* indexes,
                           Find&& find) {
   if (name.GetLength() == 0) return GRAPH_PARAM_INVALID;
-  return Answer(api, [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(self, &node));
+  return AnswerFor(self, api, [&](const ir::NodePtr& node) -> Status {
     std::vector<int32_t> found;
     for (uint32_t index = 0;; ++index) {
-      const int place = find(*node, millpond::api::DynamicName(name.GetString(), index));
+      const int place = find(*node, DynamicName(name.GetString(), index));
       if (place < 0) break;
       found.push_back(place);
     }
@@ -106,10 +93,10 @@ graphStatus IndexesByName(const char* api, const GNode& self, const AscendString
   });
 }
 
-GNodePtr Shared(const NodePtr& node) { return std::make_shared<GNode>(WrapNode(node)); }
+GNodePtr Shared(const ir::NodePtr& node) { return std::make_shared<GNode>(WrapNode(node)); }
 
-int FindInput(const millpond::ir::Node& node, std::string_view name) { return node.FindInput(name); }
-int FindOutput(const millpond::ir::Node& node, std::string_view name) { return node.FindOutput(name); }
+int FindInput(const ir::Node& node, std::string_view name) { return node.FindInput(name); }
+int FindOutput(const ir::Node& node, std::string_view name) { return node.FindOutput(name); }
 
 }  // namespace
 
@@ -121,28 +108,22 @@ GNode::GNode() {
 }
 
 graphStatus GNode::GetType(AscendString& type) const {
-  return Answer("ge::GNode::GetType", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
-    type = millpond::api::Wrap(std::string_view(node->type));
+  return AnswerFor(*this, "ge::GNode::GetType", [&](const ir::NodePtr& node) -> Status {
+    type = Wrap(std::string_view(node->type));
     return Ok();
   });
 }
 
 graphStatus GNode::GetName(AscendString& name) const {
-  return Answer("ge::GNode::GetName", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
-    name = millpond::api::Wrap(std::string_view(node->name));
+  return AnswerFor(*this, "ge::GNode::GetName", [&](const ir::NodePtr& node) -> Status {
+    name = Wrap(std::string_view(node->name));
     return Ok();
   });
 }
 
 std::pair<GNodePtr, int32_t> GNode::GetInDataNodesAndPortIndexs(const int32_t index) const {
   std::pair<GNodePtr, int32_t> found = {nullptr, 0xFF};
-  static_cast<void>(Answer("ge::GNode::GetInDataNodesAndPortIndexs", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  static_cast<void>(AnswerFor(*this, "ge::GNode::GetInDataNodesAndPortIndexs", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("input", node, index, node->inputs.size()));
     const auto& input = node->inputs[static_cast<size_t>(index)];
     if (input.source != nullptr) found = {Shared(input.source), input.index};
@@ -153,11 +134,9 @@ std::pair<GNodePtr, int32_t> GNode::GetInDataNodesAndPortIndexs(const int32_t in
 
 std::vector<std::pair<GNodePtr, int32_t>> GNode::GetOutDataNodesAndPortIndexs(const int32_t index) const {
   std::vector<std::pair<GNodePtr, int32_t>> found;
-  static_cast<void>(Answer("ge::GNode::GetOutDataNodesAndPortIndexs", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  static_cast<void>(AnswerFor(*this, "ge::GNode::GetOutDataNodesAndPortIndexs", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("output", node, index, node->outputs.size()));
-    for (const NodePtr& user : node->Users()) {
+    for (const ir::NodePtr& user : node->Users()) {
       for (size_t place = 0; place < user->inputs.size(); ++place) {
         const auto& input = user->inputs[place];
         if (input.source == node && input.index == index) found.emplace_back(Shared(user), static_cast<int32_t>(place));
@@ -171,9 +150,9 @@ std::vector<std::pair<GNodePtr, int32_t>> GNode::GetOutDataNodesAndPortIndexs(co
 std::vector<GNodePtr> GNode::GetInControlNodes() const {
   return Value("ge::GNode::GetInControlNodes", std::vector<GNodePtr>(), [&] {
     std::vector<GNodePtr> nodes;
-    const NodePtr node = NodeOf(*this);
+    const ir::NodePtr node = NodeOf(*this);
     if (node == nullptr) return nodes;
-    for (const NodePtr& control : node->controls) nodes.push_back(Shared(control));
+    for (const ir::NodePtr& control : node->controls) nodes.push_back(Shared(control));
     return nodes;
   });
 }
@@ -181,9 +160,9 @@ std::vector<GNodePtr> GNode::GetInControlNodes() const {
 std::vector<GNodePtr> GNode::GetOutControlNodes() const {
   return Value("ge::GNode::GetOutControlNodes", std::vector<GNodePtr>(), [&] {
     std::vector<GNodePtr> nodes;
-    const NodePtr node = NodeOf(*this);
+    const ir::NodePtr node = NodeOf(*this);
     if (node == nullptr) return nodes;
-    for (const NodePtr& user : node->Users()) {
+    for (const ir::NodePtr& user : node->Users()) {
       if (std::find(user->controls.begin(), user->controls.end(), node) != user->controls.end()) {
         nodes.push_back(Shared(user));
       }
@@ -194,13 +173,11 @@ std::vector<GNodePtr> GNode::GetOutControlNodes() const {
 
 graphStatus GNode::GetInputConstData(const int32_t index, Tensor& data) const {
   bool constant = false;
-  const graphStatus status = Answer("ge::GNode::GetInputConstData", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  const graphStatus status = AnswerFor(*this, "ge::GNode::GetInputConstData", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("input", node, index, node->inputs.size()));
-    const auto tensor = millpond::api::ConstantOf(*node, static_cast<size_t>(index));
+    const auto tensor = ConstantOf(*node, static_cast<size_t>(index));
     constant = tensor != nullptr;
-    if (constant) data = millpond::api::Wrap(*tensor);
+    if (constant) data = Wrap(*tensor);
     return Ok();
   });
   if (status != GRAPH_SUCCESS) return status;
@@ -208,11 +185,11 @@ graphStatus GNode::GetInputConstData(const int32_t index, Tensor& data) const {
 }
 
 size_t GNode::GetInputsSize() const {
-  const NodePtr node = NodeOf(*this);
+  const ir::NodePtr node = NodeOf(*this);
   return node == nullptr ? 0 : node->inputs.size();
 }
 size_t GNode::GetOutputsSize() const {
-  const NodePtr node = NodeOf(*this);
+  const ir::NodePtr node = NodeOf(*this);
   return node == nullptr ? 0 : node->outputs.size();
 }
 
@@ -230,41 +207,33 @@ graphStatus GNode::GetDynamicOutputIndexesByName(const AscendString& name, std::
 }
 
 graphStatus GNode::GetInputDesc(const int32_t index, TensorDesc& tensor_desc) const {
-  return Answer("ge::GNode::GetInputDesc", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  return AnswerFor(*this, "ge::GNode::GetInputDesc", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("input", node, index, node->inputs.size()));
-    tensor_desc = millpond::api::Wrap(node->inputs[static_cast<size_t>(index)].desc);
+    tensor_desc = Wrap(node->inputs[static_cast<size_t>(index)].desc);
     return Ok();
   });
 }
 
 graphStatus GNode::UpdateInputDesc(const int32_t index, const TensorDesc& tensor_desc) {
-  return Answer("ge::GNode::UpdateInputDesc", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  return AnswerFor(*this, "ge::GNode::UpdateInputDesc", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("input", node, index, node->inputs.size()));
-    millpond::api::Update(&node->inputs[static_cast<size_t>(index)].desc, tensor_desc);
+    Update(&node->inputs[static_cast<size_t>(index)].desc, tensor_desc);
     return Ok();
   });
 }
 
 graphStatus GNode::GetOutputDesc(const int32_t index, TensorDesc& tensor_desc) const {
-  return Answer("ge::GNode::GetOutputDesc", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  return AnswerFor(*this, "ge::GNode::GetOutputDesc", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("output", node, index, node->outputs.size()));
-    tensor_desc = millpond::api::Wrap(node->outputs[static_cast<size_t>(index)]);
+    tensor_desc = Wrap(node->outputs[static_cast<size_t>(index)]);
     return Ok();
   });
 }
 
 graphStatus GNode::UpdateOutputDesc(const int32_t index, const TensorDesc& tensor_desc) {
-  return Answer("ge::GNode::UpdateOutputDesc", [&]() -> Status {
-    NodePtr node;
-    MP_RETURN_IF_ERROR(RequireNode(*this, &node));
+  return AnswerFor(*this, "ge::GNode::UpdateOutputDesc", [&](const ir::NodePtr& node) -> Status {
     MP_RETURN_IF_ERROR(Place("output", node, index, node->outputs.size()));
-    millpond::api::Update(&node->outputs[static_cast<size_t>(index)], tensor_desc);
+    Update(&node->outputs[static_cast<size_t>(index)], tensor_desc);
     return Ok();
   });
 }

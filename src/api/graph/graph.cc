@@ -86,27 +86,17 @@ Status SetEndpoints(const ge::Graph& graph, const List& list, Fill&& fill) {
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::BuildAccess;
-using millpond::api::RequireBuiltGraph;
-using millpond::api::RequireGraph;
-using millpond::api::RequireOperator;
-using millpond::ir::Endpoint;
-using millpond::ir::NodePtr;
-
 namespace {
 constexpr char kSetOutputs[] = "ge::Graph::SetOutputs";
 }  // namespace
 
-GraphImpl::GraphImpl(millpond::ir::GraphPtr from)
-    : graph(std::move(from)), name(millpond::api::HoldText(graph->name.data(), graph->name.size())) {}
+GraphImpl::GraphImpl(ir::GraphPtr from)
+    : graph(std::move(from)), name(HoldText(graph->name.data(), graph->name.size())) {}
 
 Graph::Graph(const char_t* name) {
   static_cast<void>(Answer("ge::Graph::Graph", [&]() -> Status {
     MP_REQUIRE(name != nullptr, "the graph's name is null");
-    impl_ = std::make_shared<GraphImpl>(std::make_shared<millpond::ir::Graph>(name));
+    impl_ = std::make_shared<GraphImpl>(std::make_shared<ir::Graph>(name));
     return Ok();
   }));
 }
@@ -114,7 +104,7 @@ Graph::Graph(const char_t* name) {
 graphStatus Graph::GetName(AscendString& name) const {
   return Answer("ge::Graph::GetName", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireGraph(*this));
-    name = millpond::api::Wrap(std::string_view(impl_->graph->name));
+    name = Wrap(std::string_view(impl_->graph->name));
     return Ok();
   });
 }
@@ -142,7 +132,7 @@ Graph& Graph::SetInputs(const std::vector<Operator>& inputs) {
     MP_REQUIRE(!impl_->graph->valid,
                "graph \"%s\" has been built already: SetInputs comes once, and before AddNodeByOp and SetValid",
                impl_->graph->name.c_str());
-    MP_RETURN_IF_ERROR(millpond::api::BuildFromInputs(inputs, impl_->graph.get()));
+    MP_RETURN_IF_ERROR(BuildFromInputs(inputs, impl_->graph.get()));
     impl_->graph->valid = true;
     return Ok();
   }));
@@ -152,9 +142,9 @@ Graph& Graph::SetInputs(const std::vector<Operator>& inputs) {
 GraphPtr Graph::ConstructFromInputs(const std::vector<Operator>& inputs, const AscendString& name) {
   GraphPtr graph;
   static_cast<void>(Answer("ge::Graph::ConstructFromInputs", [&]() -> Status {
-    auto made = std::make_shared<millpond::ir::Graph>(millpond::api::TextOf(name));
-    MP_RETURN_IF_ERROR(millpond::api::BuildFromInputs(inputs, made.get()));
-    graph = std::make_shared<Graph>(millpond::api::Wrap(made));
+    auto made = std::make_shared<ir::Graph>(TextOf(name));
+    MP_RETURN_IF_ERROR(BuildFromInputs(inputs, made.get()));
+    graph = std::make_shared<Graph>(Wrap(made));
     return Ok();
   }));
   return graph;
@@ -162,10 +152,10 @@ GraphPtr Graph::ConstructFromInputs(const std::vector<Operator>& inputs, const A
 
 Graph& Graph::SetOutputs(const std::vector<Operator>& outputs) {
   static_cast<void>(Answer(kSetOutputs, [&] {
-    return millpond::api::SetEndpoints(*this, outputs, [](const auto& graph, const Operator& op, auto* out) -> Status {
-      NodePtr node;
-      MP_RETURN_IF_ERROR(millpond::api::NodeIn(graph, op, &node));
-      millpond::api::AddAll(node, out);
+    return SetEndpoints(*this, outputs, [](const auto& graph, const Operator& op, auto* out) -> Status {
+      ir::NodePtr node;
+      MP_RETURN_IF_ERROR(NodeIn(graph, op, &node));
+      AddAll(node, out);
       return Ok();
     });
   }));
@@ -174,32 +164,30 @@ Graph& Graph::SetOutputs(const std::vector<Operator>& outputs) {
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<Operator, std::vector<size_t>>>& output_indexs) {
   static_cast<void>(Answer(kSetOutputs, [&] {
-    return millpond::api::SetEndpoints(*this, output_indexs,
-                                       [](const auto& graph, const auto& one, auto* out) -> Status {
-                                         NodePtr node;
-                                         MP_RETURN_IF_ERROR(millpond::api::NodeIn(graph, one.first, &node));
-                                         if (one.second.empty()) millpond::api::AddAll(node, out);
-                                         for (const size_t index : one.second)
-                                           MP_RETURN_IF_ERROR(millpond::api::AddEndpoint(node, index, out));
-                                         return Ok();
-                                       });
+    return SetEndpoints(*this, output_indexs, [](const auto& graph, const auto& one, auto* out) -> Status {
+      ir::NodePtr node;
+      MP_RETURN_IF_ERROR(NodeIn(graph, one.first, &node));
+      if (one.second.empty()) AddAll(node, out);
+      for (const size_t index : one.second) MP_RETURN_IF_ERROR(AddEndpoint(node, index, out));
+      return Ok();
+    });
   }));
   return *this;
 }
 
 Graph& Graph::SetOutputs(const std::vector<std::pair<ge::Operator, AscendString>>& outputs) {
   static_cast<void>(Answer(kSetOutputs, [&] {
-    return millpond::api::SetEndpoints(*this, outputs, [](const auto& graph, const auto& one, auto* out) -> Status {
-      NodePtr node;
-      MP_RETURN_IF_ERROR(millpond::api::NodeIn(graph, one.first, &node));
+    return SetEndpoints(*this, outputs, [](const auto& graph, const auto& one, auto* out) -> Status {
+      ir::NodePtr node;
+      MP_RETURN_IF_ERROR(NodeIn(graph, one.first, &node));
       if (one.second.GetLength() == 0) {
-        millpond::api::AddAll(node, out);
+        AddAll(node, out);
         return Ok();
       }
       const int index = node->FindOutput(one.second.GetString());
       MP_REQUIRE(index >= 0, "operator \"%s\" (%s) has no output \"%s\"", node->name.c_str(), node->type.c_str(),
                  one.second.GetString());
-      return millpond::api::AddEndpoint(node, static_cast<size_t>(index), out);
+      return AddEndpoint(node, static_cast<size_t>(index), out);
     });
   }));
   return *this;
@@ -207,14 +195,14 @@ Graph& Graph::SetOutputs(const std::vector<std::pair<ge::Operator, AscendString>
 
 graphStatus Graph::SetOutputs(const std::vector<std::pair<GNode, int32_t>>& outputs) {
   return Answer(kSetOutputs, [&] {
-    return millpond::api::SetEndpoints(*this, outputs, [](const auto& graph, const auto& one, auto* out) -> Status {
-      NodePtr node;
-      MP_RETURN_IF_ERROR(millpond::api::RequireNode(one.first, &node));
+    return SetEndpoints(*this, outputs, [](const auto& graph, const auto& one, auto* out) -> Status {
+      ir::NodePtr node;
+      MP_RETURN_IF_ERROR(RequireNode(one.first, &node));
       MP_REQUIRE(node->graph() == &graph, "node \"%s\" (%s) is not in graph \"%s\"", node->name.c_str(),
                  node->type.c_str(), graph.name.c_str());
       MP_REQUIRE(one.second >= 0, "node \"%s\" (%s): output %d was asked for", node->name.c_str(), node->type.c_str(),
                  one.second);
-      return millpond::api::AddEndpoint(node, static_cast<size_t>(one.second), out);
+      return AddEndpoint(node, static_cast<size_t>(one.second), out);
     });
   });
 }
@@ -222,9 +210,9 @@ graphStatus Graph::SetOutputs(const std::vector<std::pair<GNode, int32_t>>& outp
 Graph& Graph::SetTargets(const std::vector<Operator>& targets) {
   static_cast<void>(Answer("ge::Graph::SetTargets", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
-    std::vector<NodePtr> nodes(targets.size());
+    std::vector<ir::NodePtr> nodes(targets.size());
     for (size_t i = 0; i < targets.size(); ++i) {
-      MP_RETURN_IF_ERROR(millpond::api::NodeIn(*impl_->graph, targets[i], &nodes[i]));
+      MP_RETURN_IF_ERROR(NodeIn(*impl_->graph, targets[i], &nodes[i]));
     }
     impl_->graph->targets = std::move(nodes);
     return Ok();
@@ -236,9 +224,9 @@ graphStatus Graph::AddOp(const ge::Operator& op) {
   return Answer("ge::Graph::AddOp", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireGraph(*this));
     MP_RETURN_IF_ERROR(RequireOperator(op));
-    const NodePtr node = millpond::api::NodeOf(op);
+    const ir::NodePtr node = NodeOf(op);
     const auto [place, added] = impl_->operators.try_emplace(node->name, op);
-    MP_REQUIRE(added || millpond::api::NodeOf(place->second) == node,
+    MP_REQUIRE(added || NodeOf(place->second) == node,
                "graph \"%s\" keeps another operator \"%s\" already; give this one another name",
                impl_->graph->name.c_str(), node->name.c_str());
     return Ok();
@@ -254,7 +242,7 @@ graphStatus Graph::FindOpByName(const char_t* name, ge::Operator& op) const {
       op = found->second;
       return Ok();
     }
-    op = millpond::api::WrapOperator(impl_->graph->FindNode(name));
+    op = WrapOperator(impl_->graph->FindNode(name));
     MP_REQUIRE(!op.IsEmpty(), "graph \"%s\" has no operator \"%s\"", impl_->graph->name.c_str(), name);
     return Ok();
   });
@@ -265,11 +253,11 @@ graphStatus Graph::FindOpByType(const char_t* type, std::vector<ge::Operator>& o
     MP_RETURN_IF_ERROR(RequireGraph(*this));
     MP_REQUIRE(type != nullptr, "the operators' type is null");
     for (const auto& [name, op] : impl_->operators) {
-      if (millpond::api::NodeOf(op)->type == type) ops.push_back(op);
+      if (NodeOf(op)->type == type) ops.push_back(op);
     }
-    for (const NodePtr& node : impl_->graph->nodes()) {
+    for (const ir::NodePtr& node : impl_->graph->nodes()) {
       if (node->type == type && !impl_->operators.contains(node->name)) {
-        ops.push_back(millpond::api::WrapOperator(node));
+        ops.push_back(WrapOperator(node));
       }
     }
     return Ok();
@@ -279,7 +267,7 @@ graphStatus Graph::FindOpByType(const char_t* type, std::vector<ge::Operator>& o
 graphStatus Graph::GetAllOpName(std::vector<AscendString>& names) const {
   return Answer("ge::Graph::GetAllOpName", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireGraph(*this));
-    for (const auto& [name, op] : impl_->operators) names.push_back(millpond::api::Wrap(std::string_view(name)));
+    for (const auto& [name, op] : impl_->operators) names.push_back(Wrap(std::string_view(name)));
     return Ok();
   });
 }
@@ -287,8 +275,8 @@ graphStatus Graph::GetAllOpName(std::vector<AscendString>& names) const {
 graphStatus Graph::SetAttr(const AscendString& name, const AttrValue& attr_value) {
   return Answer("ge::Graph::SetAttr", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireGraph(*this));
-    millpond::ir::Attr attr;
-    MP_RETURN_IF_ERROR(millpond::api::MakeAttr(attr_value, &attr));
+    ir::Attr attr;
+    MP_RETURN_IF_ERROR(MakeAttr(attr_value, &attr));
     impl_->graph->attributes[name.GetString()] = std::move(attr);
     return Ok();
   });
@@ -296,7 +284,7 @@ graphStatus Graph::SetAttr(const AscendString& name, const AttrValue& attr_value
 
 graphStatus Graph::GetAttr(const AscendString& name, AttrValue& attr_value) const {
   const auto* attributes = impl_ == nullptr ? nullptr : &impl_->graph->attributes;
-  return millpond::api::GetFrom("ge::Graph::GetAttr", attributes, name.GetString(), &attr_value);
+  return GetFrom("ge::Graph::GetAttr", attributes, name.GetString(), &attr_value);
 }
 
 }  // namespace ge

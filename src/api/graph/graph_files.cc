@@ -12,21 +12,14 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::BuildAccess;
-using millpond::api::GraphOf;
-using millpond::api::RequireBuiltGraph;
-
 namespace {
 
 // `keep` null: the bytes are the caller's and constants are copied out of them.
 Status Load(const void* bytes, size_t size, std::shared_ptr<const void> keep, Graph* graph) {
   MP_REQUIRE(bytes != nullptr && size > 0, "there is nothing to load: %zu bytes at %p", size, bytes);
-  millpond::ir::GraphPtr read;
+  ir::GraphPtr read;
   MP_RETURN_IF_ERROR(millpond::io::ReadModel({static_cast<const std::byte*>(bytes), size}, std::move(keep), &read));
-  *graph = millpond::api::Wrap(read);
+  *graph = Wrap(read);
   return Ok();
 }
 
@@ -50,9 +43,9 @@ graphStatus Graph::SaveToFile(const char_t* file_name) const {
 graphStatus Graph::LoadFromFile(const char_t* file_name) {
   return Answer("ge::Graph::LoadFromFile", [&]() -> Status {
     MP_REQUIRE(file_name != nullptr, "the file's name is null");
-    millpond::ir::GraphPtr read;
+    ir::GraphPtr read;
     MP_RETURN_IF_ERROR(millpond::io::LoadAir(file_name, &read));
-    *this = millpond::api::Wrap(read);
+    *this = Wrap(read);
     return Ok();
   });
 }
@@ -80,7 +73,7 @@ graphStatus Graph::LoadFromMem(const uint8_t* data, const size_t len) {
   return Answer("ge::Graph::LoadFromMem", [&] { return Load(data, len, nullptr, this); });
 }
 
-// Facts 6.1: whatever is wrong with the bytes has this number.
+// docs/compat.md, "Graphs in files": whatever is wrong with the bytes has this number.
 graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, size_t size) {
   const graphStatus status =
       Answer("ge::Graph::LoadFromSerializedModelArray", [&] { return Load(serialized_model, size, nullptr, this); });
@@ -107,7 +100,7 @@ graphStatus Graph::DumpToFile(DumpFormat format, const AscendString& suffix) con
     MP_RETURN_IF_ERROR(KnownFormat(format, &known));
     const auto settings = millpond::io::DumpSettings::FromEnvironment(0);
     return millpond::io::DumpGraphToFile(*GraphOf(*this), known, millpond::io::DumpContent::kNoData, settings.folder, 0,
-                                         millpond::api::TextOf(suffix), nullptr);
+                                         TextOf(suffix), nullptr);
   });
 }
 

@@ -21,6 +21,16 @@ Status RequireGraph(const ge::Graph& graph);       // stands for one, built or n
 Status RequireBuiltGraph(const ge::Graph& graph);  // is valid
 Status RequireNode(const ge::GNode& node, ir::NodePtr* out_node);
 
+// For entry points of a GNode that must stand for a node: the body takes it.
+template <class Body>
+ge::graphStatus AnswerFor(const ge::GNode& self, const char* api, Body&& body) {
+  return Answer(api, [&]() -> Status {
+    ir::NodePtr node;
+    MP_RETURN_IF_ERROR(RequireNode(self, &node));
+    return body(node);
+  });
+}
+
 // Takes all that is linked to the inputs, and what their subgraph builders give. All or nothing.
 Status BuildFromInputs(const std::vector<ge::Operator>& inputs, ir::Graph* graph);
 // Which nodes are fed, and in which order: by their index when the indices say it, else as they were.

@@ -35,26 +35,28 @@ Status RequireNodes(const ge::GNode& source, const ge::GNode& user, ir::NodePtr*
   return Ok();
 }
 
+// For what makes and removes edges: the body takes both nodes.
+template <class Body>
+ge::graphStatus AnswerForEdge(const char* api, const ge::Graph& graph, const ge::GNode& source, const ge::GNode& user,
+                              Body&& body) {
+  return Answer(api, [&]() -> Status {
+    MP_RETURN_IF_ERROR(RequireGraph(graph));
+    ir::NodePtr from, to;
+    MP_RETURN_IF_ERROR(RequireNodes(source, user, &from, &to));
+    return body(from, to);
+  });
+}
+
 }  // namespace
 }  // namespace millpond::api
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::BuildAccess;
-using millpond::api::RequireBuiltGraph;
-using millpond::api::RequireGraph;
-using millpond::api::RequireNode;
-using millpond::api::Value;
-using millpond::ir::NodePtr;
-
 std::vector<GNode> Graph::GetDirectNode() const {
   return Value("ge::Graph::GetDirectNode", std::vector<GNode>(), [&] {
     std::vector<GNode> nodes;
     if (!IsValid()) return nodes;
-    for (const NodePtr& node : impl_->graph->nodes()) nodes.push_back(millpond::api::WrapNode(node));
+    for (const ir::NodePtr& node : impl_->graph->nodes()) nodes.push_back(WrapNode(node));
     return nodes;
   });
 }
@@ -64,7 +66,7 @@ std::vector<GNode> Graph::GetAllNodes() const {
     std::vector<GNode> nodes = GetDirectNode();
     if (!IsValid()) return nodes;
     for (const auto& subgraph : impl_->graph->subgraphs()) {
-      for (const NodePtr& node : subgraph->nodes()) nodes.push_back(millpond::api::WrapNode(node));
+      for (const ir::NodePtr& node : subgraph->nodes()) nodes.push_back(WrapNode(node));
     }
     return nodes;
   });
@@ -74,9 +76,9 @@ GNodePtr Graph::FindNodeByName(const AscendString& node_name) const {
   GNodePtr found;
   static_cast<void>(Answer("ge::Graph::FindNodeByName", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
-    const NodePtr node = impl_->graph->FindNode(node_name.GetString());
+    const ir::NodePtr node = impl_->graph->FindNode(node_name.GetString());
     MP_REQUIRE(node != nullptr, "graph \"%s\" has no node \"%s\"", impl_->graph->name.c_str(), node_name.GetString());
-    found = std::make_shared<GNode>(millpond::api::WrapNode(node));
+    found = std::make_shared<GNode>(WrapNode(node));
     return Ok();
   }));
   return found;
@@ -86,13 +88,13 @@ GNode Graph::AddNodeByOp(const Operator& op) {
   GNode added;
   static_cast<void>(Answer("ge::Graph::AddNodeByOp", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireGraph(*this));
-    MP_RETURN_IF_ERROR(millpond::api::RequireOperator(op));
-    const NodePtr node = millpond::api::NodeOf(op);
+    MP_RETURN_IF_ERROR(RequireOperator(op));
+    const ir::NodePtr node = NodeOf(op);
     MP_RETURN_IF_ERROR(impl_->graph->AddNode(node));
     impl_->graph->valid = true;
     impl_->by_nodes = true;
     impl_->operators.try_emplace(node->name, op);
-    added = millpond::api::WrapNode(node);
+    added = WrapNode(node);
     return Ok();
   }));
   return added;
@@ -103,9 +105,9 @@ graphStatus Graph::RemoveNode(GNode& node) { return RemoveNode(node, false); }
 graphStatus Graph::RemoveNode(GNode& node, bool contain_subgraph) {
   return Answer("ge::Graph::RemoveNode", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
-    NodePtr gone;
+    ir::NodePtr gone;
     MP_RETURN_IF_ERROR(RequireNode(node, &gone));
-    millpond::ir::Graph* owner = gone->graph();
+    ir::Graph* owner = gone->graph();
     const bool here = owner == impl_->graph.get();
     const bool below = owner != nullptr && owner->parent() == impl_->graph.get();
     MP_REQUIRE(here || (contain_subgraph && below), "node \"%s\" (%s) is not in graph \"%s\"%s", gone->name.c_str(),
@@ -119,61 +121,55 @@ graphStatus Graph::RemoveNode(GNode& node, bool contain_subgraph) {
 
 graphStatus Graph::AddDataEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node,
                                const int32_t dst_port_index) {
-  return Answer("ge::Graph::AddDataEdge", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireGraph(*this));
-    NodePtr source;
-    NodePtr user;
-    MP_RETURN_IF_ERROR(millpond::api::RequireNodes(src_node, dst_node, &source, &user));
-    MP_REQUIRE(dst_port_index >= 0, "node \"%s\" (%s): input %d was asked for", user->name.c_str(), user->type.c_str(),
-               dst_port_index);
-    const auto place = static_cast<size_t>(dst_port_index);
-    if (place < user->inputs.size()) {
-      const millpond::ir::Input& input = user->inputs[place];
-      MP_REQUIRE(input.source == nullptr || (input.source == source && input.index == src_port_index),
-                 "node \"%s\" (%s): input %d (\"%s\") reads from \"%s\" already; remove that edge first",
-                 user->name.c_str(), user->type.c_str(), dst_port_index, input.desc.name.c_str(),
-                 input.source->name.c_str());
-    }
-    return user->Connect(place, source, src_port_index);
-  });
+  return AnswerForEdge("ge::Graph::AddDataEdge", *this, src_node, dst_node,
+                       [&](const ir::NodePtr& source, const ir::NodePtr& user) -> Status {
+                         MP_REQUIRE(dst_port_index >= 0, "node \"%s\" (%s): input %d was asked for", user->name.c_str(),
+                                    user->type.c_str(), dst_port_index);
+                         const auto place = static_cast<size_t>(dst_port_index);
+                         if (place < user->inputs.size()) {
+                           const ir::Input& input = user->inputs[place];
+                           MP_REQUIRE(
+                               input.source == nullptr || (input.source == source && input.index == src_port_index),
+                               "node \"%s\" (%s): input %d (\"%s\") reads from \"%s\" already; remove that edge first",
+                               user->name.c_str(), user->type.c_str(), dst_port_index, input.desc.name.c_str(),
+                               input.source->name.c_str());
+                         }
+                         return user->Connect(place, source, src_port_index);
+                       });
 }
 
 graphStatus Graph::AddControlEdge(GNode& src_node, GNode& dst_node) {
-  return Answer("ge::Graph::AddControlEdge", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireGraph(*this));
-    NodePtr source;
-    NodePtr user;
-    MP_RETURN_IF_ERROR(millpond::api::RequireNodes(src_node, dst_node, &source, &user));
-    MP_REQUIRE(source != user, "node \"%s\" (%s) cannot wait for itself", user->name.c_str(), user->type.c_str());
-    MP_REQUIRE(source->graph() == user->graph(), "\"%s\" and \"%s\" are in two graphs; an edge stays within one",
-               source->name.c_str(), user->name.c_str());
-    user->AddControl(source);
-    return Ok();
-  });
+  return AnswerForEdge(
+      "ge::Graph::AddControlEdge", *this, src_node, dst_node,
+      [&](const ir::NodePtr& source, const ir::NodePtr& user) -> Status {
+        MP_REQUIRE(source != user, "node \"%s\" (%s) cannot wait for itself", user->name.c_str(), user->type.c_str());
+        MP_REQUIRE(source->graph() == user->graph(), "\"%s\" and \"%s\" are in two graphs; an edge stays within one",
+                   source->name.c_str(), user->name.c_str());
+        user->AddControl(source);
+        return Ok();
+      });
 }
 
 graphStatus Graph::RemoveEdge(GNode& src_node, const int32_t src_port_index, GNode& dst_node,
                               const int32_t dst_port_index) {
-  return Answer("ge::Graph::RemoveEdge", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireGraph(*this));
-    NodePtr source;
-    NodePtr user;
-    MP_RETURN_IF_ERROR(millpond::api::RequireNodes(src_node, dst_node, &source, &user));
-    if (src_port_index == -1 && dst_port_index == -1) {
-      const auto& controls = user->controls;
-      MP_REQUIRE(std::find(controls.begin(), controls.end(), source) != controls.end(),
-                 "there is no control edge from \"%s\" to \"%s\"", source->name.c_str(), user->name.c_str());
-      user->RemoveControl(source.get());
-      return Ok();
-    }
-    const auto place = static_cast<size_t>(dst_port_index);
-    MP_REQUIRE(dst_port_index >= 0 && place < user->inputs.size() && user->inputs[place].source == source &&
-                   user->inputs[place].index == src_port_index,
-               "there is no edge from output %d of \"%s\" to input %d of \"%s\"", src_port_index, source->name.c_str(),
-               dst_port_index, user->name.c_str());
-    user->Disconnect(place);
-    return Ok();
-  });
+  return AnswerForEdge(
+      "ge::Graph::RemoveEdge", *this, src_node, dst_node,
+      [&](const ir::NodePtr& source, const ir::NodePtr& user) -> Status {
+        if (src_port_index == -1 && dst_port_index == -1) {
+          const auto& controls = user->controls;
+          MP_REQUIRE(std::find(controls.begin(), controls.end(), source) != controls.end(),
+                     "there is no control edge from \"%s\" to \"%s\"", source->name.c_str(), user->name.c_str());
+          user->RemoveControl(source.get());
+          return Ok();
+        }
+        const auto place = static_cast<size_t>(dst_port_index);
+        MP_REQUIRE(dst_port_index >= 0 && place < user->inputs.size() && user->inputs[place].source == source &&
+                       user->inputs[place].index == src_port_index,
+                   "there is no edge from output %d of \"%s\" to input %d of \"%s\"", src_port_index,
+                   source->name.c_str(), dst_port_index, user->name.c_str());
+        user->Disconnect(place);
+        return Ok();
+      });
 }
 
 std::vector<GraphPtr> Graph::GetAllSubgraphs() const {
@@ -181,7 +177,7 @@ std::vector<GraphPtr> Graph::GetAllSubgraphs() const {
   static_cast<void>(Answer("ge::Graph::GetAllSubgraphs", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
     for (const auto& subgraph : impl_->graph->subgraphs()) {
-      subgraphs.push_back(std::make_shared<Graph>(millpond::api::Wrap(subgraph)));
+      subgraphs.push_back(std::make_shared<Graph>(Wrap(subgraph)));
     }
     return Ok();
   }));
@@ -195,7 +191,7 @@ GraphPtr Graph::GetSubGraph(const char* name) const {
     MP_REQUIRE(name != nullptr, "the subgraph's name is null");
     const auto subgraph = impl_->graph->FindSubgraph(name);
     MP_REQUIRE(subgraph != nullptr, "graph \"%s\" has no subgraph \"%s\"", impl_->graph->name.c_str(), name);
-    found = std::make_shared<Graph>(millpond::api::Wrap(subgraph));
+    found = std::make_shared<Graph>(Wrap(subgraph));
     return Ok();
   }));
   return found;
@@ -205,7 +201,7 @@ graphStatus Graph::AddSubGraph(const Graph& subgraph) {
   return Answer("ge::Graph::AddSubGraph", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
     MP_RETURN_IF_ERROR(RequireBuiltGraph(subgraph));
-    return impl_->graph->AddSubgraph(millpond::api::GraphOf(subgraph));
+    return impl_->graph->AddSubgraph(GraphOf(subgraph));
   });
 }
 
@@ -223,29 +219,29 @@ graphStatus Graph::RemoveSubgraph(const char* name) {
 ConstGraphPtr Graph::GetParentGraph() const {
   return Value("ge::Graph::GetParentGraph", ConstGraphPtr(), [&]() -> ConstGraphPtr {
     if (!IsValid() || impl_->graph->parent() == nullptr) return nullptr;
-    return std::make_shared<Graph>(millpond::api::Wrap(impl_->graph->parent()->shared_from_this()));
+    return std::make_shared<Graph>(Wrap(impl_->graph->parent()->shared_from_this()));
   });
 }
 
 GNodePtr Graph::GetParentNode() const {
   return Value("ge::Graph::GetParentNode", GNodePtr(), [&]() -> GNodePtr {
-    const NodePtr parent = IsValid() ? millpond::api::ParentNodeOf(*impl_->graph) : nullptr;
-    return parent == nullptr ? nullptr : std::make_shared<GNode>(millpond::api::WrapNode(parent));
+    const ir::NodePtr parent = IsValid() ? ParentNodeOf(*impl_->graph) : nullptr;
+    return parent == nullptr ? nullptr : std::make_shared<GNode>(WrapNode(parent));
   });
 }
 
 graphStatus Graph::CopyFrom(const Graph& src_graph) {
   return Answer("ge::Graph::CopyFrom", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(src_graph));
-    const auto source = millpond::api::GraphOf(src_graph);
+    const auto source = GraphOf(src_graph);
     const auto copy = source->Clone();
     if (impl_ != nullptr) copy->name = impl_->graph->name;
     auto made = std::make_shared<GraphImpl>(copy);
     made->by_nodes = src_graph.impl_->by_nodes;
     for (const auto& [name, op] : src_graph.impl_->operators) {
-      const NodePtr node = copy->FindNode(name);
+      const ir::NodePtr node = copy->FindNode(name);
       if (node == nullptr) continue;  // kept by the original, but not part of it
-      const Operator copied = millpond::api::WrapOperator(node);
+      const Operator copied = WrapOperator(node);
       *BuildAccess::Impl(copied)->extra = *BuildAccess::Impl(op)->extra;
       made->operators.emplace(name, copied);
     }

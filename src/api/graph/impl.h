@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "include/graph/tensor.h"
-#include "src/api/acl/guard.h"
+#include "src/api/common/acl_guard.h"
 #include "src/base/status.h"
 #include "src/graph/ir/value.h"
 
@@ -27,16 +27,25 @@ struct ValueAccess {
   static auto& Impl(const ge::Shape& shape) { return shape.impl_; }
 };
 
-// For entry points that answer with a graphStatus: catches, leaves the message, maps the code.
+// Building graphs has one number for all failures, and needs no device: a forked child may do it.
+struct GraphAbi : RuntimeAbi {
+  using Result = ge::graphStatus;
+  static constexpr ge::graphStatus kSuccess = ge::GRAPH_SUCCESS;
+  static constexpr ge::graphStatus kNoMemory = ge::GRAPH_FAILED;
+  static ge::graphStatus Number(const Status&) { return ge::GRAPH_FAILED; }
+  static bool Refuses() { return false; }
+};
+
+// For entry points that answer with a graphStatus.
 template <class Body>
 ge::graphStatus Answer(const char* api, Body&& body) {
-  return acl::Run(api, body) == ACL_SUCCESS ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+  return Guard(GraphAbi(), api, body);
 }
 
 // For those that cannot answer: what the body returns, or `otherwise` after an exception, with the message left.
 template <class Result, class Body>
 Result Value(const char* api, Result otherwise, Body&& body) {
-  static_cast<void>(acl::Run(api, [&]() -> Status {
+  static_cast<void>(Answer(api, [&]() -> Status {
     otherwise = body();
     return Status();
   }));
@@ -80,6 +89,10 @@ Status CopyMemory(const uint8_t* from, size_t size, ir::Placement placement, std
 
 namespace ge {
 
+// The classes are pages of delegation: they read in our words, and a name of ge's own hides ours.
+using namespace millpond;       // NOLINT
+using namespace millpond::api;  // NOLINT
+
 class ShapeImpl {
  public:
   millpond::ir::Dims dims;
@@ -115,5 +128,24 @@ class TensorTypeImpl {
 };
 
 }  // namespace ge
+
+namespace millpond::api {
+
+// A part of what a public value points to; an empty one where the value was moved from.
+template <class Object, class Impl, class Part>
+const Part& Held(const Object& object, Part Impl::*part) {
+  static const Part kNone;
+  const auto& impl = ValueAccess::Impl(object);
+  return impl == nullptr ? kNone : impl.get()->*part;
+}
+// The same for writing.
+template <class Object, class Impl, class Part>
+Part& MutableHeld(Object& object, Part Impl::*part) {
+  auto& impl = ValueAccess::Impl(object);
+  if (impl == nullptr) impl = std::make_shared<Impl>();
+  return impl.get()->*part;
+}
+
+}  // namespace millpond::api
 
 #endif  // MILLPOND_SRC_API_GRAPH_IMPL_H_

@@ -2,14 +2,13 @@
 // Inference and checks: a client's own functions first for types that only the client knows, else the built-in ones.
 #include "src/api/graph/infer.h"
 
-#include <exception>
-
 #include "include/graph/inference_context.h"
 #include "include/graph/operator.h"
 #include "include/graph/operator_reg.h"
 #include "src/api/graph/operator_impl.h"
 #include "src/api/graph/registry.h"
-#include "src/exec/infer_node.h"
+#include "src/base/user_callback.h"
+#include "src/exec/op/infer_outputs.h"
 #include "src/ops/row.h"
 
 namespace millpond::api {
@@ -25,18 +24,13 @@ bool IsBuiltIn(std::string_view type) {
 
 Status Call(const ClientFunction& function, const char* what, ge::Operator op) {
   const ir::NodePtr node = NodeOf(op);
-  try {
+  const std::string name =
+      Format("operator \"%s\": the %s function registered for %s", node->name.c_str(), what, node->type.c_str());
+  return CallUser(name.c_str(), [&]() -> Status {
     const ge::graphStatus answer = function(op);
-    MP_REQUIRE(answer == ge::GRAPH_SUCCESS, "operator \"%s\": the %s function registered for %s returned 0x%x",
-               node->name.c_str(), what, node->type.c_str(), answer);
+    MP_REQUIRE(answer == ge::GRAPH_SUCCESS, "%s returned 0x%x", name.c_str(), answer);
     return Ok();
-  } catch (const std::exception& error) {
-    return InvalidArgument(Format("operator \"%s\": the %s function registered for %s threw: %s", node->name.c_str(),
-                                  what, node->type.c_str(), error.what()));
-  } catch (...) {
-    return InvalidArgument(Format("operator \"%s\": the %s function registered for %s threw something unknown",
-                                  node->name.c_str(), what, node->type.c_str()));
-  }
+  });
 }
 
 // An operator for a node that came without one: what its definition declares is told again by the client's creator.
@@ -120,16 +114,11 @@ Status Broadcast(const ir::Dims& one, const ir::Dims& other, ir::Dims* out) {
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::RequireOperator;
-
 graphStatus Operator::InferShapeAndType() {
   return Answer("ge::Operator::InferShapeAndType", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    if (const auto function = millpond::api::InferOf(*this); function != nullptr) {
-      return millpond::api::Call(function, "inference", *this);
+    if (const auto function = InferOf(*this); function != nullptr) {
+      return Call(function, "inference", *this);
     }
     return millpond::InferOutputs(operator_impl_->node);
   });
@@ -138,7 +127,7 @@ graphStatus Operator::InferShapeAndType() {
 graphStatus Operator::VerifyAll() {
   return Answer("ge::Operator::VerifyAll", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    const millpond::ir::Node& node = *operator_impl_->node;
+    const ir::Node& node = *operator_impl_->node;
     for (const auto& attribute : operator_impl_->extra->attributes) {
       MP_REQUIRE(!attribute.required || node.FindAttr(attribute.name) != nullptr,
                  "operator \"%s\" (%s): the attribute \"%s\" must be set", node.name.c_str(), node.type.c_str(),
@@ -163,8 +152,8 @@ graphStatus Operator::VerifyAllAttr(bool disable_common_verifier) {
   }
   return Answer("ge::Operator::VerifyAllAttr", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    const auto function = millpond::api::VerifyOf(*this);
-    return function == nullptr ? Ok() : millpond::api::Call(function, "verify", *this);
+    const auto function = VerifyOf(*this);
+    return function == nullptr ? Ok() : Call(function, "verify", *this);
   });
 }
 
@@ -187,7 +176,7 @@ graphStatus BroadCastInfer(const function<vector<int64_t>()>& get_in1_shape,
     MP_REQUIRE(get_in1_shape != nullptr && get_in2_shape != nullptr && set_out_shape != nullptr,
                "all three functions are needed");
     std::vector<int64_t> dims;
-    MP_RETURN_IF_ERROR(millpond::api::Broadcast(get_in1_shape(), get_in2_shape(), &dims));
+    MP_RETURN_IF_ERROR(Broadcast(get_in1_shape(), get_in2_shape(), &dims));
     set_out_shape(dims);
     return Ok();
   });

@@ -8,10 +8,6 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-
 class ShapeAndTypeImpl {
  public:
   Shape shape;
@@ -22,7 +18,7 @@ struct InnerInferenceContext {
   std::vector<std::vector<ShapeAndType>> inputs;
   std::vector<std::vector<ShapeAndType>> outputs;
   std::vector<AscendString> marks;
-  millpond::api::TextHolder mark_texts = millpond::api::HoldTexts({});
+  TextHolder mark_texts = HoldTexts({});
   std::map<AscendString, std::unique_ptr<ResourceContext>> resources;
   std::set<AscendString> relied_on;
   std::set<AscendString> changed;
@@ -91,7 +87,7 @@ void InferenceContext::SetOutputHandleShapesAndTypes(std::vector<std::vector<Sha
 void InferenceContext::GetMarks(std::vector<AscendString>& marks) const { marks = inner_inference_context_->marks; }
 void InferenceContext::SetMarks(const std::vector<AscendString>& marks) {
   inner_inference_context_->marks = marks;
-  inner_inference_context_->mark_texts = millpond::api::HoldTexts(marks);
+  inner_inference_context_->mark_texts = HoldTexts(marks);
 }
 
 ResourceContext* InferenceContext::GetResourceContext(const ge::AscendString& key) {

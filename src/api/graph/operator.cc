@@ -2,9 +2,8 @@
 // ge::Operator: what it is, and what it is linked to.
 #include "include/graph/operator.h"
 
-#include <atomic>
-
 #include "src/api/graph/operator_impl.h"
+#include "src/api/graph/registry.h"
 
 namespace millpond::api {
 
@@ -77,16 +76,6 @@ Status OutputPlace(const ge::Operator& op, const char* name, size_t* out_place) 
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::BuildAccess;
-using millpond::api::InputPlace;
-using millpond::api::NodeOf;
-using millpond::api::OutputPlace;
-using millpond::api::RequireOperator;
-using millpond::ir::NodePtr;
-
 namespace {
 
 constexpr char kSetInput[] = "ge::Operator::SetInput";
@@ -96,7 +85,7 @@ OperatorImplPtr Made(const char* api, const char_t* name, const char_t* type) {
   static_cast<void>(Answer(api, [&]() -> Status {
     MP_REQUIRE(type != nullptr, "the operator's type is null");
     MP_REQUIRE(name != nullptr, "the operator's name is null (its type is %s)", type);
-    impl = millpond::api::MakeOperator(name, std::string(type));
+    impl = MakeOperator(name, std::string(type));
     return Ok();
   }));
   return impl;
@@ -104,19 +93,19 @@ OperatorImplPtr Made(const char* api, const char_t* name, const char_t* type) {
 
 // Shape and type come along; format and attributes are the reader's own.
 Status Link(const Operator& to, size_t place, const Operator& from, size_t output) {
-  const NodePtr node = NodeOf(to);
-  const NodePtr source = NodeOf(from);
+  const ir::NodePtr node = NodeOf(to);
+  const ir::NodePtr source = NodeOf(from);
   MP_REQUIRE(place < node->inputs.size(), "operator \"%s\" (%s): input %zu was asked for, but it has %zu inputs",
              node->name.c_str(), node->type.c_str(), place, node->inputs.size());
   MP_REQUIRE(output <= INT32_MAX, "operator \"%s\" (%s): output %zu of \"%s\" was asked for", node->name.c_str(),
              node->type.c_str(), output, source->name.c_str());
   MP_RETURN_IF_ERROR(node->Connect(place, source, static_cast<int32_t>(output)));
-  millpond::api::Island::Join(BuildAccess::Impl(to)->island, BuildAccess::Impl(from)->island);
-  millpond::ir::TensorDesc& desc = node->inputs[place].desc;
-  millpond::ir::TensorDesc linked = source->outputs[output];
+  Island::Join(BuildAccess::Impl(to)->island, BuildAccess::Impl(from)->island);
+  ir::TensorDesc& desc = node->inputs[place].desc;
+  ir::TensorDesc linked = source->outputs[output];
   linked.name = std::move(desc.name);
-  linked.format = desc.format == FORMAT_RESERVED ? millpond::ir::kFormatNd : desc.format;
-  linked.origin_format = desc.origin_format == FORMAT_RESERVED ? millpond::ir::kFormatNd : desc.origin_format;
+  linked.format = desc.format == FORMAT_RESERVED ? ir::kFormatNd : desc.format;
+  linked.origin_format = desc.origin_format == FORMAT_RESERVED ? ir::kFormatNd : desc.origin_format;
   linked.attributes = std::move(desc.attributes);
   desc = std::move(linked);
   return Ok();
@@ -124,7 +113,7 @@ Status Link(const Operator& to, size_t place, const Operator& from, size_t outpu
 
 // The output of a source that was given without one.
 Status OnlyOutput(const Operator& from, size_t* out_output) {
-  const NodePtr source = NodeOf(from);
+  const ir::NodePtr source = NodeOf(from);
   MP_REQUIRE(source->outputs.size() == 1,
              "operator \"%s\" (%s) has %zu outputs: name the one to be read, or give its index", source->name.c_str(),
              source->type.c_str(), source->outputs.size());
@@ -135,10 +124,10 @@ Status OnlyOutput(const Operator& from, size_t* out_output) {
 }  // namespace
 
 Operator::Operator(const char_t* type) {
-  static std::atomic<uint32_t> number{0};
   static_cast<void>(Answer("ge::Operator::Operator", [&]() -> Status {
     MP_REQUIRE(type != nullptr, "the operator's type is null");
-    operator_impl_ = millpond::api::MakeOperator(std::string(type) + "_" + std::to_string(number++), std::string(type));
+    operator_impl_ =
+        MakeOperator(std::string(type) + "_" + std::to_string(Registry::Instance().NextNumber()), std::string(type));
     return Ok();
   }));
 }
@@ -156,7 +145,7 @@ bool Operator::IsEmpty() const { return operator_impl_ == nullptr; }
 graphStatus Operator::GetName(AscendString& name) const {
   return Answer("ge::Operator::GetName", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    name = millpond::api::Wrap(std::string_view(operator_impl_->node->name));
+    name = Wrap(std::string_view(operator_impl_->node->name));
     return Ok();
   });
 }
@@ -164,7 +153,7 @@ graphStatus Operator::GetName(AscendString& name) const {
 graphStatus Operator::GetOpType(AscendString& type) const {
   return Answer("ge::Operator::GetOpType", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    type = millpond::api::Wrap(std::string_view(operator_impl_->node->type));
+    type = Wrap(std::string_view(operator_impl_->node->type));
     return Ok();
   });
 }
@@ -214,7 +203,7 @@ Operator& Operator::SetInput(uint32_t dst_index, const Operator& src_oprt, uint3
 Operator& Operator::SetInput(const char_t* dst_name, uint32_t dst_index, const Operator& src_oprt) {
   if (dst_name == nullptr) return SetInput(dst_name, src_oprt);
   static_cast<void>(Answer(kSetInput, [&]() -> Status {
-    SetInput(millpond::api::DynamicName(dst_name, dst_index).c_str(), src_oprt);
+    SetInput(DynamicName(dst_name, dst_index).c_str(), src_oprt);
     return Ok();
   }));
   return *this;
@@ -223,7 +212,7 @@ Operator& Operator::SetInput(const char_t* dst_name, uint32_t dst_index, const O
 Operator& Operator::SetInput(const char_t* dst_name, uint32_t dst_index, const Operator& src_oprt, const char_t* name) {
   if (dst_name == nullptr) return SetInput(dst_name, src_oprt, name);
   static_cast<void>(Answer(kSetInput, [&]() -> Status {
-    SetInput(millpond::api::DynamicName(dst_name, dst_index).c_str(), src_oprt, name);
+    SetInput(DynamicName(dst_name, dst_index).c_str(), src_oprt, name);
     return Ok();
   }));
   return *this;
@@ -233,11 +222,11 @@ Operator& Operator::AddControlInput(const Operator& src_oprt) {
   static_cast<void>(Answer("ge::Operator::AddControlInput", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     MP_RETURN_IF_ERROR(RequireOperator(src_oprt));
-    const NodePtr source = NodeOf(src_oprt);
-    const NodePtr node = NodeOf(*this);
+    const ir::NodePtr source = NodeOf(src_oprt);
+    const ir::NodePtr node = NodeOf(*this);
     MP_REQUIRE(source != node, "operator \"%s\" (%s) cannot wait for itself", node->name.c_str(), node->type.c_str());
     node->AddControl(source);
-    millpond::api::Island::Join(operator_impl_->island, src_oprt.operator_impl_->island);
+    Island::Join(operator_impl_->island, src_oprt.operator_impl_->island);
     return Ok();
   }));
   return *this;
@@ -246,10 +235,10 @@ Operator& Operator::AddControlInput(const Operator& src_oprt) {
 void Operator::BreakConnect() const {
   static_cast<void>(Answer("ge::Operator::BreakConnect", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
-    const NodePtr node = NodeOf(*this);
+    const ir::NodePtr node = NodeOf(*this);
     for (size_t place = 0; place < node->inputs.size(); ++place) node->Disconnect(place);
     while (!node->controls.empty()) node->RemoveControl(node->controls.back().get());
-    for (const NodePtr& user : node->Users()) {
+    for (const ir::NodePtr& user : node->Users()) {
       for (size_t place = 0; place < user->inputs.size(); ++place) {
         if (user->inputs[place].source == node) user->Disconnect(place);
       }

@@ -6,13 +6,6 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::NodeOf;
-using millpond::api::RequireOperator;
-using millpond::ir::Attr;
-
 namespace {
 
 constexpr char kSetAttr[] = "ge::Operator::SetAttr";
@@ -24,8 +17,8 @@ Status Set(const Operator& op, const char_t* name, const T& value) {
   const auto node = NodeOf(op);
   MP_REQUIRE(name != nullptr, "operator \"%s\" (%s): the attribute's name is null", node->name.c_str(),
              node->type.c_str());
-  Attr attr;
-  if (Status made = millpond::api::MakeAttr(value, &attr); !made.ok()) {
+  ir::Attr attr;
+  if (Status made = MakeAttr(value, &attr); !made.ok()) {
     return std::move(made).Prefixed("attribute \"" + std::string(name) + "\" of \"" + node->name + "\"");
   }
   node->attributes[name] = std::move(attr);
@@ -35,14 +28,14 @@ Status Set(const Operator& op, const char_t* name, const T& value) {
 template <class T>
 graphStatus Get(const Operator& op, const char_t* name, T* value) {
   const auto node = NodeOf(op);
-  return millpond::api::GetFrom("ge::Operator::GetAttr", node == nullptr ? nullptr : &node->attributes, name, value);
+  return GetFrom("ge::Operator::GetAttr", node == nullptr ? nullptr : &node->attributes, name, value);
 }
 
 template <class T>
 void Register(const Operator& op, const char_t* name, const T& value) {
   static_cast<void>(Answer(kAttrRegister, [&]() -> Status {
     MP_RETURN_IF_ERROR(Set(op, name, value));
-    millpond::api::DeclareAttr(*millpond::api::BuildAccess::Impl(op), name, {}, false);
+    DeclareAttr(*BuildAccess::Impl(op), name, {}, false);
     return Ok();
   }));
 }
@@ -53,7 +46,7 @@ Status NoNamedAttributes() {
       "attributes of type NamedAttrs cannot be built through the public API; set their members one by one");
 }
 
-const char* TypeName(const Attr& attr) {
+const char* TypeName(const ir::Attr& attr) {
   static constexpr const char* kNames[] = {"VT_NONE",
                                            "VT_BOOL",
                                            "VT_INT",
@@ -77,7 +70,8 @@ const char* TypeName(const Attr& attr) {
                                            "VT_LIST_GRAPH",
                                            "VT_LIST_LIST_INT",
                                            "VT_LIST_LIST_FLOAT"};
-  static_assert(std::size(kNames) == std::variant_size_v<decltype(Attr::value)>, "one name for each kind, in order");
+  static_assert(std::size(kNames) == std::variant_size_v<decltype(ir::Attr::value)>,
+                "one name for each kind, in order");
   return kNames[attr.value.index()];
 }
 
@@ -109,44 +103,21 @@ std::string TypeNameOf(const std::string& word) {
 #define MP_VALUE(type) MP_SET(type) MP_GET(type)
 #define MP_OBJECT(type) MP_SET(const type&) MP_GET(type)
 
-MP_VALUE(int64_t)
-MP_VALUE(int32_t)
-MP_VALUE(uint32_t)
-MP_VALUE(float32_t)
-MP_VALUE(bool)
-MP_SET(const char_t*)
-MP_OBJECT(AscendString)
-MP_OBJECT(ge::DataType)
-MP_OBJECT(Tensor)
+MP_EACH_ATTR_VALUE(MP_VALUE)
+MP_EACH_ATTR_OBJECT(MP_OBJECT)
+MP_EACH_NARROW_ATTR_VALUE(MP_VALUE)
+MP_EACH_NARROW_ATTR_OBJECT(MP_OBJECT)
 MP_OBJECT(Operator::OpBytes)
-MP_OBJECT(std::vector<int64_t>)
-MP_OBJECT(std::vector<int32_t>)
-MP_OBJECT(std::vector<uint32_t>)
-MP_SET(std::initializer_list<int64_t>&&)
-MP_OBJECT(std::vector<float32_t>)
-MP_OBJECT(std::vector<bool>)
-MP_OBJECT(std::vector<AscendString>)
-MP_OBJECT(std::vector<ge::DataType>)
-MP_OBJECT(std::vector<Tensor>)
-MP_OBJECT(std::vector<std::vector<int64_t>>)
 MP_OBJECT(AttrValue)
+MP_SET(const char_t*)
+MP_SET(std::initializer_list<int64_t>&&)
 MP_SET(AttrValue&&)
 
-MP_REGISTER(int64_t)
-MP_REGISTER(float32_t)
-MP_REGISTER(bool)
+#define MP_REGISTER_OBJECT(type) MP_REGISTER(const type&)
+MP_EACH_ATTR_VALUE(MP_REGISTER)
+MP_EACH_ATTR_OBJECT(MP_REGISTER_OBJECT)
 MP_REGISTER(const char_t*)
-MP_REGISTER(const AscendString&)
-MP_REGISTER(const ge::DataType&)
-MP_REGISTER(const Tensor&)
 MP_REGISTER(const OpBytes&)
-MP_REGISTER(const std::vector<int64_t>&)
-MP_REGISTER(const std::vector<float32_t>&)
-MP_REGISTER(const std::vector<bool>&)
-MP_REGISTER(const std::vector<AscendString>&)
-MP_REGISTER(const std::vector<ge::DataType>&)
-MP_REGISTER(const std::vector<Tensor>&)
-MP_REGISTER(const std::vector<std::vector<int64_t>>&)
 MP_REGISTER(const AttrValue&)
 
 Operator& Operator::SetAttr(const char_t*, const ge::NamedAttrs&) {
@@ -174,7 +145,7 @@ graphStatus Operator::GetAllAttrNamesAndTypes(std::map<AscendString, AscendStrin
   return Answer("ge::Operator::GetAllAttrNamesAndTypes", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     for (const auto& [name, attr] : operator_impl_->node->attributes) {
-      attr_name_types[millpond::api::Wrap(std::string_view(name))] = TypeName(attr);
+      attr_name_types[Wrap(std::string_view(name))] = TypeName(attr);
     }
     return Ok();
   });
@@ -184,10 +155,10 @@ graphStatus Operator::GetAllIrAttrNamesAndTypes(std::map<AscendString, AscendStr
   return Answer("ge::Operator::GetAllIrAttrNamesAndTypes", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     for (const auto& declared : operator_impl_->extra->attributes) {
-      const Attr* attr = operator_impl_->node->FindAttr(declared.name);
+      const ir::Attr* attr = operator_impl_->node->FindAttr(declared.name);
       if (attr == nullptr && declared.type.empty()) continue;  // nothing says what it is
       const std::string type = declared.type.empty() ? TypeName(*attr) : TypeNameOf(declared.type);
-      attr_name_types[millpond::api::Wrap(std::string_view(declared.name))] = AscendString(type.c_str());
+      attr_name_types[Wrap(std::string_view(declared.name))] = AscendString(type.c_str());
     }
     return Ok();
   });

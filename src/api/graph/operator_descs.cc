@@ -12,39 +12,51 @@ void Update(ir::TensorDesc* desc, const ge::TensorDesc& from) {
   *desc = std::move(changed);
 }
 
+Status OperandOf(const ge::Operator& op, Side side, int64_t index, ir::TensorDesc** out) {
+  MP_RETURN_IF_ERROR(RequireOperator(op));
+  const auto node = NodeOf(op);
+  const size_t count = side == Side::kInput ? node->inputs.size() : node->outputs.size();
+  MP_REQUIRE(index >= 0 && static_cast<size_t>(index) < count,
+             "operator \"%s\" (%s): %s %lld was asked for, but it has %zu", node->name.c_str(), node->type.c_str(),
+             side == Side::kInput ? "input" : "output", static_cast<long long>(index), count);
+  const auto place = static_cast<size_t>(index);
+  *out = side == Side::kInput ? &node->inputs[place].desc : &node->outputs[place];
+  return Ok();
+}
+
+Status OperandOf(const ge::Operator& op, Side side, const char* name, ir::TensorDesc** out) {
+  size_t place = 0;
+  MP_RETURN_IF_ERROR(side == Side::kInput ? InputPlace(op, name, &place) : OutputPlace(op, name, &place));
+  return OperandOf(op, side, static_cast<int64_t>(place), out);
+}
+
 }  // namespace millpond::api
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::DynamicName;
-using millpond::api::InputPlace;
-using millpond::api::NodeOf;
-using millpond::api::OutputPlace;
-using millpond::api::RequireOperator;
-using millpond::api::Value;
-
 namespace {
 
 // What is not there reads as the default description, and leaves a message.
-TensorDesc Read(const char* api, const Operator& op, const std::function<Status(millpond::ir::TensorDesc*)>& find) {
-  TensorDesc desc;
+template <class Operand>
+TensorDesc Read(const char* api, const Operator& op, Side side, Operand operand) {
+  TensorDesc read;
   static_cast<void>(Answer(api, [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(op));
-    millpond::ir::TensorDesc found;
-    MP_RETURN_IF_ERROR(find(&found));
-    desc = millpond::api::Wrap(std::move(found));
+    ir::TensorDesc* desc = nullptr;
+    MP_RETURN_IF_ERROR(OperandOf(op, side, operand, &desc));
+    read = Wrap(*desc);
     return Ok();
   }));
-  return desc;
+  return read;
 }
 
-Status NoSuchPlace(const Operator& op, const char* side, size_t place, size_t count) {
-  const auto node = NodeOf(op);
-  return millpond::InvalidArgument(millpond::Format("operator \"%s\" (%s): %s %zu was asked for, but it has %zu",
-                                                    node->name.c_str(), node->type.c_str(), side, place, count));
+template <class Operand>
+graphStatus Write(const char* api, const Operator& op, Side side, Operand operand, const TensorDesc& from) {
+  return Answer(api, [&]() -> Status {
+    ir::TensorDesc* desc = nullptr;
+    MP_RETURN_IF_ERROR(OperandOf(op, side, operand, &desc));
+    Update(desc, from);
+    return Ok();
+  });
 }
 
 int32_t Count(const char* api, const Operator& op, const char_t* name, const char* side) {
@@ -53,7 +65,7 @@ int32_t Count(const char* api, const Operator& op, const char_t* name, const cha
     MP_RETURN_IF_ERROR(RequireOperator(op));
     MP_REQUIRE(name != nullptr, "the operand's name is null");
     const auto node = NodeOf(op);
-    const millpond::ir::Attr* told = node->FindAttr(std::string("__dynamic_") + side + "_" + name + "_cnt");
+    const ir::Attr* told = node->FindAttr(std::string("__dynamic_") + side + "_" + name + "_cnt");
     if (told != nullptr && told->As<int64_t>() != nullptr) {
       count = static_cast<int32_t>(*told->As<int64_t>());
       return Ok();
@@ -82,21 +94,11 @@ size_t Operator::GetInputsSize() const { return IsEmpty() ? 0 : operator_impl_->
 size_t Operator::GetOutputsSize() const { return IsEmpty() ? 0 : operator_impl_->node->outputs.size(); }
 
 TensorDesc Operator::GetInputDesc(uint32_t index) const {
-  return Read("ge::Operator::GetInputDesc", *this, [&](millpond::ir::TensorDesc* out) -> Status {
-    const auto& inputs = operator_impl_->node->inputs;
-    if (index >= inputs.size()) return NoSuchPlace(*this, "input", index, inputs.size());
-    *out = inputs[index].desc;
-    return Ok();
-  });
+  return Read("ge::Operator::GetInputDesc", *this, Side::kInput, int64_t{index});
 }
 
 TensorDesc Operator::GetInputDescByName(const char_t* name) const {
-  return Read("ge::Operator::GetInputDescByName", *this, [&](millpond::ir::TensorDesc* out) -> Status {
-    size_t place = 0;
-    MP_RETURN_IF_ERROR(InputPlace(*this, name, &place));
-    *out = operator_impl_->node->inputs[place].desc;
-    return Ok();
-  });
+  return Read("ge::Operator::GetInputDescByName", *this, Side::kInput, name);
 }
 
 graphStatus Operator::TryGetInputDesc(const char_t* name, TensorDesc& tensor_desc) const {
@@ -107,65 +109,33 @@ graphStatus Operator::TryGetInputDesc(const char_t* name, TensorDesc& tensor_des
     if (place < 0) return GRAPH_FAILED;
     const auto& desc = operator_impl_->node->inputs[static_cast<size_t>(place)].desc;
     if (desc.format == FORMAT_RESERVED && desc.dtype == millpond::DType::kUndefined) return GRAPH_FAILED;
-    tensor_desc = millpond::api::Wrap(desc);
+    tensor_desc = Wrap(desc);
     return GRAPH_SUCCESS;
   });
 }
 
 graphStatus Operator::UpdateInputDesc(const uint32_t index, const TensorDesc& tensor_desc) {
-  return Answer("ge::Operator::UpdateInputDesc", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(*this));
-    auto& inputs = operator_impl_->node->inputs;
-    if (index >= inputs.size()) return NoSuchPlace(*this, "input", index, inputs.size());
-    millpond::api::Update(&inputs[index].desc, tensor_desc);
-    return Ok();
-  });
+  return Write("ge::Operator::UpdateInputDesc", *this, Side::kInput, int64_t{index}, tensor_desc);
 }
 
 graphStatus Operator::UpdateInputDesc(const char_t* name, const TensorDesc& tensor_desc) {
-  return Answer("ge::Operator::UpdateInputDesc", [&]() -> Status {
-    size_t place = 0;
-    MP_RETURN_IF_ERROR(InputPlace(*this, name, &place));
-    millpond::api::Update(&operator_impl_->node->inputs[place].desc, tensor_desc);
-    return Ok();
-  });
+  return Write("ge::Operator::UpdateInputDesc", *this, Side::kInput, name, tensor_desc);
 }
 
 TensorDesc Operator::GetOutputDesc(uint32_t index) const {
-  return Read("ge::Operator::GetOutputDesc", *this, [&](millpond::ir::TensorDesc* out) -> Status {
-    const auto& outputs = operator_impl_->node->outputs;
-    if (index >= outputs.size()) return NoSuchPlace(*this, "output", index, outputs.size());
-    *out = outputs[index];
-    return Ok();
-  });
+  return Read("ge::Operator::GetOutputDesc", *this, Side::kOutput, int64_t{index});
 }
 
 TensorDesc Operator::GetOutputDescByName(const char_t* name) const {
-  return Read("ge::Operator::GetOutputDescByName", *this, [&](millpond::ir::TensorDesc* out) -> Status {
-    size_t place = 0;
-    MP_RETURN_IF_ERROR(OutputPlace(*this, name, &place));
-    *out = operator_impl_->node->outputs[place];
-    return Ok();
-  });
+  return Read("ge::Operator::GetOutputDescByName", *this, Side::kOutput, name);
 }
 
 graphStatus Operator::UpdateOutputDesc(const uint32_t index, const TensorDesc& tensor_desc) {
-  return Answer("ge::Operator::UpdateOutputDesc", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(*this));
-    auto& outputs = operator_impl_->node->outputs;
-    if (index >= outputs.size()) return NoSuchPlace(*this, "output", index, outputs.size());
-    millpond::api::Update(&outputs[index], tensor_desc);
-    return Ok();
-  });
+  return Write("ge::Operator::UpdateOutputDesc", *this, Side::kOutput, int64_t{index}, tensor_desc);
 }
 
 graphStatus Operator::UpdateOutputDesc(const char_t* name, const TensorDesc& tensor_desc) {
-  return Answer("ge::Operator::UpdateOutputDesc", [&]() -> Status {
-    size_t place = 0;
-    MP_RETURN_IF_ERROR(OutputPlace(*this, name, &place));
-    millpond::api::Update(&operator_impl_->node->outputs[place], tensor_desc);
-    return Ok();
-  });
+  return Write("ge::Operator::UpdateOutputDesc", *this, Side::kOutput, name, tensor_desc);
 }
 
 int32_t Operator::GetDynamicInputNum(const char_t* name) const {
@@ -196,10 +166,10 @@ graphStatus Operator::GetInputConstData(const char_t* dst_name, Tensor& data) co
   return Answer("ge::Operator::GetInputConstData", [&]() -> Status {
     size_t place = 0;
     MP_RETURN_IF_ERROR(InputPlace(*this, dst_name, &place));
-    const millpond::ir::TensorPtr constant = millpond::api::ConstantOf(*operator_impl_->node, place);
+    const ir::TensorPtr constant = ConstantOf(*operator_impl_->node, place);
     MP_REQUIRE(constant != nullptr, "operator \"%s\" (%s): input \"%s\" is not a constant",
                operator_impl_->node->name.c_str(), operator_impl_->node->type.c_str(), dst_name);
-    data = millpond::api::Wrap(*constant);
+    data = Wrap(*constant);
     return Ok();
   });
 }

@@ -16,14 +16,6 @@ void PreferBuiltInOperators() { Registry::Instance().PreferBuiltIn(); }
 
 namespace ge {
 
-using millpond::FindGeDefinition;
-using millpond::GeDefinitions;
-using millpond::GeOp;
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::Registry;
-
 Operator OperatorFactory::CreateOperator(const char_t* const operator_name, const char_t* const operator_type) {
   Operator op;
   static_cast<void>(Answer("ge::OperatorFactory::CreateOperator", [&]() -> Status {
@@ -41,7 +33,7 @@ Operator OperatorFactory::CreateOperator(const char_t* const operator_name, cons
                "operator \"%s\": nobody has defined the type \"%s\"; see OperatorFactory::GetOpsTypeList, or define it "
                "with REG_OP",
                operator_name, operator_type);
-    op = millpond::api::BuildAccess::Make(millpond::api::MakeOperator(operator_name, *built_in));
+    op = BuildAccess::Make(MakeOperator(operator_name, *built_in));
     return Ok();
   }));
   return op;
@@ -54,7 +46,7 @@ graphStatus OperatorFactory::GetOpsTypeList(std::vector<AscendString>& all_ops) 
     for (std::string& type : Registry::Instance().Types()) types.insert(std::move(type));
     all_ops.clear();
     all_ops.reserve(types.size());
-    for (const std::string& type : types) all_ops.push_back(millpond::api::Wrap(std::string_view(type)));
+    for (const std::string& type : types) all_ops.push_back(Wrap(std::string_view(type)));
     return Ok();
   });
 }

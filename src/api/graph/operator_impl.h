@@ -98,6 +98,10 @@ std::string DynamicName(std::string_view name, uint32_t index);
 Status RequireOperator(const ge::Operator& op);
 Status InputPlace(const ge::Operator& op, const char* name, size_t* out_place);
 Status OutputPlace(const ge::Operator& op, const char* name, size_t* out_place);
+// The description of one of them, by place or by name.
+enum class Side { kInput, kOutput };
+Status OperandOf(const ge::Operator& op, Side side, int64_t index, ir::TensorDesc** out);
+Status OperandOf(const ge::Operator& op, Side side, const char* name, ir::TensorDesc** out);
 
 // The same description under the operand's own name.
 void Update(ir::TensorDesc* desc, const ge::TensorDesc& from);

@@ -5,46 +5,18 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::InputPlace;
-using millpond::api::NodeOf;
-using millpond::api::OutputPlace;
-using millpond::api::RequireOperator;
-
 namespace {
-
-enum class Side { kInput, kOutput };
-
-Status Find(const Operator& op, Side side, int32_t index, millpond::ir::TensorDesc** out) {
-  MP_RETURN_IF_ERROR(RequireOperator(op));
-  const auto node = NodeOf(op);
-  const size_t count = side == Side::kInput ? node->inputs.size() : node->outputs.size();
-  MP_REQUIRE(index >= 0 && static_cast<size_t>(index) < count,
-             "operator \"%s\" (%s): %s %d was asked for, but it has %zu", node->name.c_str(), node->type.c_str(),
-             side == Side::kInput ? "input" : "output", index, count);
-  const auto place = static_cast<size_t>(index);
-  *out = side == Side::kInput ? &node->inputs[place].desc : &node->outputs[place];
-  return Ok();
-}
-
-Status Find(const Operator& op, Side side, const char_t* operand, millpond::ir::TensorDesc** out) {
-  size_t place = 0;
-  MP_RETURN_IF_ERROR(side == Side::kInput ? InputPlace(op, operand, &place) : OutputPlace(op, operand, &place));
-  return Find(op, side, static_cast<int32_t>(place), out);
-}
 
 template <class Operand, class T>
 void Set(const Operator& op, Side side, Operand operand, const char_t* name, const T& value) {
   const char* api = side == Side::kInput ? "ge::Operator::SetInputAttr" : "ge::Operator::SetOutputAttr";
   static_cast<void>(Answer(api, [&]() -> Status {
-    millpond::ir::TensorDesc* desc = nullptr;
-    MP_RETURN_IF_ERROR(Find(op, side, operand, &desc));
+    ir::TensorDesc* desc = nullptr;
+    MP_RETURN_IF_ERROR(OperandOf(op, side, operand, &desc));
     MP_REQUIRE(name != nullptr, "the attribute's name is null");
-    millpond::ir::Attr attr;
-    MP_RETURN_IF_ERROR(millpond::api::MakeAttr(value, &attr));
-    millpond::api::SetOperandAttr(desc, name, std::move(attr));
+    ir::Attr attr;
+    MP_RETURN_IF_ERROR(MakeAttr(value, &attr));
+    SetOperandAttr(desc, name, std::move(attr));
     return Ok();
   }));
 }
@@ -52,10 +24,10 @@ void Set(const Operator& op, Side side, Operand operand, const char_t* name, con
 template <class Operand, class T>
 graphStatus Get(const Operator& op, Side side, Operand operand, const char_t* name, T* value) {
   const char* api = side == Side::kInput ? "ge::Operator::GetInputAttr" : "ge::Operator::GetOutputAttr";
-  millpond::ir::TensorDesc* desc = nullptr;
-  const graphStatus found = Answer(api, [&] { return Find(op, side, operand, &desc); });
+  ir::TensorDesc* desc = nullptr;
+  const graphStatus found = Answer(api, [&] { return OperandOf(op, side, operand, &desc); });
   if (found != GRAPH_SUCCESS) return found;
-  return millpond::api::GetFrom(api, desc->attributes.get(), name, value);
+  return GetFrom(api, desc->attributes.get(), name, value);
 }
 
 }  // namespace

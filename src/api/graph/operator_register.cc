@@ -5,13 +5,6 @@
 
 namespace ge {
 
-using millpond::GePresence;
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::BuildAccess;
-using millpond::api::RequireOperator;
-
 namespace {
 
 template <class Body>
@@ -25,14 +18,14 @@ void Register(const char* api, const Operator& op, const char_t* name, Body&& bo
 
 void Input(const Operator& op, const char_t* name, GePresence presence, const char_t* types) {
   Register("ge::Operator::InputRegister", op, name, [&](OperatorImpl& impl) {
-    millpond::api::DeclareInput(impl, name, presence, types == nullptr ? "" : types);
+    DeclareInput(impl, name, presence, types == nullptr ? "" : types);
     return Ok();
   });
 }
 
 void Output(const Operator& op, const char_t* name, GePresence presence, const char_t* types) {
   Register("ge::Operator::OutputRegister", op, name, [&](OperatorImpl& impl) {
-    millpond::api::DeclareOutput(impl, name, presence, types == nullptr ? "" : types);
+    DeclareOutput(impl, name, presence, types == nullptr ? "" : types);
     return Ok();
   });
 }
@@ -66,15 +59,15 @@ void Operator::DynamicInputRegister(const char_t* name, const uint32_t num, bool
 void Operator::DynamicInputRegister(const char_t* name, const uint32_t num, const char_t* datatype_symbol,
                                     bool is_push_back) {
   Register("ge::Operator::DynamicInputRegister", *this, name, [&](OperatorImpl& impl) {
-    millpond::api::DeclareInput(impl, name, GePresence::kDynamic, datatype_symbol == nullptr ? "" : datatype_symbol);
-    return millpond::api::CountInputs(impl, name, num, is_push_back ? millpond::api::kByDefinition : 0);
+    DeclareInput(impl, name, GePresence::kDynamic, datatype_symbol == nullptr ? "" : datatype_symbol);
+    return CountInputs(impl, name, num, is_push_back ? kByDefinition : 0);
   });
 }
 
 void Operator::DynamicInputRegisterByIndex(const char_t* name, const uint32_t num, size_t index) {
   Register("ge::Operator::DynamicInputRegisterByIndex", *this, name, [&](OperatorImpl& impl) -> Status {
-    MP_REQUIRE(index != millpond::api::kByDefinition, "the place %zu is out of range", index);
-    return millpond::api::CountInputs(impl, name, num, index);
+    MP_REQUIRE(index != kByDefinition, "the place %zu is out of range", index);
+    return CountInputs(impl, name, num, index);
   });
 }
 
@@ -85,8 +78,8 @@ void Operator::DynamicOutputRegister(const char_t* name, const uint32_t num, boo
 void Operator::DynamicOutputRegister(const char_t* name, const uint32_t num, const char_t* datatype_symbol,
                                      bool is_push_back) {
   Register("ge::Operator::DynamicOutputRegister", *this, name, [&](OperatorImpl& impl) {
-    millpond::api::DeclareOutput(impl, name, GePresence::kDynamic, datatype_symbol == nullptr ? "" : datatype_symbol);
-    return millpond::api::CountOutputs(impl, name, num, is_push_back ? millpond::api::kByDefinition : 0);
+    DeclareOutput(impl, name, GePresence::kDynamic, datatype_symbol == nullptr ? "" : datatype_symbol);
+    return CountOutputs(impl, name, num, is_push_back ? kByDefinition : 0);
   });
 }
 
@@ -94,14 +87,14 @@ void Operator::RequiredAttrRegister(const char_t* name) { RequiredAttrWithTypeRe
 
 void Operator::RequiredAttrWithTypeRegister(const char_t* name, const char_t* type) {
   Register("ge::Operator::RequiredAttrWithTypeRegister", *this, name, [&](OperatorImpl& impl) {
-    millpond::api::DeclareAttr(impl, name, type == nullptr ? "" : type, true);
+    DeclareAttr(impl, name, type == nullptr ? "" : type, true);
     return Ok();
   });
 }
 
 void Operator::DataTypeRegister(const char_t* datatype_symbol, const TensorType& type_range) {
   static_cast<void>(Answer("ge::Operator::DataTypeRegister", [&] {
-    Symbol(*this, datatype_symbol, millpond::api::TypesOf(type_range));
+    Symbol(*this, datatype_symbol, TypesOf(type_range));
     return Ok();
   }));
 }

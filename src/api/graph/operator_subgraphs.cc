@@ -8,12 +8,6 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::DynamicName;
-using millpond::api::RequireOperator;
-
 namespace {
 
 // The instance of a name: itself, or numbered when the definition has any number of them.
@@ -29,36 +23,39 @@ Status Instance(const OperatorImpl& impl, const char_t* name, uint32_t index, st
   return Ok();
 }
 
-SubgraphBuilder Builder(const char* api, const Operator& op, const char_t* name, uint32_t index) {
-  SubgraphBuilder builder;
+template <class Body>
+void ForInstance(const char* api, const Operator& op, const char_t* name, uint32_t index, Body&& body) {
   static_cast<void>(Answer(api, [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(op));
-    const OperatorImpl& impl = *millpond::api::BuildAccess::Impl(op);
+    const OperatorImpl& impl = *BuildAccess::Impl(op);
     std::string instance;
     MP_RETURN_IF_ERROR(Instance(impl, name, index, &instance));
+    return body(impl, instance);
+  }));
+}
+
+SubgraphBuilder Builder(const char* api, const Operator& op, const char_t* name, uint32_t index) {
+  SubgraphBuilder builder;
+  ForInstance(api, op, name, index, [&](const OperatorImpl& impl, const std::string& instance) -> Status {
     const auto found = impl.extra->builders.find(instance);
     if (found != impl.extra->builders.end()) builder = found->second;
     return Ok();
-  }));
+  });
   return builder;
 }
 
 Graph Built(const char* api, const Operator& op, const char_t* name, uint32_t index) {
   Graph graph;
-  static_cast<void>(Answer(api, [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(op));
-    const OperatorImpl& impl = *millpond::api::BuildAccess::Impl(op);
-    std::string instance;
-    MP_RETURN_IF_ERROR(Instance(impl, name, index, &instance));
+  ForInstance(api, op, name, index, [&](const OperatorImpl& impl, const std::string& instance) -> Status {
     MP_REQUIRE(impl.node->graph() != nullptr, "operator \"%s\" (%s) is in no graph yet; its subgraphs are built then",
                impl.node->name.c_str(), impl.node->type.c_str());
     for (const auto& one : impl.node->subgraphs) {
       if (one.name == instance && !one.graph.empty()) {
-        graph = millpond::api::Wrap(impl.node->graph()->FindSubgraph(one.graph));
+        graph = Wrap(impl.node->graph()->FindSubgraph(one.graph));
       }
     }
     return Ok();
-  }));
+  });
   return graph;
 }
 
@@ -70,7 +67,7 @@ graphStatus Operator::GetSubgraphNames(std::vector<AscendString>& names) const {
   return Answer("ge::Operator::GetSubgraphNames", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     for (const auto& [name, dynamic] : operator_impl_->extra->subgraphs) {
-      names.push_back(millpond::api::Wrap(std::string_view(name)));
+      names.push_back(Wrap(std::string_view(name)));
     }
     return Ok();
   });
@@ -80,7 +77,7 @@ void Operator::SubgraphRegister(const char_t* ir_name, bool dynamic) {
   static_cast<void>(Answer("ge::Operator::SubgraphRegister", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     MP_REQUIRE(ir_name != nullptr, "the subgraph's name is null");
-    millpond::api::DeclareSubgraph(*operator_impl_, ir_name, dynamic);
+    DeclareSubgraph(*operator_impl_, ir_name, dynamic);
     return Ok();
   }));
 }
@@ -89,7 +86,7 @@ void Operator::SubgraphCountRegister(const char_t* ir_name, uint32_t count) {
   static_cast<void>(Answer("ge::Operator::SubgraphCountRegister", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireOperator(*this));
     MP_REQUIRE(ir_name != nullptr, "the subgraph's name is null");
-    return millpond::api::CountSubgraph(*operator_impl_, ir_name, count);
+    return CountSubgraph(*operator_impl_, ir_name, count);
   }));
 }
 

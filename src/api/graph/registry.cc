@@ -3,6 +3,7 @@
 
 #include "src/api/graph/infer.h"
 #include "src/api/graph/operator_impl.h"
+#include "src/base/mutex.h"
 #include "src/graph/ir/client_hooks.h"
 
 namespace millpond::api {
@@ -20,7 +21,7 @@ void Registry::Add(const char* api, const char* type, F function, F Functions::*
   static_cast<void>(Answer(api, [&]() -> Status {
     MP_REQUIRE(type != nullptr && *type != '\0', "the operator's type is %s", type == nullptr ? "null" : "empty");
     MP_REQUIRE(function != nullptr, "the function for type %s is empty", type);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     F& place = types_[type].*member;
     if (place == nullptr) place = std::move(function);
     return Ok();
@@ -39,7 +40,7 @@ void Registry::AddVerify(const char* type, ge::VerifyFunc function) {
 
 template <class F>
 F Registry::Get(std::string_view type, F Functions::*member) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = types_.find(type);
   return found == types_.end() ? F() : found->second.*member;
 }
@@ -49,12 +50,12 @@ ge::InferShapeFunc Registry::Infer(std::string_view type) const { return Get(typ
 ge::VerifyFunc Registry::Verify(std::string_view type) const { return Get(type, &Functions::verify); }
 
 bool Registry::Knows(std::string_view type) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return types_.contains(type);
 }
 
 std::vector<std::string> Registry::Types() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> types;
   for (const auto& [type, functions] : types_) {
     if (functions.creator != nullptr) types.push_back(type);

@@ -7,12 +7,12 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "include/graph/operator_factory.h"
+#include "src/base/mutex.h"
 #include "src/base/status.h"
 
 namespace millpond::api {
@@ -33,6 +33,9 @@ class Registry {
   bool Knows(std::string_view type) const;
   std::vector<std::string> Types() const;
 
+  // For the names of operators that were given none.
+  uint32_t NextNumber() { return next_number_++; }
+
   bool prefers_built_in() const { return prefers_built_in_; }
   void PreferBuiltIn() { prefers_built_in_ = true; }
 
@@ -48,9 +51,10 @@ class Registry {
   template <class F>
   void Add(const char* api, const char* type, F function, F Functions::*member);
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Functions, std::less<>> types_;
+  mutable Mutex mutex_;
+  std::map<std::string, Functions, std::less<>> types_ GUARDED_BY(mutex_);
   std::atomic<bool> prefers_built_in_{false};
+  std::atomic<uint32_t> next_number_{0};
 };
 
 }  // namespace millpond::api

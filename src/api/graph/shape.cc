@@ -6,9 +6,6 @@
 
 namespace ge {
 
-using millpond::Status;
-using millpond::api::DimsOf;
-
 Shape::Shape() : impl_(std::make_shared<ShapeImpl>()) {}
 
 Shape::Shape(const std::vector<int64_t>& dims) : impl_(std::make_shared<ShapeImpl>()) {
@@ -27,7 +24,7 @@ int64_t Shape::GetDim(size_t idx) const {
 }
 
 graphStatus Shape::SetDim(size_t idx, int64_t value) {
-  return millpond::api::Answer("ge::Shape::SetDim", [&]() -> Status {
+  return Answer("ge::Shape::SetDim", [&]() -> Status {
     const size_t rank = DimsOf(*this).size();
     MP_REQUIRE(idx < rank, "dimension %zu of a shape that has %zu; make the shape with all its dimensions", idx, rank);
     impl_->dims[idx] = value;
@@ -55,10 +52,6 @@ int64_t Shape::GetShapeSize() const {
 
 namespace millpond::api {
 
-const ir::Dims& DimsOf(const ge::Shape& shape) {
-  static const ir::Dims kNone;
-  const auto& impl = ValueAccess::Impl(shape);
-  return impl == nullptr ? kNone : impl->dims;
-}
+const ir::Dims& DimsOf(const ge::Shape& shape) { return Held(shape, &ge::ShapeImpl::dims); }
 
 }  // namespace millpond::api

@@ -7,14 +7,6 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::CopyMemory;
-using millpond::api::DescOf;
-using millpond::api::TensorMemory;
-namespace ir = millpond::ir;
-
 namespace {
 
 // pre: impl != nullptr. The old memory goes only when the new is there, so a tensor may be set from its own bytes.
@@ -157,17 +149,8 @@ Tensor Tensor::Clone() const {
 
 namespace millpond::api {
 
-const ir::TensorDesc& DescOf(const ge::Tensor& tensor) {
-  static const ir::TensorDesc kNone;
-  const auto& impl = ValueAccess::Impl(tensor);
-  return impl == nullptr ? kNone : impl->desc;
-}
-
-ir::TensorDesc& MutableDescOf(ge::Tensor& tensor) {
-  auto& impl = ValueAccess::Impl(tensor);
-  if (impl == nullptr) impl = std::make_shared<ge::TensorImpl>();
-  return impl->desc;
-}
+const ir::TensorDesc& DescOf(const ge::Tensor& tensor) { return Held(tensor, &ge::TensorImpl::desc); }
+ir::TensorDesc& MutableDescOf(ge::Tensor& tensor) { return MutableHeld(tensor, &ge::TensorImpl::desc); }
 
 ir::Bytes MemoryOf(const ge::Tensor& tensor) {
   const auto& impl = ValueAccess::Impl(tensor);

@@ -6,14 +6,6 @@
 
 namespace ge {
 
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::DescOf;
-using millpond::api::DimsOf;
-using millpond::api::MutableDescOf;
-using millpond::api::Wrap;
-namespace ir = millpond::ir;
-
 TensorDescImpl::TensorDescImpl(const TensorDescImpl& other) : desc(other.desc) {
   if (desc.attributes != nullptr) desc.attributes = std::make_shared<ir::Attributes>(*desc.attributes);
   if (other.const_data == nullptr) return;
@@ -95,7 +87,7 @@ void TensorDesc::SetOriginFormat(Format origin_format) {
 }
 
 DataType TensorDesc::GetDataType() const { return Wrap(DescOf(*this).dtype); }
-void TensorDesc::SetDataType(DataType dt) { MutableDescOf(*this).dtype = millpond::api::DTypeOf(dt); }
+void TensorDesc::SetDataType(DataType dt) { MutableDescOf(*this).dtype = DTypeOf(dt); }
 
 graphStatus TensorDesc::GetName(AscendString& name) const {
   name = Wrap(DescOf(*this).name);
@@ -109,9 +101,7 @@ void TensorDesc::SetName(const char_t* name) {
 void TensorDesc::SetSize(int64_t size) { MutableDescOf(*this).bytes = size; }
 int64_t TensorDesc::GetSize() const { return DescOf(*this).bytes; }
 
-void TensorDesc::SetPlacement(Placement placement) {
-  MutableDescOf(*this).placement = millpond::api::PlacementOf(placement);
-}
+void TensorDesc::SetPlacement(Placement placement) { MutableDescOf(*this).placement = PlacementOf(placement); }
 Placement TensorDesc::GetPlacement() const { return Wrap(DescOf(*this).placement); }
 
 void TensorDesc::SetConstData(std::unique_ptr<uint8_t[]> const_data_buffer, const size_t& const_data_len) {
@@ -128,7 +118,7 @@ bool TensorDesc::GetConstData(uint8_t** const_data_buffer, size_t& const_data_le
 }
 
 void TensorDesc::SetExpandDimsRule(const AscendString& expand_dims_rule) {
-  MutableDescOf(*this).expand_dims_rule = millpond::api::TextOf(expand_dims_rule);
+  MutableDescOf(*this).expand_dims_rule = TextOf(expand_dims_rule);
 }
 graphStatus TensorDesc::GetExpandDimsRule(AscendString& expand_dims_rule) const {
   expand_dims_rule = Wrap(DescOf(*this).expand_dims_rule);
@@ -145,17 +135,8 @@ void TensorDesc::SetReuseInputIndex(const uint32_t idx) {
 
 namespace millpond::api {
 
-const ir::TensorDesc& DescOf(const ge::TensorDesc& desc) {
-  static const ir::TensorDesc kNone;
-  const auto& impl = ValueAccess::Impl(desc);
-  return impl == nullptr ? kNone : impl->desc;
-}
-
-ir::TensorDesc& MutableDescOf(ge::TensorDesc& desc) {
-  auto& impl = ValueAccess::Impl(desc);
-  if (impl == nullptr) impl = std::make_shared<ge::TensorDescImpl>();
-  return impl->desc;
-}
+const ir::TensorDesc& DescOf(const ge::TensorDesc& desc) { return Held(desc, &ge::TensorDescImpl::desc); }
+ir::TensorDesc& MutableDescOf(ge::TensorDesc& desc) { return MutableHeld(desc, &ge::TensorDescImpl::desc); }
 
 ge::TensorDesc Wrap(ir::TensorDesc desc) {
   ge::TensorDesc wrapped;

@@ -5,14 +5,6 @@
 
 namespace ge {
 
-using millpond::Ok;
-using millpond::Status;
-using millpond::api::Answer;
-using millpond::api::DescOf;
-using millpond::api::MutableDescOf;
-using millpond::api::Wrap;
-namespace ir = millpond::ir;
-
 namespace {
 
 constexpr size_t kMaxRank = 255;  // far above what any operator takes, far below what exhausts memory
@@ -100,20 +92,20 @@ graphStatus Tensor::SetFormat(const ge::Format& format) {
 ge::Format Tensor::GetFormat() const { return static_cast<Format>(DescOf(*this).format); }
 
 graphStatus Tensor::SetDataType(const ge::DataType& dtype) {
-  MutableDescOf(*this).dtype = millpond::api::DTypeOf(dtype);
+  MutableDescOf(*this).dtype = DTypeOf(dtype);
   return GRAPH_SUCCESS;
 }
 ge::DataType Tensor::GetDataType() const { return Wrap(DescOf(*this).dtype); }
 
 graphStatus Tensor::SetPlacement(const ge::Placement& placement) {
-  MutableDescOf(*this).placement = millpond::api::PlacementOf(placement);
+  MutableDescOf(*this).placement = PlacementOf(placement);
   return GRAPH_SUCCESS;
 }
 ge::Placement Tensor::GetPlacement() const { return Wrap(DescOf(*this).placement); }
 
 graphStatus Tensor::SetExpandDimsRule(const AscendString& expand_dims_rule) {
   return Answer("ge::Tensor::SetExpandDimsRule", [&]() -> Status {
-    MutableDescOf(*this).expand_dims_rule = millpond::api::TextOf(expand_dims_rule);
+    MutableDescOf(*this).expand_dims_rule = TextOf(expand_dims_rule);
     return Ok();
   });
 }

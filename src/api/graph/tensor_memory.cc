@@ -5,6 +5,7 @@
 
 #include "include/acl/acl_rt.h"
 #include "src/api/graph/impl.h"
+#include "src/base/user_callback.h"
 
 namespace millpond::api {
 
@@ -51,11 +52,7 @@ Status CopyOnDevice(const uint8_t* from, size_t size, std::shared_ptr<TensorMemo
 
 TensorMemory::~TensorMemory() {
   if (!deleter_) return;
-  try {
-    deleter_(data_);
-  } catch (...) {
-    // A client's deleter failed inside a destructor: there is nobody to tell.
-  }
+  CallUserQuietly([this] { deleter_(data_); });
 }
 
 std::unique_ptr<uint8_t[], ge::Tensor::DeleteFunc> TensorMemory::Release() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives within one rank: a reduction of one value is that value, a gather of one part is that part.
+// Reductions, gathers, broadcasts and barriers.
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/transfer.h"
 
@@ -7,28 +7,41 @@ using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
 using acl::InvalidParameter;
 using acl::InvalidValue;
+using comm::Operation;
+using comm::Part;
 
 namespace {
 
-// The one rank's entry of an array of counts or displacements.
-Status EntryOf(const char* what, const void* array, uint64_t* out_entry) {
-  if (array == nullptr) return acl::NullPointer(what);
-  *out_entry = static_cast<const uint64_t*>(array)[kRank];
+// As many parts as ranks, of the same size, one after the other.
+std::vector<Part> EqualParts(uint32_t ranks, size_t bytes) {
+  std::vector<Part> parts(ranks);
+  for (uint32_t i = 0; i < ranks; ++i) parts[i] = {i * bytes, bytes};
+  return parts;
+}
+
+// The client's arrays of counts and displacements, in elements, as parts of a buffer.
+Status ReadParts(const char* counts_name, const void* counts, const char* offsets_name, const void* offsets,
+                 uint32_t ranks, HcclDataType type, std::vector<Part>* out_parts) {
+  if (counts == nullptr) return acl::NullPointer(counts_name);
+  if (offsets == nullptr) return acl::NullPointer(offsets_name);
+  // Looked at as far as they are read: first and last entry.
+  const size_t last = ranks > 0 ? ranks - 1 : 0;
+  for (const auto& [name, array] : {std::pair{counts_name, counts}, std::pair{offsets_name, offsets}}) {
+    const auto* const entries = static_cast<const uint64_t*>(array);
+    if (!HostCanRead({entries, entries + last})) return acl::WildPointer(name, array);
+  }
+  out_parts->resize(ranks);
+  for (uint32_t i = 0; i < ranks; ++i) {
+    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(counts)[i], type, &(*out_parts)[i].bytes));
+    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(offsets)[i], type, &(*out_parts)[i].offset));
+  }
   return Ok();
 }
 
-// A buffer from element `displacement` on.
-template <class Pointer>
-Pointer At(Pointer buffer, uint64_t displacement, HcclDataType type) {
-  if (buffer == nullptr) return buffer;
-  return reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(buffer) + displacement * BytesOf(type));
-}
-
-Status CheckSame(const char* what, uint64_t sent, uint64_t received) {
-  if (sent == received) return Ok();
-  return InvalidParameter(
-      what, Format("the only rank sends %llu to itself and expects %llu", static_cast<unsigned long long>(sent),
-                   static_cast<unsigned long long>(received)));
+Status CheckOwnCount(const char* what, size_t listed, size_t passed, size_t element, uint32_t rank) {
+  if (listed == passed) return Ok();
+  return InvalidParameter(what, Format("its entry %u, this rank's, is %zu, and %zu elements were passed", rank,
+                                       listed / element, passed / element));
 }
 
 Status CheckApart(const void* sendBuf, const void* recvBuf) {
@@ -36,150 +49,157 @@ Status CheckApart(const void* sendBuf, const void* recvBuf) {
   return InvalidParameter("recvBuf", "it is the same as sendBuf, which this operation does not allow");
 }
 
-Outcome Move(const char* api, HcclComm comm, aclrtStream stream, void* to, const void* from, uint64_t count,
-             HcclDataType type) {
-  if (count == 0) return Ok();  // as in the reference: nothing is looked at
-  Place place;
-  MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
-  size_t bytes = 0;
-  MP_RETURN_IF_ERROR(SizeOf(count, type, &bytes));
-  if (from == nullptr) return acl::NullPointer("sendBuf");
-  if (to == nullptr) return acl::NullPointer("recvBuf");
-  return Launch(api, place, {to, from, bytes});
-}
-
-Outcome Reduce(const char* api, HcclComm comm, aclrtStream stream, void* to, const void* from, uint64_t count,
-               HcclDataType type, HcclReduceOp op) {
-  if (count == 0) return Ok();
-  MP_RETURN_IF_ERROR(CheckReduction(type, op));
-  for (const auto& [what, buffer] : {std::pair<const char*, const void*>{"sendBuf", from}, {"recvBuf", to}}) {
+Status SetReduction(HcclDataType type, HcclReduceOp op, const void* sendBuf, const void* recvBuf, Prepared* prepared) {
+  for (const auto& [what, buffer] : {std::pair<const char*, const void*>{"sendBuf", sendBuf}, {"recvBuf", recvBuf}}) {
     if (reinterpret_cast<uintptr_t>(buffer) % BytesOf(type) != 0) {
       return InvalidValue(what, Format("%p", buffer), Format("it must be aligned to %zu bytes", BytesOf(type)));
     }
   }
-  return Move(api, comm, stream, to, from, count, type);
+  prepared->spec.reduction = static_cast<comm::Reduction>(op);
+  prepared->spec.send = static_cast<const char*>(sendBuf);
+  prepared->spec.receive = static_cast<char*>(const_cast<void*>(recvBuf));
+  return Ok();
 }
 
-Outcome Exchange(const char* api, HcclComm comm, aclrtStream stream, const void* recvBuf, uint64_t recvCount,
-                 HcclDataType recvType, const void* sendBuf, uint64_t sendCount, HcclDataType sendType) {
-  if (sendCount == 0 && recvCount == 0) return Ok();
-  MP_RETURN_IF_ERROR(CheckSame("recvCounts", sendCount, recvCount));
-  MP_RETURN_IF_ERROR(CheckSame("recvType", sendType, recvType));
-  MP_RETURN_IF_ERROR(CheckApart(sendBuf, recvBuf));
-  return Move(api, comm, stream, const_cast<void*>(recvBuf), sendBuf, sendCount, sendType);
+void SetBuffers(const void* sendBuf, void* recvBuf, Prepared* prepared) {
+  prepared->spec.send = static_cast<const char*>(sendBuf);
+  prepared->spec.receive = static_cast<char*>(recvBuf);
 }
 
 }  // namespace
 
 extern "C" HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType,
                                     HcclReduceOp op, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAllReduce";
-  return Guard(kApi, [&] { return Reduce(kApi, comm, stream, recvBuf, sendBuf, count, dataType, op); });
+  static constexpr char kApi[] = "HcclAllReduce";
+  return Guard(kApi, [&]() -> Outcome {
+    if (count == 0) return Ok();  // as in the reference: nothing is looked at
+    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllReduce, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
+    prepared.spec.bytes = prepared.bytes;
+    return Launch(prepared);
+  });
 }
 
 extern "C" HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
                                  uint32_t root, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclReduce";
+  static constexpr char kApi[] = "HcclReduce";
   return Guard(kApi, [&]() -> Outcome {
-    MP_RETURN_IF_ERROR(CheckRoot(root));
-    return Reduce(kApi, comm, stream, recvBuf, sendBuf, count, dataType, op);
+    if (count == 0) return Ok();
+    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduce, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
+    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
+    prepared.spec.root = root;
+    prepared.spec.bytes = prepared.bytes;
+    return Launch(prepared);
   });
 }
 
 extern "C" HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                         HcclReduceOp op, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclReduceScatter";
-  return Guard(kApi, [&] { return Reduce(kApi, comm, stream, recvBuf, sendBuf, recvCount, dataType, op); });
+  static constexpr char kApi[] = "HcclReduceScatter";
+  return Guard(kApi, [&]() -> Outcome {
+    if (recvCount == 0) return Ok();
+    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduceScatter, recvCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
+    prepared.spec.send_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
+    return Launch(prepared);
+  });
 }
 
 extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void* sendDispls, void* recvBuf,
                                          uint64_t recvCount, HcclDataType dataType, HcclReduceOp op, HcclComm comm,
                                          aclrtStream stream) {
-  constexpr char kApi[] = "HcclReduceScatterV";
+  static constexpr char kApi[] = "HcclReduceScatterV";
   return Guard(kApi, [&]() -> Outcome {
-    uint64_t count = 0, displacement = 0;
-    MP_RETURN_IF_ERROR(EntryOf("sendCounts", sendCounts, &count));
-    MP_RETURN_IF_ERROR(EntryOf("sendDispls", sendDispls, &displacement));
-    MP_RETURN_IF_ERROR(CheckSame("sendCounts", count, recvCount));
-    return Reduce(kApi, comm, stream, recvBuf, At<const void*>(sendBuf, displacement, dataType), recvCount, dataType,
-                  op);
+    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduceScatterV, recvCount, dataType, &prepared));
+    const comm::Communicator& found = *prepared.place.comm;
+    std::vector<Part>& parts = prepared.spec.send_parts;
+    MP_RETURN_IF_ERROR(ReadParts("sendCounts", sendCounts, "sendDispls", sendDispls, found.ranks, dataType, &parts));
+    MP_RETURN_IF_ERROR(
+        CheckOwnCount("sendCounts", parts[found.rank].bytes, prepared.bytes, BytesOf(dataType), found.rank));
+    if (found.ranks > 1) MP_RETURN_IF_ERROR(CheckApart(sendBuf, recvBuf));
+    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
+    prepared.spec.count = 0;
+    return Launch(prepared);
   });
 }
 
 extern "C" HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
                                     aclrtStream stream) {
-  constexpr char kApi[] = "HcclBroadcast";
+  static constexpr char kApi[] = "HcclBroadcast";
   return Guard(kApi, [&]() -> Outcome {
-    MP_RETURN_IF_ERROR(CheckRoot(root));
-    return Move(kApi, comm, stream, buf, buf, count, dataType);
+    if (count == 0) return Ok();
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kBroadcast, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
+    SetBuffers(buf, buf, &prepared);
+    prepared.spec.root = root;
+    prepared.spec.bytes = prepared.bytes;
+    return Launch(prepared);
   });
 }
 
 extern "C" HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                   uint32_t root, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclScatter";
+  static constexpr char kApi[] = "HcclScatter";
   return Guard(kApi, [&]() -> Outcome {
-    MP_RETURN_IF_ERROR(CheckRoot(root));
-    return Move(kApi, comm, stream, recvBuf, sendBuf, recvCount, dataType);
+    if (recvCount == 0) return Ok();
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kScatter, recvCount, dataType, &prepared));
+    const comm::Communicator& found = *prepared.place.comm;
+    MP_RETURN_IF_ERROR(CheckRank("root", root, found));
+    SetBuffers(sendBuf, recvBuf, &prepared);
+    prepared.spec.root = root;
+    prepared.spec.bytes = prepared.bytes;
+    if (found.rank == root) prepared.spec.send_parts = EqualParts(found.ranks, prepared.bytes);
+    return Launch(prepared);
   });
 }
 
 extern "C" HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclDataType dataType,
                                     HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAllGather";
-  return Guard(kApi, [&] { return Move(kApi, comm, stream, recvBuf, sendBuf, sendCount, dataType); });
+  static constexpr char kApi[] = "HcclAllGather";
+  return Guard(kApi, [&]() -> Outcome {
+    if (sendCount == 0) return Ok();
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllGather, sendCount, dataType, &prepared));
+    SetBuffers(sendBuf, recvBuf, &prepared);
+    prepared.spec.receive_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
+    return Launch(prepared);
+  });
 }
 
 extern "C" HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const void* recvCounts,
                                      const void* recvDispls, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAllGatherV";
+  static constexpr char kApi[] = "HcclAllGatherV";
   return Guard(kApi, [&]() -> Outcome {
-    uint64_t count = 0, displacement = 0;
-    MP_RETURN_IF_ERROR(EntryOf("recvCounts", recvCounts, &count));
-    MP_RETURN_IF_ERROR(EntryOf("recvDispls", recvDispls, &displacement));
-    MP_RETURN_IF_ERROR(CheckSame("recvCounts", sendCount, count));
-    MP_RETURN_IF_ERROR(CheckApart(sendBuf, recvBuf));
-    return Move(kApi, comm, stream, At(recvBuf, displacement, dataType), sendBuf, sendCount, dataType);
-  });
-}
-
-extern "C" HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType sendType, const void* recvBuf,
-                                   uint64_t recvCount, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAlltoAll";
-  return Guard(
-      kApi, [&] { return Exchange(kApi, comm, stream, recvBuf, recvCount, recvType, sendBuf, sendCount, sendType); });
-}
-
-extern "C" HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts, const void* sdispls,
-                                    HcclDataType sendType, const void* recvBuf, const void* recvCounts,
-                                    const void* rdispls, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAlltoAllV";
-  return Guard(kApi, [&]() -> Outcome {
-    uint64_t sent = 0, from = 0, received = 0, to = 0;
-    MP_RETURN_IF_ERROR(EntryOf("sendCounts", sendCounts, &sent));
-    MP_RETURN_IF_ERROR(EntryOf("sdispls", sdispls, &from));
-    MP_RETURN_IF_ERROR(EntryOf("recvCounts", recvCounts, &received));
-    MP_RETURN_IF_ERROR(EntryOf("rdispls", rdispls, &to));
-    return Exchange(kApi, comm, stream, At(recvBuf, to, recvType), received, recvType, At(sendBuf, from, sendType),
-                    sent, sendType);
-  });
-}
-
-extern "C" HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, HcclDataType sendType,
-                                     const void* recvBuf, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclAlltoAllVC";
-  return Guard(kApi, [&]() -> Outcome {
-    uint64_t count = 0;
-    MP_RETURN_IF_ERROR(EntryOf("sendCountMatrix", sendCountMatrix, &count));
-    return Exchange(kApi, comm, stream, recvBuf, count, recvType, sendBuf, count, sendType);
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllGatherV, sendCount, dataType, &prepared));
+    const comm::Communicator& found = *prepared.place.comm;
+    std::vector<Part>& parts = prepared.spec.receive_parts;
+    MP_RETURN_IF_ERROR(ReadParts("recvCounts", recvCounts, "recvDispls", recvDispls, found.ranks, dataType, &parts));
+    MP_RETURN_IF_ERROR(
+        CheckOwnCount("recvCounts", parts[found.rank].bytes, prepared.bytes, BytesOf(dataType), found.rank));
+    if (sendCount != 0) MP_RETURN_IF_ERROR(CheckApart(sendBuf, recvBuf));
+    SetBuffers(sendBuf, recvBuf, &prepared);
+    prepared.spec.count = 0;
+    return Launch(prepared);
   });
 }
 
 extern "C" HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
-  constexpr char kApi[] = "HcclBarrier";
+  static constexpr char kApi[] = "HcclBarrier";
   return Guard(kApi, [&]() -> Outcome {
-    Place place;
-    MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
-    return Launch(kApi, place, std::span<const Transfer>());
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kBarrier, 0, HCCL_DATA_TYPE_INT8, &prepared));
+    return Launch(prepared);
   });
 }

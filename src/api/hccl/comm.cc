@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/api/hccl/comm.h"
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
-#include "src/api/acl/message.h"
+#include "src/api/common/message.h"
+#include "src/base/cann_options.h"
 
 namespace millpond::hccl {
 
@@ -14,17 +15,6 @@ using acl::InvalidParameter;
 using acl::InvalidValue;
 
 namespace {
-
-// Handles are compared, never followed: a client may pass anything.
-struct Registry {
-  std::mutex mutex;
-  std::map<HcclComm, std::shared_ptr<Comm>> comms;
-  uint64_t made = 0;
-};
-Registry& Comms() {
-  static Registry& registry = *new Registry;  // leaked: process groups are destroyed from static destructors
-  return registry;
-}
 
 struct ConfigHeader {
   size_t size;
@@ -34,7 +24,7 @@ struct ConfigHeader {
 };
 static_assert(sizeof(ConfigHeader) == HCCL_COMM_CONFIG_INFO_BYTES);
 // No structure that names itself larger than this was made by HcclCommConfigInit.
-constexpr size_t kMostConfigBytes = 1 << 20;
+constexpr size_t kMaxConfigBytes = 1 << 20;
 
 // A field of the client's structure, or nothing when the client's is older and ends before it.
 template <class Field>
@@ -43,13 +33,56 @@ const Field* FieldAt(const HcclCommConfig* config, size_t size, size_t offset) {
   return reinterpret_cast<const Field*>(reinterpret_cast<const char*>(config) + offset);
 }
 
+// What the table of options says about a field, unless it is the default.
+Status CheckField(const char* name, const std::string& value) {
+  const cann::Option* const option = cann::Find(cann::Door::kComm, name);
+  MP_CHECK(option != nullptr, kInternal, "the table of options has no field %s", name);
+  return cann::Accept(*option, value);
+}
+
+// The text of a number or of a character array.
+template <class Field>
+std::string FieldText(const Field& field) {
+  if constexpr (std::is_array_v<Field>) {
+    return {field, strnlen(field, sizeof(Field))};
+  } else {
+    return std::to_string(+field);
+  }
+}
+
+Status CheckFields(const HcclCommConfig* config, size_t size) {
+  Status status;
+#define MP_FIELD(name)                                                                                           \
+  if (const auto* field = FieldAt<decltype(HcclCommConfig::name)>(config, size, offsetof(HcclCommConfig, name)); \
+      field != nullptr && status.ok()) {                                                                         \
+    status = CheckField(#name, FieldText(*field));                                                               \
+  }
+  MP_FIELD(hcclBufferSize)
+  MP_FIELD(hcclDeterministic)
+  MP_FIELD(hcclUdi)
+  MP_FIELD(hcclOpExpansionMode)
+  MP_FIELD(hcclRdmaTrafficClass)
+  MP_FIELD(hcclRdmaServiceLevel)
+  MP_FIELD(hcclWorldRankID)
+  MP_FIELD(hcclJobID)
+  MP_FIELD(aclGraphZeroCopyEnable)
+  MP_FIELD(hcclExecTimeOut)
+  MP_FIELD(hcclAlgo)
+  MP_FIELD(hcclRetryEnable)
+  MP_FIELD(hcclRetryParams)
+  MP_FIELD(hcclBufferName)
+  MP_FIELD(hcclQos)
+#undef MP_FIELD
+  return status;
+}
+
 }  // namespace
 
-Status ReadConfig(const HcclCommConfig* config, CommSettings* out_settings) {
+Status ReadConfig(const HcclCommConfig* config, RankSettings* out_settings) {
   MP_NOT_NULL(config);
   ConfigHeader header;
   std::memcpy(&header, config, sizeof(header));
-  if (header.magic != HCCL_COMM_CONFIG_MAGIC_WORD || header.size < sizeof(header) || header.size > kMostConfigBytes) {
+  if (header.magic != HCCL_COMM_CONFIG_MAGIC_WORD || header.size < sizeof(header) || header.size > kMaxConfigBytes) {
     return InvalidParameter("config", Format("its header (size %zu, magic 0x%x) is not one that HcclCommConfigInit "
                                              "writes; call that first",
                                              header.size, header.magic));
@@ -59,6 +92,16 @@ Status ReadConfig(const HcclCommConfig* config, CommSettings* out_settings) {
   if (buffer != nullptr && *buffer == 0) {
     return InvalidValue("config->hcclBufferSize", "0", "it counts MiB and is at least 1");
   }
+  if (buffer != nullptr && *buffer != HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET) out_settings->buffer_mib = *buffer;
+  using Deterministic = decltype(HcclCommConfig::hcclDeterministic);
+  const auto* level = FieldAt<Deterministic>(config, header.size, offsetof(HcclCommConfig, hcclDeterministic));
+  if (level != nullptr) out_settings->deterministic = static_cast<int32_t>(*level);  // not set: -1
+  using Timeout = decltype(HcclCommConfig::hcclExecTimeOut);
+  const auto* timeout = FieldAt<Timeout>(config, header.size, offsetof(HcclCommConfig, hcclExecTimeOut));
+  if (timeout != nullptr && *timeout < HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {
+    return InvalidValue("config->hcclExecTimeOut", std::to_string(*timeout), "it counts seconds, 0 for no limit");
+  }
+  if (timeout != nullptr) out_settings->timeout_s = *timeout;
   using Name = decltype(HcclCommConfig::hcclCommName);
   if (const auto* name = FieldAt<Name>(config, header.size, offsetof(HcclCommConfig, hcclCommName)); name != nullptr) {
     const size_t length = strnlen(*name, sizeof(Name));
@@ -67,48 +110,48 @@ Status ReadConfig(const HcclCommConfig* config, CommSettings* out_settings) {
     }
     out_settings->name.assign(*name, length);
   }
+  return CheckFields(config, header.size);
+}
+
+namespace {
+
+Status NameIsTaken(const std::string& name) {
+  return InvalidValue("config->hcclCommName", name, "a live communicator of this process has that name");
+}
+
+}  // namespace
+
+Status CreateComm(const std::string& name, int32_t device, HcclComm* out_comm) {
+  const HcclComm made = comm::Communicators::Get().Create(name, device);
+  if (made == nullptr) return NameIsTaken(name);
+  *out_comm = made;
   return Ok();
 }
 
-Status CreateComm(const CommSettings& settings, int32_t device, HcclComm* out_comm) {
-  auto comm = std::make_shared<Comm>();
-  comm->device = device;
-  Registry& registry = Comms();
-  std::lock_guard lock(registry.mutex);
-  ++registry.made;
-  comm->name = !settings.name.empty() ? settings.name
-                                      : Format("millpond_%d_%llu", static_cast<int>(getpid()),
-                                               static_cast<unsigned long long>(registry.made));
-  for (const auto& [handle, other] : registry.comms) {
-    if (other->name == comm->name) {
-      return InvalidValue("config->hcclCommName", comm->name, "a live communicator of this process has that name");
-    }
-  }
-  const HcclComm handle = comm.get();
-  registry.comms[handle] = std::move(comm);
+Status CreateComm(std::shared_ptr<comm::World> world, uint32_t rank, int32_t device, const RankSettings& settings,
+                  const std::string& default_name, bool is_sub, HcclComm* out_comm) {
+  CommunicatorPtr made;
+  MP_RETURN_IF_ERROR(comm::MakeCommunicator(std::move(world), rank, device, settings, default_name, &made));
+  made->is_sub = is_sub;
+  const std::string name = made->name;
+  const HcclComm handle = comm::Communicators::Get().Add(std::move(made));
+  if (handle == nullptr) return NameIsTaken(name);
   *out_comm = handle;
   return Ok();
 }
 
-Status FindComm(HcclComm handle, std::shared_ptr<Comm>* out_comm) {
+Status FindComm(HcclComm handle, CommunicatorPtr* out_comm) {
   if (handle == nullptr) return acl::NullPointer("comm");
-  Registry& registry = Comms();
-  std::lock_guard lock(registry.mutex);
-  const auto found = registry.comms.find(handle);
-  if (found == registry.comms.end()) {
-    return InvalidValue("comm", Format("%p", handle), "it is not a communicator, or it was destroyed");
-  }
-  *out_comm = found->second;
-  return Ok();
+  *out_comm = comm::Communicators::Get().Find(handle);
+  if (*out_comm != nullptr) return Ok();
+  return InvalidValue("comm", Format("%p", handle), "it is not a communicator, or it was destroyed");
 }
 
 Status DestroyComm(HcclComm handle) {
-  std::shared_ptr<Comm> comm;  // what is queued needs no communicator: it may go at once
+  CommunicatorPtr comm;
   MP_RETURN_IF_ERROR(FindComm(handle, &comm));
-  Registry& registry = Comms();
-  std::lock_guard lock(registry.mutex);
-  registry.comms.erase(handle);
-  return Ok();
+  if (comm::Communicators::Get().Destroy(handle)) return Ok();
+  return InvalidValue("comm", Format("%p", handle), "another thread destroyed it meanwhile");
 }
 
 Status CheckRanks(uint32_t ranks, uint32_t rank) {
@@ -116,11 +159,9 @@ Status CheckRanks(uint32_t ranks, uint32_t rank) {
   if (rank >= ranks) {
     return InvalidValue("rank", std::to_string(rank), Format("ranks go from 0 to %u", ranks - 1));
   }
-  if (ranks == kRankSize) return Ok();
+  if (ranks <= comm::kMaxRanks) return Ok();
   return Unsupported(
-      Format("%u ranks were asked for: this release of Millpond communicates within one rank only, several come in a "
-             "later release; run with one process and one device (WORLD_SIZE=1)",
-             ranks));
+      Format("%u ranks were asked for: a communicator of one host has at most %u", ranks, comm::kMaxRanks));
 }
 
 }  // namespace millpond::hccl

@@ -2,16 +2,20 @@
 // Making and ending communicators, and what they say about themselves.
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/comm.h"
 #include "src/api/hccl/hccl_guard.h"
-#include "src/api/hccl/rank_table.h"
+#include "src/comm/meeting.h"
+#include "src/comm/rank_table.h"
+#include "src/comm/transfer.h"
 #include "src/device/device.h"
 #include "src/device/runtime.h"
+#include "src/device/share/broker.h"
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
@@ -20,47 +24,186 @@ using acl::InvalidValue;
 
 namespace {
 
-// What HcclRootInfo's bytes hold. Later releases put an address here; the length is the ABI's.
+// What HcclRootInfo's bytes hold: where the ranks meet. The length is the ABI's.
 struct RootInfo {
   char magic[16];
   uint32_t version;
-  uint32_t pid;
-  uint64_t number;  // of this root info, never the same twice in a process
-  int64_t made_ns;
+  char key[kShareKeyBytes];  // of the world to be; has the process, the user and a random number
+  char name[comm::kNameBytes];
 };
-constexpr char kRootMagic[16] = {'M', 'i', 'l', 'l', 'p', 'o', 'n', 'd', ' ', 'H', 'C', 'C', 'L', ' ', '1', '\0'};
+constexpr char kRootMagic[16] = {'M', 'i', 'l', 'l', 'p', 'o', 'n', 'd', ' ', 'H', 'C', 'C', 'L', ' ', '2', '\0'};
+constexpr uint32_t kRootVersion = 2;
 static_assert(sizeof(RootInfo) <= HCCL_ROOT_INFO_BYTES);
 
-std::atomic<uint64_t> g_root_infos{0};
-
-Status CheckRootInfo(const HcclRootInfo* rootInfo) {
+Status ReadRootInfo(const HcclRootInfo* rootInfo, RootInfo* out_info) {
   MP_NOT_NULL(rootInfo);
-  if (std::memcmp(rootInfo->internal, kRootMagic, sizeof(kRootMagic)) != 0) {
+  std::memcpy(out_info, rootInfo->internal, sizeof(*out_info));
+  if (std::memcmp(out_info->magic, kRootMagic, sizeof(kRootMagic)) != 0) {
     return InvalidParameter("rootInfo", "HcclGetRootInfo did not make it; hand its bytes over unchanged");
+  }
+  out_info->key[sizeof(out_info->key) - 1] = '\0';
+  out_info->name[sizeof(out_info->name) - 1] = '\0';
+  return Ok();
+}
+
+Status Deadline(Clock::time_point* out_deadline) {
+  comm::Milliseconds timeout;
+  MP_RETURN_IF_ERROR(comm::ConnectTimeout(&timeout));
+  *out_deadline = Clock::now() + timeout;
+  return Ok();
+}
+
+// A communicator whose seat is taken, and which is made when the others have come.
+struct Pending {
+  std::shared_ptr<comm::World> world;
+  uint32_t rank = 0;
+  int32_t device = 0;
+  RankSettings settings;
+  std::string name;
+  std::string key;
+  HcclComm* comm = nullptr;
+
+  Status Finish(Clock::time_point deadline) const {
+    Status met = comm::AwaitAll(world.get(), rank, deadline);
+    comm::WithdrawWorld(key);  // everybody has it, or the meeting is off
+    if (!met.ok()) return met;
+    return CreateComm(world, rank, device, settings, name, /*is_sub=*/false, comm);
+  }
+};
+
+// The calling thread's device is the communicator's. In a group the ranks of several devices of one thread take their
+// seats one after the other, and are waited for together at its end.
+Status InitFromRootInfo(uint32_t ranks, const HcclRootInfo* rootInfo, uint32_t rank, const RankSettings& settings,
+                        HcclComm* comm) {
+  RootInfo info;
+  MP_RETURN_IF_ERROR(ReadRootInfo(rootInfo, &info));
+  MP_RETURN_IF_ERROR(CheckRanks(ranks, rank));
+  Device* device = nullptr;
+  MP_RETURN_IF_ERROR(RequireDevice(&device));
+  if (ranks == 1) return CreateComm(settings.name, device->id(), comm);
+  Clock::time_point deadline;
+  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  Pending pending;
+  pending.rank = rank;
+  pending.device = device->id();
+  pending.settings = settings;
+  pending.name = info.name;
+  pending.key = info.key;
+  pending.comm = comm;
+  MP_RETURN_IF_ERROR(comm::OpenWorld(info.key, ranks, &pending.world));
+  MP_RETURN_IF_ERROR(comm::TakeSeat(pending.world.get(), rank, device->id(), settings));
+  comm::Group& group = comm::Group::OfThread();
+  if (group.depth == 0) return pending.Finish(deadline);
+  group.at_end.emplace_back([pending, deadline] { return pending.Finish(deadline); });
+  return Ok();
+}
+
+Status InitFromRankTable(const char* path, uint32_t rank, RankSettings settings, HcclComm* comm) {
+  if (path == nullptr) return acl::NullPointer("clusterInfo");
+  comm::RankTable table;
+  MP_RETURN_IF_ERROR(comm::ReadRankTable(path, &table));
+  MP_RETURN_IF_ERROR(CheckRanks(table.ranks, rank));
+  Device* device = nullptr;
+  MP_RETURN_IF_ERROR(RequireDevice(&device));
+  constexpr char kWorldName[] = "hccl_world_group";  // documented
+  if (settings.name.empty()) settings.name = kWorldName;
+  if (table.ranks == 1) return CreateComm(settings.name, device->id(), comm);
+  if (table.servers > 1) {
+    return Unsupported(
+        Format("the rank table '%s' has %u ranks on %u servers: this release of Millpond connects the "
+               "ranks of one host, several hosts come in a later release",
+               path, table.ranks, table.servers));
+  }
+  Clock::time_point deadline;
+  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  std::shared_ptr<comm::World> world;
+  MP_RETURN_IF_ERROR(comm::MeetByTable(table.text, table.ranks, rank, device->id(), settings, deadline, &world));
+  return CreateComm(std::move(world), rank, device->id(), settings, kWorldName, /*is_sub=*/false, comm);
+}
+
+// Writes what `value` says of the communicator to the caller's variable.
+template <class T, class Value>
+HcclResult Tell(const char* api, HcclComm comm, const char* parameter, T* out, Value&& value) {
+  return Guard(api, [&]() -> Outcome {
+    if (out == nullptr) return acl::NullPointer(parameter);
+    CommunicatorPtr found;
+    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+    *out = value(*found);
+    return Ok();
+  });
+}
+
+HcclResult Suspend(const char* api, HcclComm comm, bool suspended) {
+  return Guard(api, [&]() -> Outcome {
+    CommunicatorPtr found;
+    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+    found->suspended.store(suspended);
+    return Ok();
+  });
+}
+
+// One process, a rank on each device: nobody else has to come.
+Status InitAll(std::span<const int32_t> devices, HcclComm* comms) {
+  const auto ranks = static_cast<uint32_t>(devices.size());
+  std::string key;
+  MP_RETURN_IF_ERROR(comm::OfferWorld(&key));
+  const std::string name = Format("millpond_all_%d_%llu", static_cast<int>(getpid()),
+                                  static_cast<unsigned long long>(comm::NextRootNumber()));
+  std::vector<std::shared_ptr<comm::World>> worlds(ranks);
+  Status status;
+  for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
+    status = comm::OpenWorld(key, ranks, &worlds[rank]);
+    if (status.ok()) status = comm::TakeSeat(worlds[rank].get(), rank, devices[rank], {});
+  }
+  std::vector<HcclComm> made;
+  for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
+    status = comm::AwaitAll(worlds[rank].get(), rank, Clock::now());
+    HcclComm handle = nullptr;
+    if (status.ok()) status = CreateComm(worlds[rank], rank, devices[rank], {}, name, /*is_sub=*/false, &handle);
+    if (status.ok()) made.push_back(handle);
+  }
+  comm::WithdrawWorld(key);
+  if (status.ok()) {
+    std::copy(made.begin(), made.end(), comms);
+  } else {
+    for (const HcclComm handle : made) DestroyComm(handle).Ignore();  // it was made a moment ago
+  }
+  return status;
+}
+
+Status CheckMembers(const comm::Communicator& parent, uint32_t count, const uint32_t* ids, uint32_t rank) {
+  if (count == 0 || count > parent.ranks) {
+    return InvalidValue("rankNum", std::to_string(count), Format("the parent has %u ranks", parent.ranks));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string parameter = Format("rankIds[%u]", i);
+    if (ids[i] >= parent.ranks) {
+      return InvalidValue(parameter.c_str(), std::to_string(ids[i]),
+                          Format("the parent's ranks go from 0 to %u", parent.ranks - 1));
+    }
+    if (std::find(ids, ids + i, ids[i]) != ids + i) {
+      return InvalidValue(parameter.c_str(), std::to_string(ids[i]), "it is in the list already");
+    }
+  }
+  if (rank >= count) {
+    return InvalidValue("subCommRankId", std::to_string(rank), Format("the new communicator has %u ranks", count));
+  }
+  if (ids[rank] != parent.rank) {
+    return InvalidValue("subCommRankId", std::to_string(rank),
+                        Format("the list has rank %u there, and this is rank %u", ids[rank], parent.rank));
   }
   return Ok();
 }
 
-// The calling thread's device is the communicator's.
-Status CreateHere(const CommSettings& settings, HcclComm* comm) {
-  Device* device = nullptr;
-  MP_RETURN_IF_ERROR(RequireDevice(&device));
-  return CreateComm(settings, device->id(), comm);
-}
-
-Status InitFromRootInfo(uint32_t ranks, const HcclRootInfo* rootInfo, uint32_t rank, const CommSettings& settings,
-                        HcclComm* comm) {
-  MP_RETURN_IF_ERROR(CheckRootInfo(rootInfo));
-  MP_RETURN_IF_ERROR(CheckRanks(ranks, rank));
-  return CreateHere(settings, comm);
-}
-
-Status InitFromRankTable(const char* path, uint32_t rank, const CommSettings& settings, HcclComm* comm) {
-  if (path == nullptr) return acl::NullPointer("clusterInfo");
-  uint32_t ranks = 0;
-  MP_RETURN_IF_ERROR(CountRanks(path, &ranks));
-  MP_RETURN_IF_ERROR(CheckRanks(ranks, rank));
-  return CreateHere(settings, comm);
+Status InitSub(const CommunicatorPtr& parent, const std::vector<uint32_t>& members, uint64_t id, uint32_t rank,
+               const RankSettings& settings, HcclComm* out_sub) {
+  const std::string name = Format("%s_sub_%llu", parent->name.c_str(), static_cast<unsigned long long>(id));
+  if (members.size() == 1) return CreateComm(settings.name, parent->device, out_sub);
+  Clock::time_point deadline;
+  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  std::shared_ptr<comm::World> world;
+  MP_RETURN_IF_ERROR(comm::MeetInside(parent.get(), members, id, rank, settings, deadline, &world));
+  return CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, out_sub);
 }
 
 }  // namespace
@@ -70,12 +213,15 @@ extern "C" HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
     MP_NOT_NULL(rootInfo);
     Device* device = nullptr;
     MP_RETURN_IF_ERROR(RequireDevice(&device));
+    std::string key;
+    MP_RETURN_IF_ERROR(comm::OfferWorld(&key));
     RootInfo info{};
     std::memcpy(info.magic, kRootMagic, sizeof(kRootMagic));
-    info.version = 1;
-    info.pid = static_cast<uint32_t>(getpid());
-    info.number = g_root_infos.fetch_add(1) + 1;
-    info.made_ns = std::chrono::system_clock::now().time_since_epoch().count();
+    info.version = kRootVersion;
+    comm::SetText(info.key, sizeof(info.key), key);
+    comm::SetText(info.name, sizeof(info.name),
+                  Format("millpond_root_%d_%llu", static_cast<int>(getpid()),
+                         static_cast<unsigned long long>(comm::NextRootNumber())));
     std::memset(rootInfo->internal, 0, sizeof(rootInfo->internal));
     std::memcpy(rootInfo->internal, &info, sizeof(info));
     return Ok();
@@ -94,7 +240,7 @@ extern "C" HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRoot
                                                  const HcclCommConfig* config, HcclComm* comm) {
   return Guard("HcclCommInitRootInfoConfig", [&]() -> Outcome {
     MP_NOT_NULL(comm);
-    CommSettings settings;
+    RankSettings settings;
     MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
     return InitFromRootInfo(nRanks, rootInfo, rank, settings, comm);
   });
@@ -111,7 +257,7 @@ extern "C" HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uin
                                                     HcclComm* comm) {
   return Guard("HcclCommInitClusterInfoConfig", [&]() -> Outcome {
     MP_NOT_NULL(comm);
-    CommSettings settings;
+    RankSettings settings;
     MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
     return InitFromRankTable(clusterInfo, rank, settings, comm);
   });
@@ -124,9 +270,18 @@ extern "C" HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm*
     MP_RETURN_IF_ERROR(CheckRanks(ndev, 0));
     Runtime* runtime = nullptr;
     MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(runtime->FindDevice(devices[0], &device));
-    return CreateComm({}, device->id(), &comms[0]);
+    for (uint32_t i = 0; i < ndev; ++i) {
+      Device* device = nullptr;
+      MP_RETURN_IF_ERROR(runtime->FindDevice(devices[i], &device));
+      for (uint32_t j = 0; j < i; ++j) {
+        if (devices[i] == devices[j]) {
+          return InvalidValue("devices", std::to_string(devices[i]),
+                              Format("entries %u and %u are the same; each rank has a device of its own", j, i));
+        }
+      }
+    }
+    if (ndev == 1) return CreateComm(std::string(), devices[0], &comms[0]);
+    return InitAll(std::span<const int32_t>(devices, ndev), comms);
   });
 }
 
@@ -136,23 +291,21 @@ extern "C" HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, 
   return Guard("HcclCreateSubCommConfig", [&]() -> Outcome {
     MP_NOT_NULL(comm);
     MP_NOT_NULL(subComm);
-    std::shared_ptr<Comm> parent;
+    CommunicatorPtr parent;
     MP_RETURN_IF_ERROR(FindComm(*comm, &parent));
     *subComm = nullptr;
     if (rankIds == nullptr && subCommId == kNotMember) return Ok();
     MP_NOT_NULL(rankIds);
-    if (rankNum == 0 || rankNum > kRankSize) {
-      return InvalidValue("rankNum", std::to_string(rankNum), Format("the parent has %u rank", kRankSize));
+    if (parent->is_sub) {
+      return InvalidParameter("comm", Format("'%s' is a sub-communicator itself, and has none; name its ranks by their "
+                                             "numbers in the communicator it was made from",
+                                             parent->name.c_str()));
     }
-    if (rankIds[0] != kRank) {
-      return InvalidValue("rankIds[0]", std::to_string(rankIds[0]), "the parent's only rank is 0");
-    }
-    if (subCommRankId != kRank) {
-      return InvalidValue("subCommRankId", std::to_string(subCommRankId), "the new communicator's only rank is 0");
-    }
-    CommSettings settings;
+    MP_RETURN_IF_ERROR(CheckMembers(*parent, rankNum, rankIds, subCommRankId));
+    RankSettings settings;
     MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
-    return CreateComm(settings, parent->device, subComm);
+    return InitSub(parent, std::vector<uint32_t>(rankIds, rankIds + rankNum), subCommId, subCommRankId, settings,
+                   subComm);
   });
 }
 
@@ -160,62 +313,41 @@ extern "C" HcclResult HcclCommDestroy(HcclComm comm) {
   return Guard("HcclCommDestroy", [&]() -> Outcome { return DestroyComm(comm); });
 }
 
-extern "C" HcclResult HcclCommSuspend(HcclComm comm) {
-  return Guard("HcclCommSuspend", [&]() -> Outcome {
-    std::shared_ptr<Comm> found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    found->suspended.store(true);
-    return Ok();
-  });
-}
+extern "C" HcclResult HcclCommSuspend(HcclComm comm) { return Suspend("HcclCommSuspend", comm, true); }
 
-extern "C" HcclResult HcclCommResume(HcclComm comm) {
-  return Guard("HcclCommResume", [&]() -> Outcome {
-    std::shared_ptr<Comm> found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    found->suspended.store(false);
-    return Ok();
-  });
-}
+extern "C" HcclResult HcclCommResume(HcclComm comm) { return Suspend("HcclCommResume", comm, false); }
 
 extern "C" HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
-  return Guard("HcclGetRankSize", [&]() -> Outcome {
-    MP_NOT_NULL(rankSize);
-    std::shared_ptr<Comm> found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    *rankSize = kRankSize;
-    return Ok();
-  });
+  return Tell("HcclGetRankSize", comm, "rankSize", rankSize,
+              [](const comm::Communicator& found) { return found.ranks; });
 }
 
 extern "C" HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
-  return Guard("HcclGetRankId", [&]() -> Outcome {
-    MP_NOT_NULL(rank);
-    std::shared_ptr<Comm> found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    *rank = kRank;
-    return Ok();
-  });
+  return Tell("HcclGetRankId", comm, "rank", rank, [](const comm::Communicator& found) { return found.rank; });
 }
 
 extern "C" HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return Guard("HcclGetCommName", [&]() -> Outcome {
     MP_NOT_NULL(commName);
-    std::shared_ptr<Comm> found;
+    CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindComm(comm, &found));
     std::memcpy(commName, found->name.c_str(), found->name.size() + 1);  // at most 128 bytes: ReadConfig saw to it
     return Ok();
   });
 }
 
-// What fails asynchronously fails on its stream, and the next synchronisation says so; a communicator of one rank has
-// no link that could break.
+// What fails asynchronously fails on its stream, and the next synchronisation says so. A watchdog that asks here
+// instead finds the message on its own thread.
 extern "C" HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
-  return Guard("HcclGetCommAsyncError", [&]() -> Outcome {
+  static constexpr char kApi[] = "HcclGetCommAsyncError";
+  return Guard(kApi, [&]() -> Outcome {
     MP_NOT_NULL(asyncError);
-    std::shared_ptr<Comm> found;
+    CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindComm(comm, &found));
     *asyncError = found->suspended.load() ? HCCL_E_SUSPENDING : HCCL_SUCCESS;
+    if (found->trouble() == comm::Communicator::Trouble::kNone) return Ok();
+    *asyncError = found->trouble() == comm::Communicator::Trouble::kRemote ? HCCL_E_REMOTE : HCCL_E_PARA;
+    HcclAbi().Keep(kApi, *asyncError, found->Failure());
     return Ok();
   });
 }

@@ -1,153 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 // From rank to rank. A rank may send to itself only where the receive is known at the same time, in a batch or a group:
 // alone, as in the reference, a send to oneself is refused, because it would wait for a receive behind it.
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/transfer.h"
+#include "src/comm/messages.h"
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
 using acl::InvalidValue;
+using comm::Group;
+using comm::Message;
 
 namespace {
 
-Status CheckPeer(const char* what, uint32_t peer) {
-  if (peer < kRankSize) return Ok();
-  return InvalidValue(what, std::to_string(peer), "the communicator's only rank is 0");
+Status MessageFrom(bool sends, const char* buffer_name, void* buffer, uint64_t count, HcclDataType type, uint32_t peer,
+                   Message* out_message) {
+  size_t bytes = 0;
+  MP_RETURN_IF_ERROR(SizeOf(count, type, &bytes));
+  if (bytes > 0) MP_RETURN_IF_ERROR(CheckBuffer(buffer_name, buffer, bytes));
+  *out_message = {sends, buffer, bytes, static_cast<comm::Element>(type), peer};
+  return Ok();
 }
 
-// The n-th send goes to the n-th receive: both are this rank's.
-Outcome LaunchBatch(const char* api, const Place& place, std::span<const HcclSendRecvItem> items) {
+Status MessageFrom(const HcclSendRecvItem& item, const comm::Communicator& comm, Message* out_message) {
+  MP_RETURN_IF_ERROR(CheckRank("remoteRank", item.remoteRank, comm));
+  if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
+    return InvalidValue("sendRecvType", std::to_string(item.sendRecvType), "it must be HCCL_SEND or HCCL_RECV");
+  }
+  return MessageFrom(item.sendRecvType == HCCL_SEND, "buf", item.buf, item.count, item.dataType, item.remoteRank,
+                     out_message);
+}
+
+Outcome LaunchBatch(const char* api, const Place& place, std::span<const Message> messages) {
+  if (Outcome resumed = CheckResumed(*place.comm); !resumed.ok()) return resumed;
+  if (place.comm->ranks > 1) return comm::LaunchMessages(api, place.comm, place.stream, messages);
   std::vector<Transfer> transfers;
-  size_t sends = 0, receives = 0;
-  for (const HcclSendRecvItem& item : items) {
-    MP_RETURN_IF_ERROR(CheckPeer("remoteRank", item.remoteRank));
-    if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
-      return InvalidValue("sendRecvType", std::to_string(item.sendRecvType), "it must be HCCL_SEND or HCCL_RECV");
-    }
-    size_t bytes = 0;
-    MP_RETURN_IF_ERROR(SizeOf(item.count, item.dataType, &bytes));
-    if (bytes > 0 && item.buf == nullptr) return acl::NullPointer("buf");
-    const bool sending = item.sendRecvType == HCCL_SEND;
-    const size_t index = sending ? sends++ : receives++;
-    if (index == transfers.size()) transfers.push_back({nullptr, nullptr, bytes});
-    Transfer& transfer = transfers[index];
-    if (transfer.bytes != bytes) {
-      return InvalidParameter("count", Format("send and receive number %zu of the batch differ: %zu and %zu bytes",
-                                              index, transfer.bytes, bytes));
-    }
-    if (sending) {
-      transfer.from = item.buf;
-    } else {
-      transfer.to = item.buf;
-    }
-  }
-  if (sends != receives) {
-    return InvalidParameter("itemNum",
-                            Format("%zu sends and %zu receives: with one rank each send needs its receive in "
-                                   "the same batch or group",
-                                   sends, receives));
-  }
-  return Launch(api, place, transfers);
+  MP_RETURN_IF_ERROR(comm::PairMessages(messages, &transfers));
+  return comm::LaunchTransfers(api, place.stream, transfers);
 }
 
-// Sends and receives between HcclGroupStart and HcclGroupEnd, per thread.
-struct Group {
-  struct Item {
-    HcclComm comm;
-    aclrtStream stream;
-    HcclSendRecvItem item;
-  };
-  int depth = 0;
-  std::vector<Item> items;
-};
-Group& ThreadGroup() {
-  static thread_local Group group;
-  return group;
-}
-
+// Items of one communicator and stream are one batch.
 Outcome LaunchGroup(const char* api, std::vector<Group::Item> items) {
   while (!items.empty()) {
-    const HcclComm comm = items.front().comm;
-    const aclrtStream stream = items.front().stream;
-    std::vector<HcclSendRecvItem> batch;
+    const auto first = items.front();
+    std::vector<Message> batch;
     std::vector<Group::Item> rest;
     for (const Group::Item& item : items) {
-      if (item.comm == comm && item.stream == stream) {
-        batch.push_back(item.item);
+      if (item.communicator == first.communicator && item.stream == first.stream) {
+        batch.push_back(item.message);
       } else {
         rest.push_back(item);
       }
     }
     Place place;
-    MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
-    Outcome outcome = LaunchBatch(api, place, batch);
-    if (!outcome.status.ok()) return outcome;
+    MP_RETURN_IF_ERROR(FindPlace(const_cast<void*>(first.communicator), first.stream, &place));
+    if (Outcome launched = LaunchBatch(api, place, batch); !launched.ok()) return launched;
     items = std::move(rest);
   }
   return Ok();
 }
 
-Outcome SendOrReceive(HcclSendRecvType type, void* buffer, uint64_t count, HcclDataType dataType, const char* peer_name,
-                      uint32_t peer, HcclComm comm, aclrtStream stream) {
+Outcome SendOrReceive(const char* api, bool sends, void* buffer, uint64_t count, HcclDataType dataType,
+                      const char* peer_name, uint32_t peer, HcclComm comm, aclrtStream stream) {
   Place place;
   MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
-  MP_RETURN_IF_ERROR(CheckPeer(peer_name, peer));
-  size_t bytes = 0;
-  MP_RETURN_IF_ERROR(SizeOf(count, dataType, &bytes));
-  if (bytes > 0 && buffer == nullptr) return acl::NullPointer(type == HCCL_SEND ? "sendBuf" : "recvBuf");
-  Group& group = ThreadGroup();
+  MP_RETURN_IF_ERROR(CheckRank(peer_name, peer, *place.comm));
+  Message message;
+  MP_RETURN_IF_ERROR(MessageFrom(sends, sends ? "sendBuf" : "recvBuf", buffer, count, dataType, peer, &message));
+  Group& group = Group::OfThread();
   if (group.depth > 0) {
-    group.items.push_back({comm, stream, {type, buffer, count, dataType, peer}});
+    group.items.push_back({comm, stream, message});
     return Ok();
   }
-  return InvalidValue(peer_name, std::to_string(peer),
-                      "it is this rank itself; put the send and its receive into one HcclBatchSendRecv, or between "
-                      "HcclGroupStart and HcclGroupEnd");
+  if (peer == place.comm->rank) {
+    return InvalidValue(peer_name, std::to_string(peer),
+                        "it is this rank itself; put the send and its receive into one HcclBatchSendRecv, or between "
+                        "HcclGroupStart and HcclGroupEnd");
+  }
+  return LaunchBatch(api, place, std::span<const Message>(&message, 1));
+}
+
+// Communicators that were to be made: all are tried, and the first failure is told.
+Status FinishCommunicators(std::vector<std::function<Status()>> pending) {
+  Status first;
+  for (const auto& finish : pending) {
+    Status status = finish();
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 }  // namespace
 
 extern "C" HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,
                                aclrtStream stream) {
-  return Guard("HcclSend",
-               [&] { return SendOrReceive(HCCL_SEND, sendBuf, count, dataType, "destRank", destRank, comm, stream); });
+  static constexpr char kApi[] = "HcclSend";
+  return Guard(kApi,
+               [&] { return SendOrReceive(kApi, true, sendBuf, count, dataType, "destRank", destRank, comm, stream); });
 }
 
 extern "C" HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank, HcclComm comm,
                                aclrtStream stream) {
-  return Guard("HcclRecv",
-               [&] { return SendOrReceive(HCCL_RECV, recvBuf, count, dataType, "srcRank", srcRank, comm, stream); });
+  static constexpr char kApi[] = "HcclRecv";
+  return Guard(kApi,
+               [&] { return SendOrReceive(kApi, false, recvBuf, count, dataType, "srcRank", srcRank, comm, stream); });
 }
 
 extern "C" HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, HcclComm comm,
                                         aclrtStream stream) {
-  constexpr char kApi[] = "HcclBatchSendRecv";
+  static constexpr char kApi[] = "HcclBatchSendRecv";
   return Guard(kApi, [&]() -> Outcome {
     if (itemNum == 0) return Ok();
     MP_NOT_NULL(sendRecvInfo);
     Place place;
     MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
-    return LaunchBatch(kApi, place, std::span<const HcclSendRecvItem>(sendRecvInfo, itemNum));
+    std::vector<Message> messages(itemNum);
+    for (uint32_t i = 0; i < itemNum; ++i) MP_RETURN_IF_ERROR(MessageFrom(sendRecvInfo[i], *place.comm, &messages[i]));
+    return LaunchBatch(kApi, place, messages);
   });
 }
 
 extern "C" HcclResult HcclGroupStart(void) {
   return Guard("HcclGroupStart", []() -> Outcome {
-    ++ThreadGroup().depth;
+    ++Group::OfThread().depth;
     return Ok();
   });
 }
 
 extern "C" HcclResult HcclGroupEnd(void) {
-  constexpr char kApi[] = "HcclGroupEnd";
+  static constexpr char kApi[] = "HcclGroupEnd";
   return Guard(kApi, [&]() -> Outcome {
-    Group& group = ThreadGroup();
+    Group& group = Group::OfThread();
     MP_REQUIRE(group.depth > 0, "no HcclGroupStart of this thread is open");
     if (--group.depth > 0) return Ok();
+    Status made = FinishCommunicators(std::exchange(group.at_end, {}));
+    if (!made.ok()) {
+      group.items.clear();
+      return made;
+    }
     return LaunchGroup(kApi, std::exchange(group.items, {}));
   });
 }

@@ -24,6 +24,10 @@ HcclResult ResultFrom(const Status& status) {
       return HCCL_E_OOM;
     case Code::kHostOutOfMemory:
       return HCCL_E_MEMORY;
+    case Code::kTaskTimeout:
+      return HCCL_E_TIMEOUT;
+    case Code::kIpc:
+      return HCCL_E_REMOTE;
     case Code::kInternal:
       return HCCL_E_INTERNAL;
     default:

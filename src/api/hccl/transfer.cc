@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/api/hccl/transfer.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "include/acl/acl_rt.h"
-#include "src/api/acl/soc.h"
+#include "src/api/common/soc.h"
 #include "src/device/device.h"
-#include "src/device/memory.h"
-#include "src/device/stream.h"
+#include "src/device/memory/memory.h"
+#include "src/device/stream/stream.h"
 
 namespace millpond::hccl {
 
 using acl::InvalidValue;
-using trace::Mode;
 
 namespace {
 
-constexpr uint64_t kMostElements = 0x7fffffffff;  // the reference's limit
+constexpr uint64_t kMaxElements = 0x7fffffffff;  // the reference's limit
+
+}  // namespace
 
 Status CheckBuffer(const char* what, const void* address, size_t bytes) {
   if (address == nullptr) return acl::NullPointer(what);
@@ -29,22 +31,6 @@ Status CheckBuffer(const char* what, const void* address, size_t bytes) {
   }
   return Ok();
 }
-
-Status CheckTransfer(const Transfer& transfer) {
-  MP_RETURN_IF_ERROR(CheckBuffer("sendBuf", transfer.from, transfer.bytes));
-  return transfer.to == transfer.from ? Ok() : CheckBuffer("recvBuf", transfer.to, transfer.bytes);
-}
-
-void AddAccesses(const Transfer& transfer, std::vector<trace::Access>* accesses) {
-  if (transfer.to == transfer.from) {
-    accesses->push_back({transfer.to, transfer.bytes, Mode::kReadWrite});
-  } else {
-    accesses->push_back({transfer.from, transfer.bytes, Mode::kRead});
-    accesses->push_back({transfer.to, transfer.bytes, Mode::kWrite});
-  }
-}
-
-}  // namespace
 
 Status FindPlace(HcclComm comm, aclrtStream stream, Place* out_place) {
   MP_RETURN_IF_ERROR(FindComm(comm, &out_place->comm));
@@ -92,9 +78,9 @@ size_t BytesOf(HcclDataType type) {
 Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes) {
   const size_t each = BytesOf(type);
   if (each == 0) return Unsupported(Format("%d is not a data type of HCCL", static_cast<int>(type)));
-  if (count > kMostElements) {
+  if (count > kMaxElements) {
     return InvalidValue("count", std::to_string(count),
-                        Format("at most %llu elements", static_cast<unsigned long long>(kMostElements)));
+                        Format("at most %llu elements", static_cast<unsigned long long>(kMaxElements)));
   }
   *out_bytes = count * each;
   return Ok();
@@ -102,7 +88,7 @@ Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes) {
 
 Status CheckReduction(HcclDataType type, HcclReduceOp op) {
   if (op != HCCL_REDUCE_SUM && op != HCCL_REDUCE_PROD && op != HCCL_REDUCE_MAX && op != HCCL_REDUCE_MIN) {
-    return Unsupported(Format("reduction %d is none of sum, prod, max, min (0 to 3)", static_cast<int>(op)));
+    return Unsupported(Format("reduction %d is not one of sum, prod, max, min (0 to 3)", static_cast<int>(op)));
   }
   switch (type) {
     case HCCL_DATA_TYPE_INT16:
@@ -130,29 +116,104 @@ Status CheckReduction(HcclDataType type, HcclReduceOp op) {
              static_cast<int>(type)));
 }
 
-Status CheckRoot(uint32_t root) {
-  if (root < kRankSize) return Ok();
-  return InvalidValue("root", std::to_string(root), "the communicator's only rank is 0");
+Status CheckRank(const char* parameter, uint32_t rank, const comm::Communicator& comm) {
+  if (rank < comm.ranks) return Ok();
+  return InvalidValue(parameter, std::to_string(rank),
+                      comm.ranks == 1 ? std::string("the communicator's only rank is 0")
+                                      : Format("the communicator's ranks go from 0 to %u", comm.ranks - 1));
 }
 
-Outcome Launch(const char* name, const Place& place, std::span<const Transfer> transfers) {
-  if (place.comm->suspended.load()) {
-    return {HCCL_E_SUSPENDING, Status(Code::kStreamAborted, Format("the communicator '%s' is suspended; call "
-                                                                   "HcclCommResume first",
-                                                                   place.comm->name.c_str()))};
+Outcome CheckResumed(const comm::Communicator& comm) {
+  if (!comm.suspended.load()) return Ok();
+  return {HCCL_E_SUSPENDING, Status(Code::kStreamAborted, Format("the communicator '%s' is suspended; call "
+                                                                 "HcclCommResume first",
+                                                                 comm.name.c_str()))};
+}
+
+Status Prepare(const Request& request, comm::Operation operation, uint64_t count, HcclDataType type,
+               Prepared* out_prepared) {
+  MP_RETURN_IF_ERROR(FindPlace(request.comm, request.stream, &out_prepared->place));
+  MP_RETURN_IF_ERROR(SizeOf(count, type, &out_prepared->bytes));
+  comm::CollectiveSpec& spec = out_prepared->spec;
+  spec.api = request.api;
+  spec.operation = operation;
+  spec.type = static_cast<comm::Element>(type);
+  spec.element_bytes = BytesOf(type);
+  spec.count = count;
+  return Ok();
+}
+
+namespace {
+
+struct Touched {
+  const char* what;
+  const char* address;
+  size_t bytes;
+  trace::Mode mode;
+};
+
+// What the operation reads and writes of this rank's buffers.
+std::vector<Touched> TouchedBy(const comm::CollectiveSpec& spec, uint32_t rank) {
+  using comm::Operation;
+  std::vector<Touched> touched;
+  const auto add = [&](bool sends, const char* buffer, size_t offset, size_t bytes) {
+    if (bytes == 0) return;
+    const char* address = buffer != nullptr ? buffer + offset : nullptr;
+    touched.push_back(
+        {sends ? "sendBuf" : "recvBuf", address, bytes, sends ? trace::Mode::kRead : trace::Mode::kWrite});
+  };
+  const bool at_root = rank == spec.root;
+  const bool receives = spec.operation != Operation::kReduce || at_root;
+  size_t gives = spec.bytes, gets = receives ? spec.bytes : 0;
+  switch (spec.operation) {
+    case Operation::kBroadcast:
+      if (spec.bytes != 0) touched.push_back({"buf", spec.receive, spec.bytes, trace::Mode::kReadWrite});
+      return touched;
+    case Operation::kScatter:
+      gives = 0;
+      break;
+    case Operation::kReduceScatter:
+    case Operation::kReduceScatterV:
+      gets = spec.send_parts[rank].bytes;
+      break;
+    case Operation::kAllGather:
+    case Operation::kAllGatherV:
+      gives = spec.receive_parts[rank].bytes;
+      break;
+    default:
+      break;
   }
+  add(true, spec.send, 0, gives);
+  for (const comm::Part& part : spec.send_parts) add(true, spec.send, part.offset, part.bytes);
+  add(false, spec.receive, 0, gets);
+  for (const comm::Part& part : spec.receive_parts) add(false, spec.receive, part.offset, part.bytes);
+  return touched;
+}
+
+// One rank: a reduction of one value is that value, a gather of one part is that part.
+Transfer WithinOneRank(const comm::CollectiveSpec& spec) {
+  const comm::Part from = spec.send_parts.empty() ? comm::Part{0, spec.bytes} : spec.send_parts[0];
+  const comm::Part to = spec.receive_parts.empty() ? comm::Part{0, from.bytes} : spec.receive_parts[0];
+  return {spec.receive + to.offset, spec.send + from.offset, std::max(from.bytes, to.bytes)};
+}
+
+}  // namespace
+
+Outcome Launch(const Prepared& prepared) {
+  const comm::Communicator& comm = *prepared.place.comm;
+  if (Outcome resumed = CheckResumed(comm); !resumed.ok()) return resumed;
+  const std::vector<Touched> touched = TouchedBy(prepared.spec, comm.rank);
   std::vector<trace::Access> accesses;
-  std::vector<Transfer> moves;
-  for (const Transfer& transfer : transfers) {
-    if (transfer.bytes == 0) continue;
-    MP_RETURN_IF_ERROR(CheckTransfer(transfer));
-    AddAccesses(transfer, &accesses);
-    if (transfer.to != transfer.from) moves.push_back(transfer);
+  for (const Touched& range : touched) {
+    MP_RETURN_IF_ERROR(CheckBuffer(range.what, range.address, range.bytes));
+    accesses.push_back({range.address, range.bytes, range.mode});
   }
-  return place.stream->Launch<TaskKind::kCopy>(name, accesses, [moves = std::move(moves)]() -> Status {
-    for (const Transfer& move : moves) CopyBytes(move.to, move.from, move.bytes);
-    return Ok();
-  });
+  if (comm.ranks > 1) {
+    return comm::LaunchCollective(prepared.place.comm, prepared.place.stream, prepared.spec, accesses);
+  }
+  if (touched.empty()) return comm::LaunchTransfers(prepared.spec.api, prepared.place.stream, {});
+  const Transfer transfer = WithinOneRank(prepared.spec);
+  return comm::LaunchTransfers(prepared.spec.api, prepared.place.stream, std::span<const Transfer>(&transfer, 1));
 }
 
 }  // namespace millpond::hccl

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operation comes down to with one rank: bytes move from where they are sent to where they are received, as
-// one task of the stream that says what it touches.
+// The checks that HCCL's operations share, and the way down to src/comm.
 #ifndef MILLPOND_SRC_API_HCCL_TRANSFER_H_
 #define MILLPOND_SRC_API_HCCL_TRANSFER_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "include/acl/acl_base_rt.h"
 #include "include/hccl/hccl_types.h"
 #include "src/api/hccl/comm.h"
 #include "src/api/hccl/hccl_guard.h"
+#include "src/comm/collective.h"
+#include "src/comm/transfer.h"
 
 namespace millpond {
 class Stream;
@@ -22,31 +22,44 @@ namespace millpond::hccl {
 
 // Where an operation runs.
 struct Place {
-  std::shared_ptr<Comm> comm;
+  CommunicatorPtr comm;
   Stream* stream = nullptr;
 };
 // Refuses null and dead handles, and a stream of another device than the communicator's.
 Status FindPlace(HcclComm comm, aclrtStream stream, Place* out_place);
 
-struct Transfer {
-  void* to;
-  const void* from;
-  size_t bytes;
-};
+using comm::Transfer;
 
-// 0 for a number that is no data type.
+// 0 for a number that is not a data type.
 size_t BytesOf(HcclDataType type);
 // count elements of `type` in bytes; refuses unknown types and counts beyond HCCL's limit.
 Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes);
 // The documented types and operations of reductions on this device.
 Status CheckReduction(HcclDataType type, HcclReduceOp op);
-Status CheckRoot(uint32_t root);
+// `parameter` names a rank of the communicator.
+Status CheckRank(const char* parameter, uint32_t rank, const comm::Communicator& comm);
 
-// `name` shows in traces and lives for ever. Buffers are checked before anything is queued.
-Outcome Launch(const char* name, const Place& place, std::span<const Transfer> transfers);
-inline Outcome Launch(const char* name, const Place& place, const Transfer& transfer) {
-  return Launch(name, place, std::span<const Transfer>(&transfer, 1));
-}
+// Refuses what is no memory of the device or of its kind. `what` is the parameter's name.
+Status CheckBuffer(const char* what, const void* address, size_t bytes);
+// HCCL_E_SUSPENDING while the communicator is suspended.
+Outcome CheckResumed(const comm::Communicator& comm);
+
+// A collective that is about to be launched.
+struct Request {
+  const char* api;
+  HcclComm comm;
+  aclrtStream stream;
+};
+struct Prepared {
+  Place place;
+  comm::CollectiveSpec spec;
+  size_t bytes = 0;  // of `count` elements
+};
+// Finds the place and fills in what every collective has.
+Status Prepare(const Request& request, comm::Operation operation, uint64_t count, HcclDataType type,
+               Prepared* out_prepared);
+// Checks the buffers and queues it; with one rank as a copy.
+Outcome Launch(const Prepared& prepared);
 
 }  // namespace millpond::hccl
 

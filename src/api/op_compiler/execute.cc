@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "include/acl/acl_op_compiler.h"
-#include "src/api/acl/guard.h"
-#include "src/api/acl/message.h"
-#include "src/api/acl/op_call.h"
+#include "src/api/acl/op/call.h"
+#include "src/api/common/acl_guard.h"
+#include "src/api/common/message.h"
 #include "src/base/format.h"
-#include "src/device/stream.h"
-#include "src/exec/launch.h"
-#include "src/exec/single_op_models.h"
+#include "src/device/stream/stream.h"
+#include "src/exec/op/launch.h"
+#include "src/exec/op/single_op_models.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
 using namespace millpond::acl;  // NOLINT
@@ -32,6 +32,7 @@ Status CheckChoice(const CompileChoice& choice) {
   if (choice.flag != ACL_COMPILE_SYS && choice.flag != ACL_COMPILE_UNREGISTERED) {
     return InvalidValue("compileFlag", std::to_string(choice.flag), "it must be 0 (system) or 1 (unregistered)");
   }
+  if (IsWild(choice.path)) return WildPointer("opPath", choice.path);
   if (choice.path != nullptr) return InvalidValue("opPath", choice.path, "the parameter is reserved and must be NULL");
   return Ok();
 }
@@ -53,7 +54,7 @@ Status CompileAndExecuteFor(const OpArguments& arguments, const OpBuffers& buffe
   if (status.ok() || !ClientIsTorch()) return status;
   Stream* target = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(stream, &target));
-  const char* type = arguments.type == nullptr ? "operator" : arguments.type;
+  const char* type = arguments.type == nullptr || IsWild(arguments.type) ? "operator" : arguments.type;
   return QueueRefusal("aclopCompileAndExecute", Format("%s: %s", type, status.message().c_str()), target);
 }
 

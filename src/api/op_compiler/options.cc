@@ -2,28 +2,22 @@
 // Options of the operator compiler: kept for the process and told again, as documented. They choose among NPU
 // implementations of an operator; here there is one, ATen's, so none changes a result.
 
-#include <array>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "include/acl/acl_op_compiler.h"
 #include "include/acl/acl_rt.h"
-#include "src/api/acl/answer.h"
-#include "src/api/acl/guard.h"
-#include "src/api/acl/message.h"
-#include "src/api/acl/soc.h"
+#include "src/api/common/acl_guard.h"
+#include "src/api/common/message.h"
+#include "src/api/common/soc.h"
+#include "src/base/cann_options.h"
+#include "src/exec/op/compile_options.h"
 
 namespace {
 
-using millpond::Code;
-using millpond::Format;
-using millpond::Ok;
-using millpond::Status;
-using millpond::acl::Answer;
-using millpond::acl::Guard;
-using millpond::acl::InvalidValue;
+using namespace millpond;       // NOLINT: a shim is a page of delegation
+using namespace millpond::acl;  // NOLINT
 
 constexpr int kOptions = ACL_OP_DEBUG_OPTION + 1;
 // What the reference asks room for, whatever the value; clients put it on their stack.
@@ -32,7 +26,6 @@ constexpr size_t kJitRoom = 256;
 // The product's own default: the older series compile, the newer have operators ready.
 const char* JitDefault() {
   const char* soc = aclrtGetSocName();
-  using millpond::acl::Series;
   switch (millpond::acl::SeriesOf(soc != nullptr ? soc : "")) {
     case Series::kA2:
     case Series::kA3:
@@ -77,49 +70,31 @@ std::optional<std::string> Default(aclCompileOpt option) {
   return std::nullopt;
 }
 
-// Process-wide, as documented. Safe from any thread.
-class Options {
- public:
-  static Options& Get() {
-    static Options& options = *new Options;  // leaked: read from static destructors too
-    return options;
-  }
-  void Set(aclCompileOpt option, std::string value) {
-    std::lock_guard lock(mutex_);
-    values_[option] = std::move(value);
-  }
-  std::optional<std::string> Find(aclCompileOpt option) {
-    {
-      std::lock_guard lock(mutex_);
-      if (values_[option].has_value()) return values_[option];
-    }
-    return Default(option);
-  }
-
- private:
-  std::mutex mutex_;
-  std::array<std::optional<std::string>, kOptions> values_;
-};
+// What was set, or the default.
+std::optional<std::string> Find(aclCompileOpt option) {
+  std::optional<std::string> value = CompileOptions::Get().Find(option);
+  return value.has_value() ? value : Default(option);
+}
 
 bool Known(aclCompileOpt option) { return option >= 0 && static_cast<int>(option) < kOptions; }
 
 }  // namespace
 
 extern "C" aclError aclSetCompileopt(aclCompileOpt opt, const char* value) {
-  constexpr char kApi[] = "aclSetCompileopt";
-  if (opt == ACL_AUTO_TUNE_MODE && value != nullptr) {
-    return Answer(kApi, ACL_ERROR_FEATURE_UNSUPPORTED, Code::kUnsupported,
-                  "ACL_AUTO_TUNE_MODE is no longer a part of CANN; leave the option out");
-  }
-  return Guard(kApi, [&]() -> Status {
+  return Guard("aclSetCompileopt", [&]() -> Outcome {
     MP_NOT_NULL(value);
+    if (opt == ACL_AUTO_TUNE_MODE) {
+      return {ACL_ERROR_FEATURE_UNSUPPORTED,
+              Unsupported("ACL_AUTO_TUNE_MODE is no longer a part of CANN; leave the option out")};
+    }
     MP_CHECK(Known(opt), kInternal, "option %d is not one of aclCompileOpt (0 to %d)", static_cast<int>(opt),
              kOptions - 1);
     const std::string text = value;
     if (opt == ACL_OP_JIT_COMPILE && text != "enable" && text != "disable") {
       return InvalidValue("value", text, "ACL_OP_JIT_COMPILE is enable or disable");
     }
-    Options::Get().Set(opt, text);
+    MP_RETURN_IF_ERROR(cann::Accept(cann::Options(cann::Door::kCompile)[static_cast<size_t>(opt)], text));
+    CompileOptions::Get().Set(opt, text);
     return Ok();
   });
 }
@@ -130,7 +105,7 @@ extern "C" size_t aclGetCompileoptSize(aclCompileOpt opt) {
     if (!Known(opt)) return InvalidValue("opt", std::to_string(opt), "it is not one of aclCompileOpt");
     if (opt == ACL_OP_JIT_COMPILE) {
       size = kJitRoom;
-    } else if (const auto value = Options::Get().Find(opt); value.has_value() && !value->empty()) {
+    } else if (const auto value = Find(opt); value.has_value() && !value->empty()) {
       size = value->size() + 1;
     }
     return Ok();
@@ -139,23 +114,21 @@ extern "C" size_t aclGetCompileoptSize(aclCompileOpt opt) {
 }
 
 extern "C" aclError aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
-  constexpr char kApi[] = "aclGetCompileopt";
-  bool has_value = true;
-  const aclError result = Guard(kApi, [&]() -> Status {
+  return Guard("aclGetCompileopt", [&]() -> Outcome {
     MP_NOT_NULL(value);
-    const std::optional<std::string> found = Known(opt) ? Options::Get().Find(opt) : std::nullopt;
-    has_value = found.has_value();
-    if (!has_value) return Ok();
+    const std::optional<std::string> found = Known(opt) ? Find(opt) : std::nullopt;
+    if (!found.has_value()) {
+      return {
+          ACL_ERROR_API_NOT_SUPPORT,
+          Unsupported(Format("option %d has no value: it was not set and has no default; set it with aclSetCompileopt",
+                             static_cast<int>(opt)))};
+    }
     MP_CHECK(length > found->size(), kInternal,
              "the value of option %d needs %zu bytes and length is %zu; ask aclGetCompileoptSize",
              static_cast<int>(opt), found->size() + 1, length);
     std::memcpy(value, found->c_str(), found->size() + 1);
     return Ok();
   });
-  if (result != ACL_SUCCESS || has_value) return result;
-  return Answer(kApi, ACL_ERROR_API_NOT_SUPPORT, Code::kUnsupported,
-                Format("option %d has no value: it was not set and has no default; set it with aclSetCompileopt",
-                       static_cast<int>(opt)));
 }
 
 extern "C" aclError aclopSetCompileFlag(aclOpCompileFlag flag) {

@@ -2,7 +2,7 @@
 // libacl_op_compiler.so: what only a compiler for the NPU can do. The options are in options.cc.
 
 #include "include/acl/acl_op_compiler.h"
-#include "src/api/acl/refuse.h"
+#include "src/api/common/refuse.h"
 
 namespace {
 

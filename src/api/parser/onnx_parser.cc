@@ -2,16 +2,18 @@
 // libfmk_onnx_parser: an ONNX model becomes a ge::Graph.
 #include "include/parser/onnx_parser.h"
 
-#include "src/api/acl/guard.h"
+#include "src/api/common/guard.h"
+#include "src/api/common/runtime_abi.h"
 #include "src/api/graph/build.h"
 #include "src/api/parser/parser_params.h"
-#include "src/exec/graph_host.h"
+#include "src/exec/program/host.h"
 #include "src/graph/io/files.h"
 #include "src/graph/io/onnx_model.h"
 #include "src/graph/onnx/import.h"
 
 namespace ge {
 
+using millpond::Guard;
 using millpond::Ok;
 using millpond::Status;
 
@@ -26,19 +28,24 @@ Status Parse(std::span<const std::byte> bytes, const millpond::onnx::ReadOptions
   millpond::onnx::Model model;
   MP_RETURN_IF_ERROR(millpond::onnx::ReadModel(bytes, from, &model));
   millpond::passes::PassEnvironment environment;
-  environment.run = &millpond::RunNodeOnHost;
+  environment.run = &millpond::program::RunNodeOnHost;
   millpond::ir::GraphPtr made;
   MP_RETURN_IF_ERROR(millpond::onnx::Import(model, options, environment, &made));
   *graph = millpond::api::Wrap(made);
   return Ok();
 }
 
-graphStatus Answered(aclError result) { return result == ACL_SUCCESS ? GRAPH_SUCCESS : GRAPH_FAILED; }
+struct ParserAbi : millpond::RuntimeAbi {
+  using Result = graphStatus;
+  static constexpr graphStatus kSuccess = GRAPH_SUCCESS;
+  static constexpr graphStatus kNoMemory = GRAPH_FAILED;
+  static graphStatus Number(const Status&) { return GRAPH_FAILED; }
+};
 
 }  // namespace
 
 graphStatus aclgrphParseONNX(const char* model_file, const Params& parser_params, Graph& graph) {
-  return Answered(millpond::acl::Guard("aclgrphParseONNX", [&]() -> Status {
+  return Guard(ParserAbi(), "aclgrphParseONNX", [&]() -> Status {
     MP_REQUIRE(model_file != nullptr, "model_file is null");
     const std::string path = model_file;
     millpond::io::FileBytes file;
@@ -47,16 +54,16 @@ graphStatus aclgrphParseONNX(const char* model_file, const Params& parser_params
     const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
     return Parse(file.bytes, {.folder = folder, .keep = file.keep}, parser_params, &graph)
         .Prefixed(millpond::Format("\"%.300s\"", model_file));
-  }));
+  });
 }
 
 graphStatus aclgrphParseONNXFromMem(const char* buffer, size_t size, const Params& parser_params, Graph& graph) {
-  return Answered(millpond::acl::Guard("aclgrphParseONNXFromMem", [&]() -> Status {
+  return Guard(ParserAbi(), "aclgrphParseONNXFromMem", [&]() -> Status {
     MP_REQUIRE(buffer != nullptr && size > 0, "there is nothing to parse: %zu bytes at %p", size,
                static_cast<const void*>(buffer));
     return Parse({reinterpret_cast<const std::byte*>(buffer), size}, {.folder = "", .keep = nullptr}, parser_params,
                  &graph);
-  }));
+  });
 }
 
 }  // namespace ge

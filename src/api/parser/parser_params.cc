@@ -77,7 +77,7 @@ Status ReadOne(const std::string& key, const std::string& value, onnx::ImportOpt
   if (key == "input_shape") return ReadShapes(value, out);
   if (key == "enable_scope_fusion_passes") return Ok();  // of TensorFlow's models
   if (key == "input_data_names") {
-    // What it can say, the order of the inputs, is the model's own here; a name that is no input is an error.
+    // What it can say, the order of the inputs, is the model's own here; a name that is not an input is an error.
     for (const std::string& name : Parts(value, ',')) out->input_names.push_back(name);
     return Ok();
   }

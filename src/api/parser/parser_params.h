@@ -10,7 +10,8 @@
 
 namespace millpond::api {
 
-// The vendor's parameters of parsers (facts 6.3). Fails with the key and what it may be.
+// The vendor's parameters of parsers (docs/compat.md, "Keys of parsers and builds"). Fails with the key and what it may
+// be.
 Status OptionsFrom(const std::map<ge::AscendString, ge::AscendString>& params, onnx::ImportOptions* out);
 
 }  // namespace millpond::api

@@ -6,6 +6,7 @@
 
 #include "include/acl/error_codes/rt_error_codes.h"
 #include "src/api/pool/acl_status.h"
+#include "src/base/mutex.h"
 
 // Not in every CANN: the library must load without them.
 #pragma weak aclmdlRICaptureGetInfo
@@ -34,7 +35,7 @@ constexpr size_t kRememberedContexts = 64;
 void* Pointer(uint64_t value) { return reinterpret_cast<void*>(value); }
 aclrtStream Stream(StreamKey stream) { return reinterpret_cast<aclrtStream>(stream); }
 
-// Huge pages, so that a granule is 2 MiB: small ones would need a thousand times the mappings.
+// Huge pages of 2 MiB: small ones would need hundreds of times as many mappings.
 aclrtPhysicalMemProp PageProperties(int32_t device) {
   aclrtPhysicalMemProp properties = {};
   properties.handleType = ACL_MEM_HANDLE_TYPE_NONE;
@@ -54,7 +55,7 @@ bool Capturing(aclrtStream stream) {
 
 }  // namespace
 
-// The calling thread stands in a context of the source's device, with a relaxed capture mode, for as long as it lives.
+// RAII: the calling thread is in a context of the source's device, with a relaxed capture mode.
 class AclPageSource::Visit {
  public:
   explicit Visit(AclPageSource* source) {
@@ -62,7 +63,7 @@ class AclPageSource::Visit {
     if (aclrtGetCurrentContext(&before_) != ACL_SUCCESS) before_ = nullptr;
     if (before_ != nullptr && aclrtGetDevice(&device) == ACL_SUCCESS && device == source->device_) {
       source->Remember(before_);
-      before_ = nullptr;  // nothing to put back
+      before_ = nullptr;  // nothing to restore
     } else {
       status_ = source->EnterHome();
     }
@@ -70,7 +71,7 @@ class AclPageSource::Visit {
       relaxed_ = aclmdlRICaptureThreadExchangeMode(&mode_) == ACL_SUCCESS;
     }
   }
-  // A thread that came without a context keeps the pool's: acl has no way to take one away.
+  // A thread that came without a context keeps the pool's: acl has no call to unset it.
   ~Visit() {
     if (relaxed_) aclmdlRICaptureThreadExchangeMode(&mode_);
     if (before_ != nullptr) aclrtSetCurrentContext(before_);
@@ -112,12 +113,19 @@ Status AclPageSource::Open() {
     return Ok();
   }
   if (granule == 0 || (granule & (granule - 1)) != 0) return Ok();
-  // Why a pool has no pages is not an error: segments serve.
+  // Without pages the pool uses segments, so this is not an error.
   if (ProbePages(granule).ok()) page_bytes_ = granule;
   return Ok();
 }
 
-// Every call once. A device with no page to spare has the calls all the same.
+// Nobody would give it back again, so a call that failed for want of host memory, for a moment, is made once more.
+template <class Call>
+aclError GiveBack(const Call& call) {
+  const aclError code = call();
+  return __builtin_expect(code == ACL_ERROR_BAD_ALLOC, false) ? call() : code;
+}
+
+// Makes every call once. A device that is out of memory still supports the calls.
 Status AclPageSource::ProbePages(size_t bytes) {
   void* address = nullptr;
   MP_RETURN_IF_ERROR(FromAcl(aclrtReserveMemAddress(&address, bytes, 0, nullptr, 1), "aclrtReserveMemAddress"));
@@ -126,27 +134,27 @@ Status AclPageSource::ProbePages(size_t bytes) {
   Status status = FromAcl(aclrtMallocPhysical(&page, bytes, &properties, 0), "aclrtMallocPhysical");
   if (status.ok()) {
     status = FromAcl(aclrtMapMem(address, bytes, 0, page, 0), "aclrtMapMem");
-    if (status.ok()) status = FromAcl(aclrtUnmapMem(address), "aclrtUnmapMem");
-    const Status freed = FromAcl(aclrtFreePhysical(page), "aclrtFreePhysical");
+    if (status.ok()) status = FromAcl(GiveBack([&] { return aclrtUnmapMem(address); }), "aclrtUnmapMem");
+    const Status freed = FromAcl(GiveBack([&] { return aclrtFreePhysical(page); }), "aclrtFreePhysical");
     if (status.ok() && !freed.ok()) status = freed.Clone();
   } else if (status.code() == Code::kOutOfMemory) {
     status = Ok();
   }
-  const Status released = FromAcl(aclrtReleaseMemAddress(address), "aclrtReleaseMemAddress");
+  const Status released = FromAcl(GiveBack([&] { return aclrtReleaseMemAddress(address); }), "aclrtReleaseMemAddress");
   return status.ok() ? released.Clone() : std::move(status);
 }
 
 AclPageSource::~AclPageSource() {
   Visit visit(this);
-  visit.TakeStatus().Ignore();  // a device that is gone took its events along
+  visit.TakeStatus().Ignore();  // if the device is gone, so are its events
   for (aclrtEvent event : spare_) aclrtDestroyEvent(event);
   if (holds_device_) aclrtResetDevice(device_);
 }
 
-// Puts the thread into a context of our device. The first time on a thread that never opened the device, or after
+// Makes a context of our device current. The first time on a thread that never opened the device, or after
 // the device was reset, that takes aclrtSetDevice, which the destructor balances.
 Status AclPageSource::EnterHome() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (home_ != nullptr && aclrtSetCurrentContext(home_) == ACL_SUCCESS) return Ok();
   MP_RETURN_IF_ERROR(FromAcl(aclrtSetDevice(device_), "aclrtSetDevice"));
   holds_device_ = true;
@@ -154,7 +162,7 @@ Status AclPageSource::EnterHome() {
 }
 
 void AclPageSource::Remember(aclrtContext context) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (home_ == nullptr) home_ = context;
   if (std::find(contexts_.begin(), contexts_.end(), context) != contexts_.end()) return;
   if (contexts_.size() == kRememberedContexts) contexts_.erase(contexts_.begin());
@@ -167,7 +175,7 @@ aclError AclPageSource::InContextOfStream(Work work) {
   if (__builtin_expect(code != ACL_ERROR_RT_STREAM_CONTEXT, true)) return code;
   std::vector<aclrtContext> others;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     others = contexts_;
     others.push_back(home_);
   }
@@ -192,11 +200,11 @@ Status AclPageSource::Reserve(size_t bytes, Address* out_address) {
   return Ok();
 }
 
-// The functions without a result are called for what is ours beyond doubt; they fail only when the device was reset
-// under us, and then there is nothing left to give back.
+// The functions without a result get only what is ours; they fail only if the device was reset meanwhile, and then
+// there is nothing left to release.
 void AclPageSource::Unreserve(Address address, size_t) {
   Visit visit(this);
-  aclrtReleaseMemAddress(Pointer(address));
+  GiveBack([&] { return aclrtReleaseMemAddress(Pointer(address)); });
 }
 
 Status AclPageSource::NewPage(PageHandle* out_page) {
@@ -210,7 +218,7 @@ Status AclPageSource::NewPage(PageHandle* out_page) {
 
 void AclPageSource::DeletePage(PageHandle page) {
   Visit visit(this);
-  aclrtFreePhysical(Pointer(page));
+  GiveBack([&] { return aclrtFreePhysical(Pointer(page)); });
 }
 
 Status AclPageSource::Map(Address address, PageHandle page) {
@@ -220,7 +228,7 @@ Status AclPageSource::Map(Address address, PageHandle page) {
 
 Status AclPageSource::Unmap(Address address, PageHandle) {
   MP_VISIT();
-  return FromAcl(aclrtUnmapMem(Pointer(address)), "aclrtUnmapMem");
+  return FromAcl(GiveBack([&] { return aclrtUnmapMem(Pointer(address)); }), "aclrtUnmapMem");
 }
 
 Status AclPageSource::NewSegment(size_t bytes, Address* out_address) {
@@ -233,15 +241,15 @@ Status AclPageSource::NewSegment(size_t bytes, Address* out_address) {
 
 void AclPageSource::DeleteSegment(Address address, size_t) {
   Visit visit(this);
-  aclrtFree(Pointer(address));
+  GiveBack([&] { return aclrtFree(Pointer(address)); });
 }
 
 // --- points in the work of streams ----------------------------------------------------------------------------------
 
-// Null when there is none to be had: events are a limited resource.
+// Null if there is none left: events are a limited resource.
 aclrtEvent AclPageSource::TakeEvent() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!spare_.empty()) {
       aclrtEvent event = spare_.back();
       spare_.pop_back();
@@ -257,7 +265,7 @@ aclrtEvent AclPageSource::TakeEvent() {
 
 void AclPageSource::GiveEvent(aclrtEvent event) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (spare_.size() < kSpareEvents) {
       spare_.push_back(event);
       return;
@@ -269,13 +277,13 @@ void AclPageSource::GiveEvent(aclrtEvent event) {
 Status AclPageSource::Mark(StreamKey stream, Ticket* out_ticket) {
   MP_VISIT();
   *out_ticket = 0;
-  // A record would become a node of the graph, and a wait would never return.
+  // The event record would become a node of the graph, and waiting for it would never return.
   MP_CHECK(!Capturing(Stream(stream)), kStreamCaptured,
-           "stream %p is being captured: what it will have used cannot be waited for before the capture ends; keep the "
-           "block until then",
+           "stream %p is being captured: its work cannot be waited for before the capture ends; keep the block until "
+           "then",
            Stream(stream));
-  // A stream with nothing under way has passed already and needs no event. A record on it would not be complete at
-  // once, which a caller who has just synchronised would find odd.
+  // An idle stream has already passed and needs no event. An event recorded on it would not be complete at once, which
+  // would surprise a caller who has just synchronized.
   aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
   const aclError asked = InContextOfStream([&] { return aclrtStreamQuery(Stream(stream), &status); });
   if (asked == ACL_ERROR_RT_INVALID_HANDLE) return Ok();  // destroyed: its work is done
@@ -301,7 +309,7 @@ bool AclPageSource::Passed(Ticket ticket) {
     Visit visit(this);
     code = aclrtQueryEventStatus(Pointer(ticket), &status);
   }
-  // An event that is no more went with its device.
+  // An event that no longer exists was destroyed with its device.
   return code == ACL_ERROR_RT_INVALID_HANDLE || (code == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
 }
 
@@ -309,7 +317,7 @@ Status AclPageSource::Await(Ticket ticket) {
   if (ticket == 0) return Ok();
   MP_VISIT();
   const aclError code = aclrtSynchronizeEvent(Pointer(ticket));
-  // Aborted work is over, too.
+  // Aborted work is done as well.
   if (code == ACL_ERROR_RT_INVALID_HANDLE || code == ACL_ERROR_RT_STREAM_ABORT) return Ok();
   return FromAcl(code, "aclrtSynchronizeEvent");
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's memory and streams through the public acl API: what a pool stands on, here and on a real NPU.
+// A device's memory and streams through the public acl API: the pool's PageSource, here and on a real NPU.
 //
 // Pages are physical handles mapped into reserved addresses where the driver has that (all of the virtual-memory calls
-// are tried once when the source is made); else page_bytes() is 0 and the pool takes segments by aclrtMalloc.
+// are probed when the source is created); else page_bytes() is 0 and the pool allocates segments with aclrtMalloc.
 // A ticket is an event. Calls may come from threads with another current device, or with none: the source then works
-// in a context of its own device and puts the thread's back. They may also come while a stream captures: what the
-// source does is never part of a graph, so it relaxes the thread's capture mode for as long as it works.
+// in a context of its own device and restores the thread's. They may also come during a capture: the source's calls
+// are never part of a graph, so it relaxes the thread's capture mode meanwhile.
 #ifndef MILLPOND_SRC_API_POOL_ACL_PAGE_SOURCE_H_
 #define MILLPOND_SRC_API_POOL_ACL_PAGE_SOURCE_H_
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "include/acl/acl_rt.h"
+#include "src/base/mutex.h"
 #include "src/pool/page_source.h"
 
 namespace millpond::pool_api {
@@ -54,19 +54,19 @@ class AclPageSource final : public pool::PageSource {
   void Remember(aclrtContext context);
   aclrtEvent TakeEvent();
   void GiveEvent(aclrtEvent event);
-  // A stream works only in its own context. Calls `work`; if the current context is the wrong one, again in each other
-  // context that has used this source.
+  // A stream is valid only in its own context. Calls `work`; if the current context is the wrong one, retries in every
+  // other context that has used this source.
   template <class Work>
   aclError InContextOfStream(Work work);
 
   const int32_t device_;
   size_t page_bytes_ = 0;
   size_t total_bytes_ = 0;
-  std::mutex mutex_;
-  aclrtContext home_ = nullptr;         // guarded by mutex_: a context of device_
-  bool holds_device_ = false;           // guarded by mutex_: we called aclrtSetDevice
-  std::vector<aclrtContext> contexts_;  // guarded by mutex_: of device_, seen on calling threads
-  std::vector<aclrtEvent> spare_;       // guarded by mutex_
+  Mutex mutex_;
+  aclrtContext home_ GUARDED_BY(mutex_) = nullptr;         // a context of device_
+  bool holds_device_ GUARDED_BY(mutex_) = false;           // we called aclrtSetDevice
+  std::vector<aclrtContext> contexts_ GUARDED_BY(mutex_);  // of device_, seen on calling threads
+  std::vector<aclrtEvent> spare_ GUARDED_BY(mutex_);
 };
 
 }  // namespace millpond::pool_api

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/api/pool/acl_status.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "include/acl/acl_rt.h"
@@ -8,82 +10,58 @@
 
 namespace millpond::pool_api {
 
-// A pool tells a caller few things apart; the rest is a failure whose message carries the runtime's number.
-aclError AclErrorFrom(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return ACL_SUCCESS;
-    case Code::kInvalidArgument:
-    case Code::kRuntimeArgument:
-    case Code::kUnaligned:
-      return ACL_ERROR_INVALID_PARAM;
-    case Code::kInvalidFile:
-      return ACL_ERROR_INVALID_FILE;
-    case Code::kParseFile:
-      return ACL_ERROR_PARSE_FILE;
-    case Code::kInvalidDevice:
-      return ACL_ERROR_RT_INVALID_DEVICEID;
-    case Code::kNoContext:
-      return ACL_ERROR_RT_CONTEXT_NULL;
-    case Code::kWrongContext:
-      return ACL_ERROR_RT_STREAM_CONTEXT;
-    case Code::kInvalidHandle:
-      return ACL_ERROR_RT_INVALID_HANDLE;
-    case Code::kStreamAborted:
-      return ACL_ERROR_RT_STREAM_ABORT;
-    case Code::kStreamCaptured:
-      return ACL_ERROR_RT_STREAM_CAPTURED;
-    case Code::kUnsupported:
-      return ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
-    case Code::kOutOfMemory:
-      return ACL_ERROR_RT_MEMORY_ALLOCATION;
-    case Code::kHostOutOfMemory:
-      return ACL_ERROR_BAD_ALLOC;
-    case Code::kMemoryFree:
-      return ACL_ERROR_RT_MEMORY_FREE;
-    case Code::kNoEvent:
-      return ACL_ERROR_RT_NO_EVENT_RESOURCE;
-    case Code::kOverLimit:
-      return ACL_ERROR_RT_OVER_LIMIT;
-    case Code::kForked:
-      return ACL_ERROR_RT_DEV_SETUP_ERROR;
-    case Code::kDeviceMemory:
-      return ACL_ERROR_RT_DEVICE_MEM_ERROR;
-    default:
-      return ACL_ERROR_INTERNAL_ERROR;
-  }
-}
-
 namespace {
 
-Code CodeFrom(aclError code) {
-  switch (code) {
-    case ACL_ERROR_RT_MEMORY_ALLOCATION:
-    case ACL_ERROR_RT_DEVICE_OOM:
-      return Code::kOutOfMemory;
-    case ACL_ERROR_RT_INVALID_DEVICEID:
-      return Code::kInvalidDevice;
-    case ACL_ERROR_RT_CONTEXT_NULL:
-      return Code::kNoContext;
-    case ACL_ERROR_RT_STREAM_CONTEXT:
-      return Code::kWrongContext;
-    case ACL_ERROR_RT_INVALID_HANDLE:
-      return Code::kInvalidHandle;
-    case ACL_ERROR_RT_STREAM_ABORT:
-      return Code::kStreamAborted;
-    case ACL_ERROR_RT_STREAM_CAPTURED:
-      return Code::kStreamCaptured;
-    case ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
-    case ACL_ERROR_API_NOT_SUPPORT:
-      return Code::kUnsupported;
-    case ACL_ERROR_RT_NO_EVENT_RESOURCE:
-      return Code::kNoEvent;
-    default:
-      return Code::kInternal;
-  }
+struct Row {
+  Code code;
+  aclError number;
+};
+// Both ways: what the runtime answers with one of these numbers has the code that a pool's caller gets the number for.
+constexpr Row kBothWays[] = {
+    {Code::kInvalidDevice, ACL_ERROR_RT_INVALID_DEVICEID},  {Code::kNoContext, ACL_ERROR_RT_CONTEXT_NULL},
+    {Code::kWrongContext, ACL_ERROR_RT_STREAM_CONTEXT},     {Code::kInvalidHandle, ACL_ERROR_RT_INVALID_HANDLE},
+    {Code::kStreamAborted, ACL_ERROR_RT_STREAM_ABORT},      {Code::kStreamCaptured, ACL_ERROR_RT_STREAM_CAPTURED},
+    {Code::kUnsupported, ACL_ERROR_RT_FEATURE_NOT_SUPPORT}, {Code::kOutOfMemory, ACL_ERROR_RT_MEMORY_ALLOCATION},
+    {Code::kNoEvent, ACL_ERROR_RT_NO_EVENT_RESOURCE},       {Code::kHostOutOfMemory, ACL_ERROR_BAD_ALLOC},
+};
+constexpr Row kToAcl[] = {
+    {Code::kInvalidArgument, ACL_ERROR_INVALID_PARAM},
+    {Code::kRuntimeArgument, ACL_ERROR_INVALID_PARAM},
+    {Code::kUnaligned, ACL_ERROR_INVALID_PARAM},
+    {Code::kInvalidFile, ACL_ERROR_INVALID_FILE},
+    {Code::kParseFile, ACL_ERROR_PARSE_FILE},
+    {Code::kMemoryFree, ACL_ERROR_RT_MEMORY_FREE},
+    {Code::kOverLimit, ACL_ERROR_RT_OVER_LIMIT},
+    {Code::kForked, ACL_ERROR_RT_DEV_SETUP_ERROR},
+    {Code::kDeviceMemory, ACL_ERROR_RT_DEVICE_MEM_ERROR},
+};
+constexpr Row kFromAcl[] = {
+    {Code::kOutOfMemory, ACL_ERROR_RT_DEVICE_OOM},
+    {Code::kUnsupported, ACL_ERROR_API_NOT_SUPPORT},
+};
+
+template <class Rows, class Value, class Field>
+const Row* Find(const Rows& rows, Field Row::*field, Value value) {
+  const auto found =
+      std::find_if(std::begin(rows), std::end(rows), [&](const Row& row) { return row.*field == value; });
+  return found == std::end(rows) ? nullptr : found;
+}
+
+Code CodeFrom(aclError number) {
+  const Row* row = Find(kBothWays, &Row::number, number);
+  if (row == nullptr) row = Find(kFromAcl, &Row::number, number);
+  return row == nullptr ? Code::kInternal : row->code;
 }
 
 }  // namespace
+
+// A pool's caller distinguishes few errors; the rest is a failure whose message has the runtime's code.
+aclError AclErrorFrom(Code code) {
+  if (code == Code::kOk) return ACL_SUCCESS;
+  const Row* row = Find(kBothWays, &Row::code, code);
+  if (row == nullptr) row = Find(kToAcl, &Row::code, code);
+  return row == nullptr ? ACL_ERROR_INTERNAL_ERROR : row->number;
+}
 
 Status FromAcl(aclError code, const char* call) {
   if (__builtin_expect(code == ACL_SUCCESS, true)) return Ok();

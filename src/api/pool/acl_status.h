@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between acl's numbers and our Status. A map of the pool library's own: it shares no code with libascendcl, which on a
-// real NPU is the vendor's.
+// Maps acl error codes to Status and back. The pool library has its own map: it shares no code with libascendcl, which
+// on a real NPU is the vendor's.
 #ifndef MILLPOND_SRC_API_POOL_ACL_STATUS_H_
 #define MILLPOND_SRC_API_POOL_ACL_STATUS_H_
 
@@ -11,8 +11,8 @@ namespace millpond::pool_api {
 
 aclError AclErrorFrom(Code code);
 
-// OK for ACL_SUCCESS; else a failure that names the call, the number and, unless memory ran out (which a pool expects
-// and retries), what the runtime said about it.
+// OK for ACL_SUCCESS; else an error with the call, its code and, except for out of memory (which a pool expects and
+// retries), the runtime's message.
 Status FromAcl(aclError code, const char* call);
 
 }  // namespace millpond::pool_api

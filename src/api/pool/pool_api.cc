@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "src/api/pool/pool_table.h"
+#include "src/base/mutex.h"
 
 using namespace millpond;            // NOLINT: a shim is a page of delegation
 using namespace millpond::pool_api;  // NOLINT
@@ -15,11 +16,11 @@ using pool::StreamKey;
 
 Address AddressOf(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
-// Tags are few and live for ever, so that a snapshot may name a block whose tagger is gone.
+// Tags are few and never freed, so a snapshot can show them at any time.
 const char* Intern(const char* tag) {
-  static std::mutex& mutex = *new std::mutex;
+  static Mutex& mutex = *new Mutex;
   static std::unordered_set<std::string>& tags = *new std::unordered_set<std::string>;
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   return tags.emplace(tag).first->c_str();
 }
 
@@ -38,7 +39,7 @@ Status ReadSettings(const millpondPoolSetting* given, size_t count, pool::Settin
 
 aclError millpondPoolDefault(int32_t device, millpondPool* pool) {
   return Guard("millpondPoolDefault", [&]() -> Status {
-    MP_REQUIRE(pool != nullptr, "pool is null; give the address of a millpondPool");
+    MP_REQUIRE(pool != nullptr, "pool is null; pass the address of a millpondPool");
     *pool = nullptr;
     return DefaultHandle(device, pool);
   });
@@ -46,7 +47,7 @@ aclError millpondPoolDefault(int32_t device, millpondPool* pool) {
 
 aclError millpondPoolCreate(int32_t device, const millpondPoolSetting* settings, size_t count, millpondPool* pool) {
   return Guard("millpondPoolCreate", [&]() -> Status {
-    MP_REQUIRE(pool != nullptr, "pool is null; give the address of a millpondPool");
+    MP_REQUIRE(pool != nullptr, "pool is null; pass the address of a millpondPool");
     *pool = nullptr;
     pool::Settings read;
     MP_RETURN_IF_ERROR(ReadSettings(settings, count, &read));
@@ -66,10 +67,10 @@ const char* millpondPoolLastError(void) { return LastError(); }
 
 namespace {
 
-// Apart, so that the fast half of a call has no frame to set up for what it seldom needs.
+// A separate function, so that the fast path sets up no stack frame for what it rarely needs.
 [[gnu::noinline]] aclError MallocSlow(millpondPool pool, size_t size, aclrtStream stream, void** ptr) {
   return WithPool("millpondPoolMalloc", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; give the address of a pointer");
+    MP_REQUIRE(ptr != nullptr, "ptr is null; pass the address of a pointer");
     *ptr = nullptr;
     Address address = 0;
     if (stream != nullptr) {
@@ -86,7 +87,7 @@ namespace {
 
 [[gnu::noinline]] aclError FreeSlow(millpondPool pool, void* ptr, aclrtStream stream) {
   return WithPool("millpondPoolFree", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; free what millpondPoolMalloc gave");
+    MP_REQUIRE(ptr != nullptr, "ptr is null; pass an address from millpondPoolMalloc");
     if (stream != nullptr) return entry.pool->FreeSlow(AddressOf(ptr), AddressOf(stream));
     StreamKey key = 0;
     MP_RETURN_IF_ERROR(DefaultStream(&key));
@@ -108,7 +109,7 @@ namespace {
 
 aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream, void* advice, void** ptr) {
   return WithPool("millpondPoolMallocAt", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; give the address of a pointer");
+    MP_REQUIRE(ptr != nullptr, "ptr is null; pass the address of a pointer");
     *ptr = nullptr;
     StreamKey key = 0;
     MP_RETURN_IF_ERROR(StreamOf(stream, &key));
@@ -127,7 +128,7 @@ aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream
 
 aclError millpondPoolRecordStream(millpondPool pool, void* ptr, aclrtStream stream) {
   return WithPool("millpondPoolRecordStream", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; name a live block of the pool");
+    MP_REQUIRE(ptr != nullptr, "ptr is null; pass a live block of the pool");
     StreamKey key = 0;
     MP_RETURN_IF_ERROR(StreamOf(stream, &key));
     return entry.pool->RecordStream(AddressOf(ptr), key);
@@ -136,8 +137,8 @@ aclError millpondPoolRecordStream(millpondPool pool, void* ptr, aclrtStream stre
 
 aclError millpondPoolTag(millpondPool pool, void* ptr, const char* tag) {
   return WithPool("millpondPoolTag", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(ptr != nullptr, "ptr is null; name a live block of the pool");
-    MP_REQUIRE(tag != nullptr, "tag is null; an empty string takes a tag away");
+    MP_REQUIRE(ptr != nullptr, "ptr is null; pass a live block of the pool");
+    MP_REQUIRE(tag != nullptr, "tag is null; an empty string removes a tag");
     return entry.pool->Tag(AddressOf(ptr), *tag == '\0' ? nullptr : Intern(tag));
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool as an aclrtAllocator. A block is its address: nothing is allocated per block, and getAddr is free.
+// The pool as an aclrtAllocator. A block is its address: nothing is allocated per block, and getAddr costs nothing.
 #include "src/api/pool/pool_table.h"
 
 using namespace millpond;            // NOLINT: a shim is a page of delegation
@@ -9,7 +9,7 @@ namespace {
 
 using pool::Address;
 
-// The runtime asks for empty outputs too, and takes a null block for a failure.
+// The runtime also requests empty outputs, and treats a null block as a failure.
 size_t AtLeastOne(size_t size) { return size != 0 ? size : 1; }
 
 void* Allocate(const char* api, aclrtAllocator allocator, size_t size, Address advice) {
@@ -20,7 +20,7 @@ void* Allocate(const char* api, aclrtAllocator allocator, size_t size, Address a
     pool::Pool* pool = binding->pool.load(std::memory_order_acquire);
     MP_REQUIRE(pool != nullptr, "the descriptor's pool was destroyed; unregister the allocator first");
     const pool::StreamKey stream = binding->stream.load(std::memory_order_acquire);
-    MP_REQUIRE(stream != 0, "the descriptor's stream was given to millpondPoolForgetStream; make a new descriptor");
+    MP_REQUIRE(stream != 0, "the descriptor's stream was passed to millpondPoolForgetStream; create a new descriptor");
     return advice == 0 ? pool->Allocate(AtLeastOne(size), stream, &address)
                        : pool->AllocateAt(AtLeastOne(size), stream, advice, &address);
   });
@@ -35,7 +35,7 @@ void* OnAdvise(aclrtAllocator allocator, size_t size, aclrtAllocatorAddr addr) {
   return Allocate("millpond's alloc-advise callback", allocator, size, reinterpret_cast<Address>(addr));
 }
 
-// There is no way to refuse: what is wrong waits in millpondPoolLastError.
+// The callback cannot return an error: it is left in millpondPoolLastError.
 void OnFree(aclrtAllocator allocator, aclrtAllocatorBlock block) {
   const auto* binding = static_cast<const Binding*>(allocator);
   Guard("millpond's free callback", [&]() -> Status {
@@ -64,13 +64,13 @@ Status Fill(aclrtAllocatorDesc desc, Binding* binding) {
 
 aclError millpondPoolCreateDesc(millpondPool pool, aclrtStream stream, aclrtAllocatorDesc* desc) {
   return WithPool("millpondPoolCreateDesc", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(desc != nullptr, "desc is null; give the address of an aclrtAllocatorDesc");
+    MP_REQUIRE(desc != nullptr, "desc is null; pass the address of an aclrtAllocatorDesc");
     *desc = nullptr;
     pool::StreamKey key = 0;
     MP_RETURN_IF_ERROR(StreamOf(stream, &key));
     Binding* binding = Bind(&entry, key);
     aclrtAllocatorDesc made = aclrtAllocatorCreateDesc();
-    MP_CHECK(made != nullptr, kHostOutOfMemory, "aclrtAllocatorCreateDesc gave no descriptor");
+    MP_CHECK(made != nullptr, kHostOutOfMemory, "aclrtAllocatorCreateDesc returned no descriptor");
     if (Status status = Fill(made, binding); !status.ok()) {
       aclrtAllocatorDestroyDesc(made);
       return status;

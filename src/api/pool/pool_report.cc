@@ -1,46 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics, snapshots and plans: what a pool holds, and what is read from and written to files.
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "src/api/pool/pool_table.h"
+#include "src/base/files.h"
 
 using namespace millpond;            // NOLINT: a shim is a page of delegation
 using namespace millpond::pool_api;  // NOLINT
 
 namespace {
 
-struct Closer {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, Closer>;
+// A recording of a million blocks has some 30 MB.
+constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
 
-Status WriteFile(const char* path, const std::string& text) {
-  File file(std::fopen(path, "wb"));
-  MP_CHECK(file != nullptr, kInvalidFile, "'%s' cannot be opened for writing: %s", path, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-  const bool closed = std::fclose(file.release()) == 0;
-  MP_CHECK(written && closed, kInvalidFile, "'%s' could not be written whole (%zu bytes): %s", path, text.size(),
-           std::strerror(errno));
-  return Ok();
-}
-
-Status ReadFile(const char* path, std::string* out_text) {
-  File file(std::fopen(path, "rb"));
-  MP_CHECK(file != nullptr, kInvalidFile, "'%s' cannot be opened: %s", path, std::strerror(errno));
-  char buffer[65536];
-  size_t got = 0;
-  while ((got = std::fread(buffer, 1, sizeof(buffer), file.get())) > 0) out_text->append(buffer, got);
-  MP_CHECK(std::ferror(file.get()) == 0, kInvalidFile, "'%s' cannot be read: %s", path, std::strerror(errno));
-  return Ok();
+// A recording may have taken hours to make.
+Status WriteText(const char* path, const std::string& text) {
+  return files::Write(path, text, files::Survives::kPowerLoss);
 }
 
 Status WritePlan(const pool::Recording& recording, const char* path) {
-  const pool::Plan plan = pool::MakePlan(recording, pool::Pool::kAlignment);
-  MP_RETURN_IF_ERROR(plan.Validate(recording, pool::Pool::kAlignment));
-  return WriteFile(path, plan.ToText());
+  pool::Plan plan;
+  MP_RETURN_IF_ERROR(pool::MakePlan(recording, pool::Pool::kAlignment, &plan));
+  return WriteText(path, plan.ToText());
 }
 
 millpondPoolStatistics Translate(const pool::Statistics& from) {
@@ -73,7 +55,8 @@ millpondPoolStatistics Translate(const pool::Statistics& from) {
 aclError millpondPoolGetStatistics(millpondPool pool, millpondPoolStatistics* statistics) {
   return WithPool("millpondPoolGetStatistics", pool, [&](Entry& entry) -> Status {
     MP_REQUIRE(statistics != nullptr, "statistics is null");
-    // A caller of an older header has a shorter struct, one of a newer header a longer: each gets what both know.
+    // A caller built with an older header has a shorter struct, one with a newer header a longer one: fill the common
+    // part.
     const size_t size = statistics->size;
     MP_REQUIRE(size >= 2 * sizeof(size_t),
                "statistics->size is %zu; set it to sizeof(millpondPoolStatistics), here %zu", size,
@@ -94,12 +77,13 @@ aclError millpondPoolResetHighs(millpondPool pool) {
 
 aclError millpondPoolSaveSnapshot(millpondPool pool, const char* path, const char* format) {
   return WithPool("millpondPoolSaveSnapshot", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(path != nullptr, "path is null; name the file to write");
-    MP_REQUIRE(format != nullptr, "format is null; it is 'json' or 'memory_viz'");
+    MP_REQUIRE(path != nullptr, "path is null; pass the file to write");
+    MP_REQUIRE(format != nullptr, "format is null; pass 'json' or 'memory_viz'");
     const bool json = std::strcmp(format, "json") == 0;
-    MP_REQUIRE(json || std::strcmp(format, "memory_viz") == 0, "format is '%s'; it is 'json' or 'memory_viz'", format);
+    MP_REQUIRE(json || std::strcmp(format, "memory_viz") == 0, "format is '%s'; it must be 'json' or 'memory_viz'",
+               format);
     const pool::Snapshot snapshot = entry.pool->TakeSnapshot();
-    return WriteFile(path, json ? pool::ToJson(snapshot) : pool::ToMemoryVizPickle(snapshot));
+    return files::Write(path, json ? pool::ToJson(snapshot) : pool::ToMemoryVizPickle(snapshot));
   });
 }
 
@@ -110,20 +94,24 @@ aclError millpondPoolStartRecording(millpondPool pool) {
 aclError millpondPoolStopRecording(millpondPool pool, const char* recording_path, const char* plan_path) {
   return WithPool("millpondPoolStopRecording", pool, [&](Entry& entry) -> Status {
     MP_REQUIRE(recording_path != nullptr || plan_path != nullptr,
-               "recording_path and plan_path are both null; name at least one file to write");
-    pool::Recording recording;
-    MP_RETURN_IF_ERROR(entry.pool->StopRecording(&recording));
-    if (recording_path != nullptr) MP_RETURN_IF_ERROR(WriteFile(recording_path, recording.ToText()));
-    return plan_path != nullptr ? WritePlan(recording, plan_path) : Ok();
+               "recording_path and plan_path are both null; pass at least one file to write");
+    return entry.pool->StopRecording([&](const pool::Recording& recording) -> Status {
+      Status status = recording_path != nullptr ? WriteText(recording_path, recording.ToText()) : Ok();
+      if (status.ok() && plan_path != nullptr) status = WritePlan(recording, plan_path);
+      if (status.ok()) return status;
+      return {status.code(), Format("%s; the recording (%zu steps) is kept: call millpondPoolStopRecording again with "
+                                    "a file that can be written",
+                                    status.message().c_str(), recording.steps.size())};
+    });
   });
 }
 
 aclError millpondPoolMakePlan(const char* recording_path, const char* plan_path) {
   return Guard("millpondPoolMakePlan", [&]() -> Status {
-    MP_REQUIRE(recording_path != nullptr, "recording_path is null; name a file that millpondPoolStopRecording wrote");
-    MP_REQUIRE(plan_path != nullptr, "plan_path is null; name the file to write");
+    MP_REQUIRE(recording_path != nullptr, "recording_path is null; pass a file that millpondPoolStopRecording wrote");
+    MP_REQUIRE(plan_path != nullptr, "plan_path is null; pass the file to write");
     std::string text;
-    MP_RETURN_IF_ERROR(ReadFile(recording_path, &text));
+    MP_RETURN_IF_ERROR(files::Read(recording_path, "the recording", kMaxBytes, &text));
     pool::Recording recording;
     MP_RETURN_IF_ERROR(pool::Recording::Parse(text, &recording).Prefixed(recording_path));
     return WritePlan(recording, plan_path);
@@ -132,9 +120,9 @@ aclError millpondPoolMakePlan(const char* recording_path, const char* plan_path)
 
 aclError millpondPoolFollow(millpondPool pool, const char* plan_path) {
   return WithPool("millpondPoolFollow", pool, [&](Entry& entry) -> Status {
-    MP_REQUIRE(plan_path != nullptr, "plan_path is null; name a file that millpondPoolMakePlan wrote");
+    MP_REQUIRE(plan_path != nullptr, "plan_path is null; pass a file that millpondPoolMakePlan wrote");
     std::string text;
-    MP_RETURN_IF_ERROR(ReadFile(plan_path, &text));
+    MP_RETURN_IF_ERROR(files::Read(plan_path, "the plan", kMaxBytes, &text));
     pool::Plan plan;
     MP_RETURN_IF_ERROR(pool::Plan::Parse(text, &plan).Prefixed(plan_path));
     return entry.pool->Follow(plan);

@@ -5,24 +5,25 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <string>
+
+#include "src/base/mutex.h"
 
 namespace millpond::pool_api {
 
-// Leaked: static destructors of clients may still free blocks.
+// Leaked: clients' static destructors may still free blocks.
 PoolTable& g_pools = *new PoolTable;
 std::array<std::atomic<Entry*>, kDevices> g_defaults{};
 
 namespace {
 
-std::mutex g_defaults_mutex;
-std::array<void*, kDevices> g_default_handles{};  // guarded by g_defaults_mutex
+Mutex g_defaults_mutex;
+std::array<void*, kDevices> g_default_handles GUARDED_BY(g_defaults_mutex){};
 
 constexpr size_t kMessageBytes = 2048;
 
-// Not thread_local: the pool's fast path has its few bytes in the loader's static room, which would have to hold this
-// too, and a Python with torch loaded has no such room left.
+// Not thread_local: the pool's fast path uses static TLS, which this would have to share, and a Python process with
+// torch loaded has no static TLS to spare.
 pthread_key_t MessageKey() {
   static const pthread_key_t key = [] {
     pthread_key_t made = 0;
@@ -39,34 +40,22 @@ const char* LastError() {
   return message != nullptr ? message : "";
 }
 
-aclError Fail(const char* api, const Status& status) {
+void PoolAbi::Keep(const char* api, aclError, const Status& failure) {
   auto* message = static_cast<char*>(pthread_getspecific(MessageKey()));
   if (message == nullptr) {
     message = static_cast<char*>(std::malloc(kMessageBytes));
-    if (message != nullptr && pthread_setspecific(MessageKey(), message) != 0) {
+    if (message == nullptr) return;
+    if (pthread_setspecific(MessageKey(), message) != 0) {
       std::free(message);
-      message = nullptr;
+      return;
     }
   }
-  if (message != nullptr) std::snprintf(message, kMessageBytes, "%s: %s", api, status.message().c_str());
-  return AclErrorFrom(status.code());
-}
-
-aclError FailWithCurrentException(const char* api) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return Fail(api, {Code::kHostOutOfMemory, "the host has no memory left for the pool's own tables"});
-  } catch (const std::exception& error) {
-    return Fail(api, InternalError(error.what()));
-  } catch (...) {
-    return Fail(api, InternalError("something that is no std::exception was thrown"));
-  }
+  std::snprintf(message, kMessageBytes, "%s: %s", api, failure.message().c_str());
 }
 
 Status NotAPool(millpondPool pool) {
   return InvalidArgument(Format(
-      "%p is not a pool: it was destroyed or never made; use what millpondPoolCreate or millpondPoolDefault gave",
+      "%p is not a pool: it was destroyed or never created; pass one from millpondPoolCreate or millpondPoolDefault",
       static_cast<void*>(pool)));
 }
 
@@ -81,15 +70,14 @@ Status DefaultStream(pool::StreamKey* out_stream) {
 Status Create(int32_t device, const pool::Settings& settings, void** out_handle, Entry** out_entry) {
   uint32_t count = 0;
   MP_RETURN_IF_ERROR(FromAcl(aclrtGetDeviceCount(&count), "aclrtGetDeviceCount"));
-  MP_REQUIRE(device >= 0 && static_cast<uint32_t>(device) < count, "device is %d; there are %u, numbered from 0",
-             device, count);
+  MP_REQUIRE(device >= 0 && static_cast<uint32_t>(device) < count,
+             "device is %d; there are %u devices, numbered from 0", device, count);
   std::unique_ptr<AclPageSource> source;
   MP_RETURN_IF_ERROR(AclPageSource::Create(device, &source));
   auto pool = std::make_unique<pool::Pool>(source.get(), settings, device);
   void* handle = nullptr;
   Entry* entry = g_pools.Create(&handle);
-  MP_CHECK(entry != nullptr, kOverLimit, "there are %u pools already, as many as there can be; destroy some",
-           g_pools.live());
+  MP_CHECK(entry != nullptr, kOverLimit, "there are already %u pools, the maximum; destroy some", g_pools.live());
   entry->source = std::move(source);
   entry->pool = std::move(pool);
   *out_handle = handle;
@@ -99,7 +87,7 @@ Status Create(int32_t device, const pool::Settings& settings, void** out_handle,
 
 Status MakeDefault(int32_t device, Entry** out_entry) {
   MP_REQUIRE(device >= 0 && device < kDevices, "device is %d; it must be 0 to %d", device, kDevices - 1);
-  std::lock_guard lock(g_defaults_mutex);
+  MutexLock lock(g_defaults_mutex);
   std::atomic<Entry*>& place = g_defaults[static_cast<size_t>(device)];
   *out_entry = place.load(std::memory_order_acquire);
   if (*out_entry != nullptr) return Ok();
@@ -113,7 +101,7 @@ Status MakeDefault(int32_t device, Entry** out_entry) {
 Status DefaultHandle(int32_t device, millpondPool* out_pool) {
   Entry* entry = nullptr;
   MP_RETURN_IF_ERROR(MakeDefault(device, &entry));
-  std::lock_guard lock(g_defaults_mutex);
+  MutexLock lock(g_defaults_mutex);
   *out_pool = static_cast<millpondPool>(g_default_handles[static_cast<size_t>(device)]);
   return Ok();
 }
@@ -121,7 +109,7 @@ Status DefaultHandle(int32_t device, millpondPool* out_pool) {
 Status Destroy(millpondPool handle) {
   Entry* entry = g_pools.Find(handle);
   {
-    std::lock_guard lock(g_defaults_mutex);
+    MutexLock lock(g_defaults_mutex);
     if (entry == nullptr || !g_pools.Retire(handle)) return NotAPool(handle);
     for (size_t device = 0; device < g_default_handles.size(); ++device) {
       if (g_default_handles[device] != handle) continue;
@@ -130,7 +118,7 @@ Status Destroy(millpondPool handle) {
     }
   }
   {
-    std::lock_guard lock(entry->mutex);
+    MutexLock lock(entry->mutex);
     for (Binding* binding : entry->bindings) binding->pool.store(nullptr, std::memory_order_release);
     entry->bindings.clear();
   }
@@ -141,18 +129,18 @@ Status Destroy(millpondPool handle) {
 }
 
 Binding* Bind(Entry* entry, pool::StreamKey stream) {
-  std::lock_guard lock(entry->mutex);
+  MutexLock lock(entry->mutex);
   for (Binding* binding : entry->bindings) {
     if (binding->stream.load(std::memory_order_relaxed) == stream) return binding;
   }
-  // Leaked on purpose (see Binding); reachable from here so that leak checkers know.
-  static std::mutex& kept_mutex = *new std::mutex;
+  // Leaked on purpose (see Binding); reachable from here so that leak checkers do not report it.
+  static Mutex& kept_mutex = *new Mutex;
   static std::vector<Binding*>& kept = *new std::vector<Binding*>;
   auto made = std::make_unique<Binding>();
   made->pool.store(entry->pool.get(), std::memory_order_release);
   made->stream.store(stream, std::memory_order_release);
   {
-    std::lock_guard kept_lock(kept_mutex);
+    MutexLock kept_lock(kept_mutex);
     kept.push_back(made.get());
   }
   entry->bindings.push_back(made.get());
@@ -160,7 +148,7 @@ Binding* Bind(Entry* entry, pool::StreamKey stream) {
 }
 
 void Unbind(Entry* entry, pool::StreamKey stream) {
-  std::lock_guard lock(entry->mutex);
+  MutexLock lock(entry->mutex);
   std::erase_if(entry->bindings, [stream](Binding* binding) {
     if (binding->stream.load(std::memory_order_relaxed) != stream) return false;
     binding->stream.store(0, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool as PyTorch's pluggable allocator. torch_npu casts the address of each function to a C++ type of its own and
-// checks no result, so what fails is said on stderr as well as in millpondPoolLastError.
+// checks no result, so failures are printed to stderr as well as kept for millpondPoolLastError.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -32,11 +32,11 @@ Status FindBlock(const void* ptr, Entry** out_entry, Address* out_start, size_t*
     *out_entry = entry;
     return Ok();
   }
-  return InvalidArgument(Format("%p is in no live block of a default pool", ptr));
+  return InvalidArgument(Format("%p is not in a live block of any default pool", ptr));
 }
 
 // torch_npu passes a c10_npu::NPUStream by value. The class has a destructor, so what arrives is the address of a copy
-// in our caller's frame: {int8 device type, int8 device index, int64 id}. An acl stream is never there.
+// in our caller's frame: {int8 device type, int8 device index, int64 id}. An acl stream never points there.
 bool IsNpuStream(const void* stream, const void* frame) {
   constexpr uintptr_t kCallersFrames = 4096;
   constexpr signed char kPrivateUse1 = 20;
@@ -56,7 +56,7 @@ Status AclStreamOf(const void* npu_stream, StreamKey* out_stream) {
       getter != nullptr, kUnsupported,
       "the stream is a c10_npu::NPUStream, but libtorch_npu.so is not loaded or does not export NPUStream::stream()");
   *out_stream = reinterpret_cast<StreamKey>(getter(npu_stream));
-  MP_CHECK(*out_stream != 0, kInternal, "NPUStream::stream() gave no stream");
+  MP_CHECK(*out_stream != 0, kInternal, "NPUStream::stream() returned null");
   return Ok();
 }
 
@@ -97,7 +97,7 @@ void millpond_free(void* ptr, ssize_t, int device, aclrtStream stream) {
   }));
 }
 
-// Pools are made at their first use; all there is to do early is to refuse a bad setting.
+// Pools are created at their first use; here only the settings are checked.
 void millpond_init(int) {
   Say(Guard("millpond_init", []() -> Status {
     pool::Settings settings;
@@ -161,6 +161,6 @@ void millpond_record_stream(void* ptr, aclrtStream stream) {
   }));
 }
 
-// A recorded stream costs an event when the block is freed, and one that is done by then passes at once: forgetting it
-// early would save nothing and could be wrong.
+// A recorded stream costs one event when the block is freed, which completes at once if the stream is done by then:
+// forgetting it early would save nothing and could be wrong.
 void millpond_erase_stream(void*, aclrtStream) {}

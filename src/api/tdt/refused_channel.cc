@@ -2,7 +2,7 @@
 // libacl_tdt_channel.so: tensors between host and device queues.
 
 #include "include/acl/acl_tdt.h"
-#include "src/api/acl/refuse.h"
+#include "src/api/common/refuse.h"
 
 namespace {
 

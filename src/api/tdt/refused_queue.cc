@@ -2,7 +2,7 @@
 // libacl_tdt_queue.so: queues between processes.
 
 #include "include/acl/acl_tdt_queue.h"
-#include "src/api/acl/refuse.h"
+#include "src/api/common/refuse.h"
 
 namespace {
 

@@ -12,7 +12,7 @@ namespace millpond::io {
 
 namespace {
 
-// Where a name without a folder goes; others stay as they are.
+// Adds the folder to a bare name; others are unchanged.
 std::string InWorkFolder(const std::string& file_name) {
   if (file_name.find('/') != file_name.npos) return file_name;
   const char* folder = std::getenv("ASCEND_WORK_PATH");
@@ -27,7 +27,7 @@ Status SaveAir(const ir::Graph& graph, const std::string& file_name) {
              "graph \"%s\" was to be saved to \"%s\", which names no file", graph.name.c_str(), file_name.c_str());
   std::string bytes;
   MP_RETURN_IF_ERROR(WriteModel(graph, &bytes));
-  return WriteFile(InWorkFolder(file_name), bytes);
+  return WriteFile(InWorkFolder(file_name), bytes, files::Survives::kPowerLoss);
 }
 
 Status LoadAir(const std::string& file_name, ir::GraphPtr* out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.air` files: a serialised model and nothing else (facts/ge.md 6.1).
+// `.air` files: a serialised model and nothing else (docs/compat.md, "Graphs in files").
 #ifndef MILLPOND_SRC_GRAPH_IO_AIR_H_
 #define MILLPOND_SRC_GRAPH_IO_AIR_H_
 
@@ -10,8 +10,7 @@
 
 namespace millpond::io {
 
-// Makes the folders above the file. A name without a folder goes to ASCEND_WORK_PATH, or the current folder when that
-// is not set.
+// Creates parent folders. A name without a folder goes to ASCEND_WORK_PATH, or the current folder if that is not set.
 Status SaveAir(const ir::Graph& graph, const std::string& file_name);
 
 // A name without a folder that is not in the current one is looked for where SaveAir puts it.

@@ -36,8 +36,8 @@ class Air : public ::testing::Test {
   std::filesystem::path before_;
 };
 
-// facts/ge.md 6.1: "creates parent dir"
-TEST_F(Air, SavesAndLoadsAndMakesTheFoldersAbove) {
+// docs/compat.md, "Graphs in files": "creates parent dir"
+TEST_F(Air, SavesAndLoadsAndCreatesParentFolders) {
   const ir::GraphPtr graph = GraphWithEverything();
   const std::string path = folder_ / "a" / "b" / "model.air";
   ASSERT_TRUE(SaveAir(*graph, path).ok());
@@ -47,8 +47,8 @@ TEST_F(Air, SavesAndLoadsAndMakesTheFoldersAbove) {
   ExpectSameGraph(*graph, *again);
 }
 
-// facts/ge.md 6.1: "a bare file name goes to ASCEND_WORK_PATH or ./"
-TEST_F(Air, ABareNameGoesToTheWorkFolderOrHere) {
+// docs/compat.md, "Graphs in files": "a bare file name goes to ASCEND_WORK_PATH or ./"
+TEST_F(Air, ABareNameGoesToTheWorkFolderOrTheCurrentOne) {
   const ir::GraphPtr graph = GraphWithConstant(10);
   ASSERT_TRUE(SaveAir(*graph, "here.air").ok());
   EXPECT_TRUE(std::filesystem::exists(folder_ / "here.air"));
@@ -75,12 +75,12 @@ TEST_F(Air, LargeFilesAreMappedAndStayReadableWhenReplaced) {
 
 TEST_F(Air, NamesTheFileThatItCannotRead) {
   ir::GraphPtr graph;
-  ExpectFails(LoadAir("missing.air", &graph), Code::kInvalidFile, "\"missing.air\": No such file");
+  ExpectFails(LoadAir("missing.air", &graph), Code::kInvalidFile, "'missing.air' cannot be opened: No such file");
   ExpectFails(LoadAir("", &graph), Code::kInvalidArgument, "without a name");
   ExpectFails(LoadAir(folder_, &graph), Code::kInvalidFile, "is not a file");
   std::ofstream("empty.air").close();
   ExpectFails(LoadAir("empty.air", &graph), Code::kParseFile, "\"empty.air\"");
-  std::ofstream("text.air") << "this is no model";
+  std::ofstream("text.air") << "this is not a model";
   ExpectFails(LoadAir("text.air", &graph), Code::kParseFile, "\"text.air\"");
   EXPECT_EQ(graph, nullptr);
 }

@@ -22,7 +22,7 @@ namespace millpond::io {
 
 namespace {
 
-constexpr size_t kMostNameBytes = 255;  // of a file
+constexpr size_t kMaxNameBytes = 255;  // of a file
 constexpr const char* kDefaultFormats = "ge_proto|onnx";
 constexpr const char* kDefaultLevel = "2";
 
@@ -76,7 +76,7 @@ Status DumpGraph(const ir::Graph& graph, DumpFormat format, DumpContent content,
       MP_RETURN_IF_ERROR(WriteOnnx(graph, content != DumpContent::kEdges, with_data, &bytes));
       return PrintMessage(OnnxSchema(), std::as_bytes(std::span(bytes)), out);
   }
-  return InvalidArgument(Format("graph \"%s\": %u is no format of dumps; 0 (ONNX), 1 (text) and 2 (readable) are",
+  return InvalidArgument(Format("graph \"%s\": %u is not a dump format; 0 (ONNX), 1 (text) and 2 (readable) are",
                                 graph.name.c_str(), static_cast<unsigned>(format)));
 }
 
@@ -88,7 +88,7 @@ std::string DumpFileName(DumpFormat format, uint64_t index, uint32_t graph_id, s
     name += plain ? c : '_';
   }
   const std::string ending = names.ending;
-  if (name.size() + ending.size() > kMostNameBytes) name.resize(kMostNameBytes - ending.size());
+  if (name.size() + ending.size() > kMaxNameBytes) name.resize(kMaxNameBytes - ending.size());
   return name + ending;
 }
 
@@ -107,7 +107,7 @@ Status DumpGraphToFile(const ir::Graph& graph, DumpFormat format, DumpContent co
 
 DumpSettings DumpSettings::FromEnvironment(int32_t device) {
   DumpSettings settings;
-  settings.folder = FolderFor(device);  // also for dumps that a client asks for by name
+  settings.folder = FolderFor(device);  // also for dumps that a client requests explicitly
   const std::optional<int64_t> content = ParseInt(Variable("DUMP_GE_GRAPH"));
   if (!content || *content < 1 || *content > 3) return settings;
   settings.content = static_cast<DumpContent>(*content);
@@ -130,7 +130,7 @@ bool DumpSettings::Wants(std::string_view stage, bool is_first, bool is_last) co
   if (!enabled()) return false;
   if (level == "3") return is_last;
   if (level == "4") return is_first;
-  // 2 means the stages that matter; ours are few, and all do.
+  // 2 selects the important stages; ours are few, and all are.
   if (level == "1" || level == "2") return true;
   const std::vector<std::string> parts = Parts(level);
   return std::any_of(parts.begin(), parts.end(),

@@ -63,7 +63,7 @@ ir::GraphPtr SmallGraph() {
   return graph;
 }
 
-// The documented form (readable_dump.md): a line for each node, get_element for the outputs of one that has several, no
+// The documented form (readable_dump.md): one line per node, get_element for the outputs of one with several, no
 // control edges and no private attributes.
 TEST(ReadableDump, HasTheDocumentedForm) {
   EXPECT_EQ(Dumped(*SmallGraph(), DumpFormat::kReadable),
@@ -116,7 +116,7 @@ TEST(ReadableDump, ShowsAGraphWithACycle) {
   ExpectHas(Dumped(*graph, DumpFormat::kReadable), "%a : [#users=1] = Node[type=Neg] (inputs = (x=%b))");
 }
 
-TEST(TextDump, SaysWhatTheFileWouldHold) {
+TEST(TextDump, ShowsWhatTheFileWouldHold) {
   const std::string text = Dumped(*SmallGraph(), DumpFormat::kText, DumpContent::kFull);
   ExpectHas(text, "name: \"small\"\ngraph {\n  name: \"small\"\n  input: \"input_0:0\"\n  output: \"TopK_1:0\"\n");
   ExpectHas(text, "    input: \"TopK_1:1\"\n    input: \"input_0:0\"\n    input: \"Const_0:-1\"\n");
@@ -127,7 +127,7 @@ TEST(TextDump, SaysWhatTheFileWouldHold) {
   ExpectHasNot(Dumped(*SmallGraph(), DumpFormat::kText), "data: ");
 }
 
-TEST(TextDump, HasAWordForEveryThing) {
+TEST(TextDump, NamesEveryField) {
   const std::string text = Dumped(*GraphWithEverything(), DumpFormat::kText, DumpContent::kFull);
   for (const char* part :
        {"val_type: VT_LIST_BOOL", "list_list_i {", "device_type: \"CPU\"", "dt: 27", "b: true", "bt: \"\\000\\377\"",
@@ -157,10 +157,10 @@ TEST(OnnxDump, LeavesOutSubgraphsThatRunThemselves) {
 TEST(DumpGraph, RefusesAnUnknownFormat) {
   std::string out;
   const Status status = DumpGraph(*SmallGraph(), static_cast<DumpFormat>(9), DumpContent::kFull, &out);
-  ExpectHas(status.message(), "9 is no format");
+  ExpectHas(status.message(), "9 is not a dump format");
 }
 
-TEST(QuotedText, EscapesWhatIsNoText) {
+TEST(QuotedText, EscapesWhatIsNotText) {
   EXPECT_EQ(QuotedText("a\"b\\c\n"), "\"a\\\"b\\\\c\\n\"");
   EXPECT_EQ(QuotedText("\xff\x80"), "\"\\377\\200\"");
   EXPECT_EQ(QuotedText("\xe2\x82\xac"), "\"\xe2\x82\xac\"");
@@ -189,7 +189,7 @@ class DumpEnvironment : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(DumpEnvironment, AsksForNothingByDefault) {
+TEST_F(DumpEnvironment, RequestsNothingByDefault) {
   EXPECT_FALSE(DumpSettings::FromEnvironment(0).enabled());
   setenv("DUMP_GE_GRAPH", "0", 1);
   EXPECT_FALSE(DumpSettings::FromEnvironment(0).enabled());
@@ -222,7 +222,7 @@ TEST_F(DumpEnvironment, ChoosesFormatsStagesAndFolder) {
   EXPECT_TRUE(DumpSettings::FromEnvironment(0).Wants("PreRunBegin", true, false));
 }
 
-TEST_F(DumpEnvironment, FilesAreNumberedAndTheirFolderIsMade) {
+TEST_F(DumpEnvironment, FilesAreNumberedAndTheirFolderIsCreated) {
   setenv("DUMP_GE_GRAPH", "1", 1);
   setenv("DUMP_GRAPH_FORMAT", "readable", 1);
   setenv("DUMP_GRAPH_PATH", folder_.c_str(), 1);

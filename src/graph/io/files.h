@@ -9,16 +9,18 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/files.h"
 #include "src/base/status.h"
 
 namespace millpond::io {
 
-// Replaces the file as a whole, or leaves it as it was: graphs that were loaded from it may still read the old one.
-// Makes the folders above it.
-Status WriteFile(const std::string& path, std::string_view bytes);
+// Replaces the file atomically, or leaves it unchanged: graphs loaded from it may still read the old one. Creates
+// parent folders.
+Status WriteFile(const std::string& path, std::string_view bytes,
+                 files::Survives survives = files::Survives::kTheProcess);
 
-// Constants that are not larger are copied from files: then they are aligned, and a handful of scalars does not keep a
-// file's memory.
+// Constants up to this size are copied from files: this aligns them, and a handful of scalars does not keep a file
+// mapped.
 inline constexpr size_t kCopiedBytes = size_t{64} << 10;
 
 struct FileBytes {
@@ -27,9 +29,9 @@ struct FileBytes {
 };
 // Large files are mapped, not read.
 Status ReadFile(const std::string& path, FileBytes* out);
-// Maps an open file of `size` bytes, which is not 0. False: errno says why not.
+// Maps an open file of `size` bytes, which is not 0. False: errno says why.
 bool MapFile(int file, size_t size, FileBytes* out);
-// When `keep` holds a mapped file: this part of it need not stay in memory; it comes back when it is next read.
+// If `keep` holds a mapped file: this part may be paged out; the next read brings it back.
 void LetGoOfPages(const std::shared_ptr<const void>& keep, const void* data, size_t size);
 
 }  // namespace millpond::io

@@ -10,7 +10,7 @@ namespace millpond::io {
 namespace {
 
 constexpr int64_t kUndefinedNumber = 28;
-constexpr int64_t kMostNumber = 42;
+constexpr int64_t kMaxNumber = 42;
 
 // ge::DataType's number for each of the file's.
 constexpr std::array<int8_t, 42> kNumbers = {28, 0,  1,  2,  4,  6,  7,  3,  9,  8,  10, 12, 11, 13,
@@ -74,8 +74,8 @@ constexpr std::array<std::string_view, 55> kFormats = {"NCHW",
                                                        "FRACTAL_NZ_C0_4",
                                                        "FRACTAL_NZ_C0_8"};
 
-// What each place is called when there are `count`, in the definition's order. Empty when two operands share out the
-// places in a way that nobody can tell.
+// The operand name at each index when there are `count`, in the definition's order. Empty when the split between two
+// dynamic operands is ambiguous.
 std::vector<std::string> OperandNames(std::span<const GeOperand> operands, size_t count) {
   const auto is_dynamic = [](const GeOperand& operand) { return operand.presence == GePresence::kDynamic; };
   const auto dynamic = static_cast<size_t>(std::count_if(operands.begin(), operands.end(), is_dynamic));
@@ -105,7 +105,7 @@ int64_t ProtoFromDType(DType type) {
 }
 
 DType DTypeFromNumber(int64_t number) {
-  const bool known = number >= 0 && number <= kMostNumber && number != kUndefinedNumber;
+  const bool known = number >= 0 && number <= kMaxNumber && number != kUndefinedNumber;
   return known ? static_cast<DType>(number) : DType::kUndefined;
 }
 
@@ -152,7 +152,7 @@ std::vector<std::string> SubgraphOperands(std::string_view type, size_t count) {
         names.emplace_back(subgraph.name);
         continue;
       }
-      // The last one takes what is left; no definition has two.
+      // The dynamic one takes the rest; no definition has two.
       for (size_t i = 0; names.size() < count; ++i) names.push_back(std::string(subgraph.name) + std::to_string(i));
     }
   }

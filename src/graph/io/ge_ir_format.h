@@ -45,7 +45,7 @@ enum DescField : uint32_t {
   kDescCmpsSize = 19,
   kDescCmpsTab = 20,
   kDescCmpsTabOffset = 21,
-  kDescShapeUnset = 1000,  // ours, for what GE has no word for; others skip it
+  kDescShapeUnset = 1000,  // ours, for what GE cannot express; others skip it
 };
 
 enum TensorField : uint32_t { kTensorDesc = 1, kTensorData = 2 };
@@ -124,18 +124,18 @@ inline constexpr std::array<RareField, 8> kRareFields = {{
     {kDescCmpsTab, "cmps_tab", RareField::kText},
     {kDescCmpsTabOffset, "cmps_tab_offset", RareField::kInt},
 }};
-// Attributes of a graph and a node that hold what the IR has and the file has no field for.
+// Attributes of a graph and a node for IR fields that the file lacks.
 inline constexpr std::string_view kTargets = "_targets";
 inline constexpr std::string_view kSubgraphOperands = "_subgraph_operands";
 
-// ge.proto.DataType, which is numbered on its own. What is unknown there is kUndefined here, and 0 there.
+// ge.proto.DataType, which has its own numbering. Unknown values map to kUndefined, and to 0 in the file.
 DType DTypeFromProto(int64_t number);
 int64_t ProtoFromDType(DType type);
 // ge::DataType's number, as attributes hold it: 28 is undefined there.
 DType DTypeFromNumber(int64_t number);
 int64_t NumberFromDType(DType type);
 
-// "ND", "NCHW", ... of a format's number without its sub-format; empty when it has no name.
+// "ND", "NCHW", ... for a format without its sub-format; empty when it has no name.
 std::string_view FormatName(int32_t format);
 // FORMAT_RESERVED when no format has that name.
 int32_t FormatFromName(std::string_view name);
@@ -143,9 +143,9 @@ inline constexpr int32_t kFormatReserved = 40;
 // Without the sub-format and C0 in the upper bits.
 inline int32_t PrimaryFormat(int32_t format) { return format & 0xff; }
 
-// Gives operands without a name the ones of their type's definition, as far as that is unambiguous.
+// Names unnamed operands after their type's definition, as far as that is unambiguous.
 void RecoverOperandNames(ir::Node* node);
-// The operand that each of `count` subgraphs of a type is for; empty where nobody knows.
+// The operand that each of `count` subgraphs of a type is for; empty where unknown.
 std::vector<std::string> SubgraphOperands(std::string_view type, size_t count);
 
 // A node that a graph is fed through.

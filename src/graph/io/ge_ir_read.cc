@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, graphs, nodes and edges. A graph is read in two runs: a node may name a source that comes after it.
+// Models, graphs, nodes and edges. A graph is read in two passes: a node may refer to a source that comes later.
 #include "src/graph/io/ge_ir_read.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using wire::Reader;
 
 namespace {
 
-// Saved by GE for itself: what they say is in the operator's definition, or taken from the names below.
+// Saved by GE for itself: redundant with the operator's definition or the names below.
 constexpr std::string_view kDropped[] = {"_opt_input",
                                          "_ir_attr_names",
                                          "_ir_inputs_key",
@@ -39,7 +39,8 @@ struct Edge {
 // "name:index", split at the last ':', since names may have some.
 Status ParseEdge(std::string_view text, Edge* out) {
   const size_t colon = text.rfind(':');
-  const std::optional<int64_t> index = colon == text.npos ? std::nullopt : ParseInt(text.substr(colon + 1));
+  const std::optional<int64_t> index =
+      colon == std::string_view::npos ? std::nullopt : ParseInt(text.substr(colon + 1));
   MP_REQUIRE(index && *index >= -1 && *index <= std::numeric_limits<int32_t>::max(),
              "\"%.*s\" does not name a source; \"name:index\" was expected, with index -1 for a control edge",
              Shown(text), text.data());
@@ -54,7 +55,7 @@ Status FindSource(const ir::Graph& graph, std::string_view name, ir::NodePtr* ou
   return Ok();
 }
 
-// A node with what can only be understood when all of them are there. Texts are parts of the input.
+// A node with what can only be resolved once all of them are read. Strings point into the input.
 struct Pending {
   ir::NodePtr node;
   std::vector<std::string_view> inputs;
@@ -96,7 +97,7 @@ void NameSubgraphs(const Pending& pending) {
   }
   for (size_t i = 0; i < pending.subgraphs.size(); ++i) {
     const std::string graph(pending.subgraphs[i]);
-    if (graph.empty()) continue;  // one that the operator may have and this node has not
+    if (graph.empty()) continue;  // an optional one that this node does not have
     const bool known = i < operands.size() && !operands[i].empty();
     node->subgraphs.push_back({known ? operands[i] : graph, graph});
   }
@@ -147,9 +148,11 @@ Status ReadNode(const ModelReader& model, Reader* reader, Pending* out) {
         MP_RETURN_IF_ERROR(model.Entry(*reader, field, &node->attributes));
         break;
       case kOpInputDesc:
+        MP_RETURN_IF_ERROR(model.Spend(sizeof field + sizeof(ir::Input)));
         inputs.push_back(field);
         break;
       case kOpOutputDesc:
+        MP_RETURN_IF_ERROR(model.Spend(sizeof field + sizeof(ir::TensorDesc)));
         outputs.push_back(field);
         break;
       case kOpSubgraph:
@@ -163,7 +166,7 @@ Status ReadNode(const ModelReader& model, Reader* reader, Pending* out) {
   return Ok();
 }
 
-// Data inputs take their places in order; an empty text takes one and connects nothing.
+// Data inputs are in order; an empty string takes a slot and connects nothing.
 Status Link(const ir::Graph& graph, const Pending& pending) {
   ir::Node* node = pending.node.get();
   size_t place = 0;
@@ -190,7 +193,7 @@ Status Link(const ir::Graph& graph, const Pending& pending) {
 }
 
 int64_t IndexOf(const ir::Node& node) {
-  // Within a subgraph the parent's input counts.
+  // Within a subgraph the parent's input decides.
   for (const char* name : {"_parent_node_index", "index"}) {
     const ir::Attr* attr = node.FindAttr(name);
     if (attr != nullptr && attr->As<int64_t>() != nullptr) return *attr->As<int64_t>();
@@ -254,6 +257,7 @@ std::string NodeContext(const ir::Node& node) {
 }  // namespace
 
 Status ModelReader::Graph(Reader* reader, ir::GraphPtr* out) const {
+  MP_RETURN_IF_ERROR(Spend(sizeof(ir::Graph)));
   auto graph = std::make_shared<ir::Graph>("");
   std::vector<Pending> pending;
   std::vector<std::string_view> inputs;
@@ -274,6 +278,7 @@ Status ModelReader::Graph(Reader* reader, ir::GraphPtr* out) const {
       case kGraphOp: {
         MP_RETURN_IF_ERROR(reader->Enter(field, &inner));
         Pending& node = pending.emplace_back();
+        MP_RETURN_IF_ERROR(Spend(sizeof(Pending) + sizeof(ir::Node)));
         if (Status status = ReadNode(*this, &inner, &node); !status.ok()) {
           return std::move(status).Prefixed(NodeContext(*node.node));
         }
@@ -299,7 +304,8 @@ Status ModelReader::Graph(Reader* reader, ir::GraphPtr* out) const {
 
 Status ReadModel(std::span<const std::byte> bytes, std::shared_ptr<const void> keep, ir::GraphPtr* out) {
   MP_CHECK(!bytes.empty(), kParseFile, "not a serialised graph: there are no bytes");
-  const ModelReader model(std::move(keep));
+  ir::Budget budget = ir::Budget::ForFile(bytes.size());
+  const ModelReader model(std::move(keep), &budget);
   ir::GraphPtr root;
   Reader reader(bytes);
   Reader inner({});

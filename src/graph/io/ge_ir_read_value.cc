@@ -14,7 +14,7 @@ using wire::Reader;
 
 namespace {
 
-// Older files name the type in an attribute, with numbers of that time's enumeration; one of them differs.
+// Older files have the type in an attribute, numbered by an older enumeration; one value differs.
 constexpr std::string_view kOldTypeAttribute = "__tensor_desc_data_type__";
 constexpr int64_t kOldDual = 13;
 constexpr int64_t kDual = 25;
@@ -32,7 +32,7 @@ struct RawList {
   std::vector<int64_t> types;
   int64_t kind = 0;
 
-  // A list that does not say what it is, is what it holds.
+  // An untyped list has the type of its members.
   ListKind KindOf() const {
     if (kind > 0 && kind <= static_cast<int64_t>(ListKind::kType)) return static_cast<ListKind>(kind);
     if (!texts.empty()) return ListKind::kText;
@@ -51,7 +51,7 @@ struct RawList {
 
 Status TypeFrom(int64_t number, DType* out) {
   *out = DTypeFromNumber(number);
-  // Else writing it back would say another type.
+  // Otherwise writing it back would change the type.
   MP_REQUIRE(NumberFromDType(*out) == number, "data type %lld is none of ge::DataType's",
              static_cast<long long>(number));
   return Ok();
@@ -99,7 +99,7 @@ Status ToAttr(RawList&& list, ir::Attr* out) {
   return Ok();
 }
 
-// A list of lists of numbers, each list a message.
+// A list of lists of numbers, each inner list a message.
 template <class T, class Numbers>
 Status Lists(const Reader& outer, const Field& field, const Numbers& numbers, ir::Attr* out) {
   Reader reader({});
@@ -138,7 +138,7 @@ void TakeFormat(Attributes* attributes, std::string_view number_name, std::strin
   if (TakeAttr(attributes, number_name, &number)) *out = static_cast<int32_t>(number);
 }
 
-// What GE keeps in attributes and the IR in fields.
+// What GE stores in attributes and the IR in fields.
 void TakeFields(Attributes* attributes, TensorDesc* desc) {
   TakeFormat(attributes, kFormatNumber, {}, &desc->format);
   TakeFormat(attributes, kOriginFormatNumber, kOriginFormat, &desc->origin_format);
@@ -163,7 +163,7 @@ void TakeFields(Attributes* attributes, TensorDesc* desc) {
   if (pairs == nullptr) return;
   std::vector<std::pair<int64_t, int64_t>> bounds;
   for (const std::vector<int64_t>& pair : *pairs) {
-    if (pair.size() != 2) return;  // not ours to understand: it stays an attribute
+    if (pair.size() != 2) return;  // not in our form: it stays an attribute
     bounds.emplace_back(pair[0], pair[1]);
   }
   desc->range = std::move(bounds);
@@ -254,6 +254,7 @@ Status ModelReader::Tensor(Reader* reader, ir::Tensor* out) const {
       MP_RETURN_IF_ERROR(Desc(&desc, true, &out->desc));
     } else if (field.number == kTensorData) {
       if (field.kind != wire::Kind::kBytes) return reader->Wrong(field, "bytes");
+      budget_->NotDescribed(field.bytes.size());
       if (keep_ == nullptr || field.bytes.size() <= kCopiedBytes) {
         out->data = ir::Bytes::Copy(field.bytes.data(), field.bytes.size());
       } else {
@@ -400,6 +401,8 @@ Status ModelReader::Attr(Reader* reader, ir::Attr* out) const {
 }
 
 Status ModelReader::Entry(const Reader& outer, const Field& field, Attributes* out) const {
+  constexpr size_t kLinks = 48;  // of a map's node
+  MP_RETURN_IF_ERROR(Spend(sizeof(Attributes::value_type) + kLinks));
   Reader reader({});
   MP_RETURN_IF_ERROR(outer.Enter(field, &reader));
   std::string key;

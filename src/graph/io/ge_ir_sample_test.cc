@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small model in torchair's shape (facts/ge.md 6.2), serialised by protobuf itself: what our own writer does not do,
-// it does (maps in its order, numbers packed, an empty shape that is there).
+// A small model as torchair builds it (docs/compat.md, "What torchair sends"), serialised by protobuf itself, with
+// forms that our own writer never produces (its map order, packed numbers, an explicit empty shape).
 #include <gtest/gtest.h>
 
 #include "src/graph/io/ge_ir.h"
@@ -67,7 +67,7 @@ TEST_F(ProtobufSample, HasItsConstant) {
   EXPECT_EQ(graph_->FindNode("axes")->FindOutput("y"), 0) << "the definition's name";
 }
 
-TEST_F(ProtobufSample, KeepsThePlacesOfInputsThatAreNotFed) {
+TEST_F(ProtobufSample, KeepsTheSlotsOfUnconnectedInputs) {
   const ir::NodePtr node = graph_->FindNode("LayerNormV4_2");
   ASSERT_EQ(node->inputs.size(), 4u);
   EXPECT_EQ(node->inputs[0].source->name, "Transpose_1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says and what the IR then holds (facts/ge.md 6.1, 6.2), and back.
+// From file to IR (docs/compat.md, "Graphs in files" and "What torchair sends"), and back.
 #include "src/graph/io/ge_ir.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ std::string Write(const ir::Graph& graph) {
   return out;
 }
 
-// A node as a file has it, in the shape that torchair sends.
+// A node as stored in a file, in the form that torchair sends.
 struct Op {
   std::string name;
   std::string type;
@@ -100,7 +100,7 @@ std::vector<std::string> Names(std::span<const ir::NodePtr> nodes) {
 using Strings = std::vector<std::string>;
 
 TEST(ReadModel, TorchairGraph) {
-  // Inputs come by `index`, whatever the order of the nodes; controls come before data.
+  // Inputs are ordered by `index`, not by node order; controls come before data.
   const ir::GraphPtr graph = Read(Model({{Data("b", 1),
                                           Data("a", 0),
                                           {"add", "Add", {"a:-1", "a:0", "b:0"}, {"x1", "x2"}, {"y"}, {}},
@@ -126,7 +126,7 @@ TEST(ReadModel, ShapelessMeansScalarForSourcesAndUnknownElsewhere) {
   EXPECT_EQ(graph->FindNode("n")->outputs[0].format, ir::kFormatNd);
 }
 
-TEST(ReadModel, AnEmptyInputKeepsItsPlace) {
+TEST(ReadModel, AnEmptyInputKeepsItsSlot) {
   const ir::GraphPtr graph =
       Read(Model({{Data("a", 0), {"n", "Custom", {"", "a:0", ""}, {"p", "q", "r"}, {"y"}, {}}}}));
   const ir::NodePtr node = graph->FindNode("n");
@@ -136,7 +136,7 @@ TEST(ReadModel, AnEmptyInputKeepsItsPlace) {
   EXPECT_EQ(node->inputs[2].source, nullptr);
 }
 
-TEST(ReadModel, NamesMayHaveColons) {
+TEST(ReadModel, NamesMayContainColons) {
   const ir::GraphPtr graph = Read(Model({{Data("scope:a:1", 0), {"n", "Neg", {"scope:a:1:0"}, {"x"}, {"y"}, {}}}}));
   EXPECT_EQ(graph->FindNode("n")->inputs[0].source->name, "scope:a:1");
 }
@@ -230,7 +230,7 @@ TEST(ReadModel, UnknownFieldsAreSkipped) {
   EXPECT_EQ(Read(model + extra)->nodes().size(), 1u);
 }
 
-TEST(DataTypes, AreNumberedOtherwiseInFiles) {
+TEST(DataTypes, AreNumberedDifferentlyInFiles) {
   EXPECT_EQ(DTypeFromProto(0), DType::kUndefined);
   EXPECT_EQ(DTypeFromProto(1), DType::kFloat);
   EXPECT_EQ(DTypeFromProto(7), DType::kInt32);
@@ -239,7 +239,7 @@ TEST(DataTypes, AreNumberedOtherwiseInFiles) {
   EXPECT_EQ(DTypeFromProto(999), DType::kUndefined);
   for (int64_t number = 0; number < 42; ++number) EXPECT_EQ(ProtoFromDType(DTypeFromProto(number)), number);
   for (int64_t number = 0; number <= 42; ++number) {
-    if (number == 5) continue;  // a number that no type has
+    if (number == 5) continue;  // an unassigned number
     EXPECT_EQ(NumberFromDType(DTypeFromNumber(number)), number);
   }
 }
@@ -253,7 +253,7 @@ TEST(Formats, HaveNamesInFiles) {
   for (int32_t format = 0; format < 55; ++format) EXPECT_EQ(FormatFromName(FormatName(format)), format);
 }
 
-TEST(RoundTrip, KeepsAllThatTheIrHolds) {
+TEST(RoundTrip, KeepsEverythingTheIrHolds) {
   const ir::GraphPtr graph = GraphWithEverything();
   const std::string model = Write(*graph);
   const ir::GraphPtr again = Read(model);

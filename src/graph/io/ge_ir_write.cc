@@ -28,7 +28,7 @@ Status WriteInputs(const ir::Node& node, Writer* writer) {
   return Ok();
 }
 
-// The file has the graphs' names alone; which operand each is for follows from the type, or is added.
+// The file has only the graphs' names; the operand of each follows from the type, or is added.
 Status WriteSubgraphs(const ir::Node& node, Writer* writer) {
   if (node.subgraphs.empty()) return Ok();
   std::vector<std::string> operands;

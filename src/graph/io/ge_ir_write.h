@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer's parts; ge_ir.h is what others use.
+// Internals of the writer; the public header is ge_ir.h.
 #ifndef MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
 #define MILLPOND_SRC_GRAPH_IO_GE_IR_WRITE_H_
 
@@ -10,7 +10,7 @@
 
 namespace millpond::io {
 
-// WriteModel with a choice: dumps may leave out the bytes of constants.
+// WriteModel with an option: dumps may omit the bytes of constants.
 Status WriteModel(const ir::Graph& graph, bool with_data, std::string* out);
 
 // Each writes the fields of one message, whose frame the caller has begun.

@@ -24,7 +24,7 @@ Status WriteNamed(const ir::NamedAttributes& named, Writer* writer) {
   return named.attributes ? WriteAttributes(kNamedAttr, *named.attributes, writer) : Ok();
 }
 
-// One overload for each thing that an attribute refers to.
+// One overload for each kind of object that an attribute refers to.
 Status WriteHeld(const TensorDesc& desc, Writer* writer) { return WriteDesc(desc, writer); }
 Status WriteHeld(const ir::Tensor& tensor, Writer* writer) { return WriteTensor(tensor, writer); }
 Status WriteHeld(const ir::NamedAttributes& named, Writer* writer) { return WriteNamed(named, writer); }
@@ -140,7 +140,7 @@ const RareField* FindRare(std::string_view name) {
   return nullptr;
 }
 
-// Fields of the file that are attributes in the IR, where they have the type that the file has for them.
+// Fields of the file that are attributes in the IR, if they have the file's type.
 bool WriteAsField(std::string_view name, const ir::Attr& attr, Writer* writer) {
   const RareField* rare = FindRare(name);
   if (rare == nullptr) return false;
@@ -156,7 +156,7 @@ bool WriteAsField(std::string_view name, const ir::Attr& attr, Writer* writer) {
   return true;
 }
 
-// Fields of the IR that are attributes in the file, as GE has them.
+// Fields of the IR that are attributes in the file, as in GE.
 Status WriteAsAttributes(const TensorDesc& desc, Writer* writer) {
   const auto entry = [&](std::string_view name, auto value) {
     return WriteEntry(kDescAttr, name, ir::Attr{std::move(value)}, writer);

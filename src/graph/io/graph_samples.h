@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs for this folder's tests: one with every kind of thing that the IR holds, and how to compare two.
+// Graphs for this folder's tests: one with everything the IR can hold, and comparisons.
 #ifndef MILLPOND_SRC_GRAPH_IO_GRAPH_SAMPLES_H_
 #define MILLPOND_SRC_GRAPH_IO_GRAPH_SAMPLES_H_
 
@@ -46,7 +46,7 @@ inline ir::GraphPtr GraphWithConstant(size_t bytes) {
   return graph;
 }
 
-// Attributes of every kind, the lists with members and without.
+// Attributes of every kind; lists both empty and not.
 inline ir::Attributes SampleAttributes() {
   using ir::Attr;
   using ir::ByteString;

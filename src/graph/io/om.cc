@@ -18,7 +18,7 @@ constexpr char kVendorMagic[4] = {'I', 'M', 'O', 'D'};
 constexpr size_t kHeaderBytes = 40;
 constexpr size_t kEntryBytes = 24;
 constexpr size_t kSectionAlignment = 64;
-constexpr uint32_t kMostSections = 4096;
+constexpr uint32_t kMaxSections = 4096;
 constexpr size_t kChecksumAt = 24;
 
 enum SectionType : uint32_t { kInfo = 1, kGraph = 2, kBundled = 3 };
@@ -67,21 +67,21 @@ Status CheckHeader(std::span<const std::byte> file) {
   if (file.size() >= sizeof kVendorMagic && std::memcmp(file.data(), kVendorMagic, sizeof kVendorMagic) == 0) {
     return Unsupported(
         "the offline model was built by the vendor's atc: it holds machine code for an Ascend NPU, which no CPU runs. "
-        "Build it anew from the ONNX or .air file with this installation's bin/atc or aclgrphBuildModel");
+        "Rebuild it from the ONNX or .air file with this installation's bin/atc or aclgrphBuildModel");
   }
   const size_t known = std::min(file.size(), sizeof kMagic);
   MP_CHECK(std::memcmp(file.data(), kMagic, known) == 0, kParseFile,
-           "this is no offline model: it does not begin as an .om file does (%zu bytes were given)", file.size());
+           "this is not an offline model: it does not start like an .om file (%zu bytes)", file.size());
   MP_CHECK(file.size() >= kHeaderBytes, kParseFile,
-           "the offline model is cut short: %zu bytes, its header alone has %zu", file.size(), kHeaderBytes);
+           "the offline model is truncated: %zu bytes, its header alone has %zu", file.size(), kHeaderBytes);
   const auto version = Load<uint32_t>(file, 8);
   MP_CHECK(version == kOmVersion, kUnsupported,
-           "the offline model has format version %u; this installation reads version %u: build the model anew", version,
+           "the offline model has format version %u; this installation reads version %u: rebuild the model", version,
            kOmVersion);
   const auto bytes = Load<uint64_t>(file, 16);
-  MP_CHECK(
-      bytes == file.size(), kParseFile, "the offline model says that it has %llu bytes, and %zu were given: it is %s",
-      static_cast<unsigned long long>(bytes), file.size(), bytes > file.size() ? "cut short" : "followed by others");
+  MP_CHECK(bytes == file.size(), kParseFile, "the offline model claims %llu bytes, but %zu were given: it is %s",
+           static_cast<unsigned long long>(bytes), file.size(),
+           bytes > file.size() ? "truncated" : "followed by others");
   return Ok();
 }
 
@@ -96,8 +96,9 @@ Status ReadSections(std::span<const std::byte> file, OmKind* out_kind, std::vect
   MP_CHECK(kind >= 1 && kind <= 3, kParseFile, "the offline model is of kind %u; there are 1, 2 and 3", kind);
   *out_kind = static_cast<OmKind>(kind);
   const auto count = Load<uint32_t>(file, 32);
-  MP_CHECK(count <= kMostSections && kHeaderBytes + count * kEntryBytes <= file.size(), kParseFile,
+  MP_CHECK(count <= kMaxSections && kHeaderBytes + count * kEntryBytes <= file.size(), kParseFile,
            "the offline model has %u sections, which is more than its %zu bytes can hold", count, file.size());
+  uint64_t used = 0;
   for (size_t i = 0; i < count; ++i) {
     const size_t at = kHeaderBytes + i * kEntryBytes;
     const auto offset = Load<uint64_t>(file, at + 8);
@@ -105,6 +106,11 @@ Status ReadSections(std::span<const std::byte> file, OmKind* out_kind, std::vect
     MP_CHECK(offset <= file.size() && bytes <= file.size() - offset, kParseFile,
              "section %zu of the offline model (%llu bytes from %llu) ends past its %zu bytes", i,
              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(offset), file.size());
+    // Sections over the same bytes would make a small file a large one: each of a bundle is a model to be loaded.
+    MP_CHECK(bytes <= file.size() - used, kParseFile,
+             "section %zu of the offline model lies over others: its sections have more than its %zu bytes", i,
+             file.size());
+    used += bytes;
     out->push_back({Load<uint32_t>(file, at), file.subspan(offset, bytes)});
   }
   return Ok();
@@ -231,20 +237,23 @@ Status ReadInfo(std::span<const std::byte> bytes, OmModel* out, std::string* out
       case kGear:
         MP_RETURN_IF_ERROR(ReadGear(reader, field, out));
         break;
-      default:  // of a later version
+      default:  // from a later version
         break;
     }
   }
   return reader.status();
 }
 
-// What a file must hold for the rest of the code to rely on it.
-Status JudgeModel(const OmModel& model) {
+// What the rest of the code relies on.
+Status ValidateModel(const OmModel& model) {
   MP_CHECK(model.output_names.size() == model.graph->outputs.size(), kParseFile,
            "the offline model names %zu outputs, and its graph has %zu", model.output_names.size(),
            model.graph->outputs.size());
   MP_CHECK((model.gears.kind == OmGears::Kind::kNone) == model.gears.values.empty(), kParseFile,
            "the offline model has %zu gears of kind %d", model.gears.values.size(), static_cast<int>(model.gears.kind));
+  MP_CHECK(model.gears.values.size() <= kMaxGears, kParseFile,
+           "the offline model has %zu gears, each of which is compiled; there may be %zu", model.gears.values.size(),
+           kMaxGears);
   for (const std::vector<int64_t>& gear : model.gears.values) {
     MP_CHECK(!gear.empty() && std::all_of(gear.begin(), gear.end(), [](int64_t value) { return value > 0; }),
              kParseFile, "a gear of the offline model has no size, or one that is not positive");
@@ -292,8 +301,8 @@ Status WriteOm(const OmSingleOp& op, std::string* out) {
 Status WriteOmBundle(std::span<const std::string> models, std::string* out) {
   std::vector<std::pair<SectionType, std::string_view>> sections;
   for (const std::string& model : models) sections.emplace_back(kBundled, model);
-  MP_REQUIRE(sections.size() <= kMostSections, "a bundle of %zu models; at most %u fit into one", sections.size(),
-             kMostSections);
+  MP_REQUIRE(sections.size() <= kMaxSections, "a bundle of %zu models; at most %u fit into one", sections.size(),
+             kMaxSections);
   Assemble(OmKind::kBundle, sections, out);
   return Ok();
 }
@@ -309,7 +318,7 @@ Status ReadOm(std::span<const std::byte> file, std::shared_ptr<const void> keep,
   std::string ignored;
   MP_RETURN_IF_ERROR(ReadInfo(info, &model, &ignored));
   MP_RETURN_IF_ERROR(ReadModel(graph, std::move(keep), &model.graph).Prefixed("the offline model's graph"));
-  MP_RETURN_IF_ERROR(JudgeModel(model));
+  MP_RETURN_IF_ERROR(ValidateModel(model));
   *out = std::move(model);
   return Ok();
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.om` files, as we have them: what atc and aclgrphBuildModel write and aclmdlLoadFrom*, aclopLoad read. The vendor's
-// files of the same name hold code for its hardware; they are recognised and refused.
+// `.om` files, in our own format: written by atc and aclgrphBuildModel, read by aclmdlLoadFrom* and aclopLoad. The
+// vendor's `.om` files hold code for its hardware; they are recognised and refused.
 //
 // A file is a header, a table of sections, and the sections, each at a multiple of 64 bytes. All numbers are
 // little-endian.
 //     0  "MPNDOM\r\n"       8  version (u32)      12  kind (u32, OmKind)
-//    16  bytes of the file (u64)                  24  checksum over all bytes, itself as 0 (u64)
+//    16  file size (u64)                          24  checksum over all bytes, with itself as 0 (u64)
 //    32  number of sections (u32)                 36  0 (u32)
 //    40  for each section: type (u32), 0 (u32), offset (u64), bytes (u64)
 // Sections of a model or a single operator: info (a message of protobuf's wire format, see om.cc) and graph (a ModelDef
-// of ge_ir.proto, the weights within). Sections of a bundle: models, each a whole `.om` of its own.
+// of ge_ir.proto, the weights within). Sections of a bundle: models, each a complete `.om`.
 //
-// Nothing in a file is believed before it is checked: sizes against the file, the checksum against the bytes, and what
-// a right checksum covers by the readers of each section.
+// Nothing in a file is trusted before it is checked: sizes against the file, the checksum against the bytes, and the
+// contents by each section's reader.
 #ifndef MILLPOND_SRC_GRAPH_IO_OM_H_
 #define MILLPOND_SRC_GRAPH_IO_OM_H_
 
@@ -33,7 +33,8 @@ enum class OmKind : uint32_t { kModel = 1, kBundle = 2, kSingleOp = 3 };
 
 inline constexpr uint32_t kOmVersion = 1;
 
-// Shapes that were fixed when the model was built, of which each run chooses one.
+// Shapes fixed when the model was built; each run chooses one.
+inline constexpr size_t kMaxGears = 100;
 struct OmGears {
   enum class Kind : uint8_t { kNone = 0, kBatch = 1, kImage = 2, kDims = 3 };
   Kind kind = Kind::kNone;
@@ -43,7 +44,7 @@ struct OmGears {
 
 struct OmModel {
   std::string name;
-  std::map<std::string, std::string, std::less<>> options;  // what it was built with
+  std::map<std::string, std::string, std::less<>> options;  // build options
   std::vector<std::string> output_names;                    // by output, as clients look them up
   OmGears gears;
   ir::GraphPtr graph;
@@ -53,14 +54,14 @@ struct OmModel {
 // input with a fixed value (a "const_value") carries it as the TensorPtr attribute `kConstValue` of its description.
 struct OmSingleOp {
   std::string type;
-  std::vector<ir::TensorDesc> inputs;   // `name` is the operand's, or empty when nobody said
+  std::vector<ir::TensorDesc> inputs;   // `name` is the operand's, or empty if unspecified
   std::vector<ir::TensorDesc> outputs;  // dims -1 and `range` where the shape is not fixed
   ir::Attributes attributes;
 };
 inline constexpr char kConstValue[] = "const_value";
 
-// Header, sizes and checksum are right. kParseFile: it is no `.om`, is cut short or damaged; kUnsupported: a vendor's
-// file, or a version we do not know.
+// Checks header, sizes and checksum. kParseFile: not an `.om`, truncated or damaged; kUnsupported: a vendor's file,
+// or an unknown version.
 Status CheckOm(std::span<const std::byte> file, OmKind* out_kind);
 
 Status WriteOm(const OmModel& model, std::string* out);
@@ -68,7 +69,7 @@ Status WriteOm(const OmSingleOp& op, std::string* out);
 Status WriteOmBundle(std::span<const std::string> models, std::string* out);
 
 // Constants refer to `file` as long as `keep` is not null; else they are copied. Each fails for a file of another kind
-// and says of which kind it is.
+// and names that kind.
 Status ReadOm(std::span<const std::byte> file, std::shared_ptr<const void> keep, OmModel* out);
 Status ReadOm(std::span<const std::byte> file, std::shared_ptr<const void> keep, OmSingleOp* out);
 // The parts of `file` that are models. Each is checked when it is read.

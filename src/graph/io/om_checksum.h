@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of `.om` files. Why not a standard one: a table-driven CRC takes a second for a large model, and this is
-// a guard against damage, not against forgery. Four lanes of 64-bit words run as fast as memory does.
+// The checksum of `.om` files. Why not a standard one: a table-driven CRC takes a second for a large model, and this
+// guards against damage, not forgery. Four lanes of 64-bit words run at memory speed.
 #ifndef MILLPOND_SRC_GRAPH_IO_OM_CHECKSUM_H_
 #define MILLPOND_SRC_GRAPH_IO_OM_CHECKSUM_H_
 
@@ -27,7 +27,7 @@ inline uint64_t OmChecksum(std::span<const std::byte> bytes, size_t skip) {
   };
   size_t at = 0;
   for (size_t i = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t), ++i) {
-    // The skipped word stands at a multiple of 8, so that it is one of these.
+    // The skipped word is 8-byte aligned, so it is one of these.
     step(&lanes[i % kLanes], at == skip ? 0 : word_at(at, sizeof(uint64_t)));
   }
   if (at < bytes.size()) step(&lanes[0], word_at(at, bytes.size() - at));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files beside a model. A model that somebody sent must not read what its receiver can: the way to a file goes down
-// from the model's folder, one name at a time, and no name may be a link.
+// Files next to a model. An untrusted model must not read arbitrary files: paths are resolved from the model's
+// folder downwards, one name at a time, and no name may be a symbolic link.
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,24 +11,6 @@
 
 namespace millpond::onnx {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 Status Map(int file, const std::string& location, io::FileBytes* out) {
   struct stat info {};
@@ -48,23 +29,22 @@ Status ExternalFiles::Open(const std::string& location, const io::FileBytes** ou
   const auto [found, is_new] = files_.try_emplace(location);
   *out = &found->second;
   if (!is_new) return Ok();
-  Descriptor at(open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  MP_CHECK(at.get() >= 0, kInvalidFile, "the model's folder \"%s\" cannot be opened: %s", folder_.c_str(),
-           std::strerror(errno));
-  MP_REQUIRE(!location.starts_with('/'), "external data \"%.200s\" is an absolute path; it must lie below the model",
-             location.c_str());
+  UniqueFd at(open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  MP_CHECK(at, kInvalidFile, "the model's folder \"%s\" cannot be opened: %s", folder_.c_str(), std::strerror(errno));
+  MP_REQUIRE(!location.starts_with('/'),
+             "external data \"%.200s\" is an absolute path; it must be below the model's folder", location.c_str());
   for (size_t start = 0; start <= location.size();) {
     const size_t end = std::min(location.find('/', start), location.size());
     const std::string name = location.substr(start, end - start);
     start = end + 1;
     if (name.empty() || name == ".") continue;
     MP_REQUIRE(name != ".." && name.find('\0') == name.npos,
-               "external data \"%.200s\" leaves the model's folder; it must lie below it", location.c_str());
+               "external data \"%.200s\" leaves the model's folder; it must be below it", location.c_str());
     const int flags = end == location.size() ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
-    at = Descriptor(openat(at.get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
-    MP_CHECK(
-        at.get() >= 0, kInvalidFile, "external data \"%.200s\": \"%.200s\" %s", location.c_str(), name.c_str(),
-        errno == ELOOP || errno == ENOTDIR ? "is a link or no folder; links are not followed" : std::strerror(errno));
+    at = UniqueFd(openat(at.get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+    MP_CHECK(at, kInvalidFile, "external data \"%.200s\": \"%.200s\" %s", location.c_str(), name.c_str(),
+             errno == ELOOP || errno == ENOTDIR ? "is a symbolic link or not a folder; links are not followed"
+                                                : std::strerror(errno));
   }
   return Map(at.get(), location, &found->second);
 }
@@ -79,7 +59,7 @@ Status ExternalFiles::Read(const std::string& location, int64_t offset, int64_t 
   }
   const auto size = static_cast<int64_t>(file->bytes.size());
   MP_REQUIRE(offset <= size && (length < 0 || length <= size - offset),
-             "external data \"%.200s\" has %lld bytes, and %lld from %lld on were asked for", location.c_str(),
+             "external data \"%.200s\" has %lld bytes, but %lld from offset %lld were requested", location.c_str(),
              static_cast<long long>(size), static_cast<long long>(length), static_cast<long long>(offset));
   const auto taken = static_cast<size_t>(length < 0 ? size - offset : length);
   *out = {file->bytes.data() + offset, taken, file->keep};

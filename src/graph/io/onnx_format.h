@@ -89,8 +89,8 @@ enum OnnxTensorField : uint32_t {
 };
 enum OnnxEntryField : uint32_t { kOnnxEntryKey = 1, kOnnxEntryValue = 2 };
 
-// A ModelProto in bytes, for OnnxSchema to print. `with_attributes`: also what nodes carry; `with_data`: also
-// constants.
+// A serialised ModelProto, for OnnxSchema to print. `with_attributes`: including node attributes;
+// `with_data`: including constants.
 Status WriteOnnx(const ir::Graph& graph, bool with_attributes, bool with_data, std::string* out);
 
 }  // namespace millpond::io

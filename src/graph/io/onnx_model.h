@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX model as its file has it: names, attributes and constants, nothing understood yet. src/graph/onnx makes a
-// graph of it.
+// An ONNX model as stored: names, attributes and constants, not interpreted yet. src/graph/onnx makes a graph of
+// it.
 #ifndef MILLPOND_SRC_GRAPH_IO_ONNX_MODEL_H_
 #define MILLPOND_SRC_GRAPH_IO_ONNX_MODEL_H_
 
@@ -42,7 +42,7 @@ enum class AttrKind : int64_t {
 struct Attribute {
   std::string name;
   AttrKind kind = AttrKind::kNone;
-  std::string reference;  // within a function: the attribute of its caller that stands here
+  std::string reference;  // within a function: the caller's attribute to use here
   float real = 0;
   int64_t integer = 0;
   std::string text;
@@ -66,7 +66,7 @@ struct Node {
 
 struct ValueInfo {
   std::string name;
-  DType dtype = DType::kUndefined;  // kUndefined: not a tensor, or nobody said
+  DType dtype = DType::kUndefined;  // kUndefined: not a tensor, or unspecified
   std::string other_kind;           // "sequence", "optional", ...: what it is instead of a tensor
   bool has_shape = false;
   ir::Dims dims;  // -1: has a name, or nothing
@@ -99,24 +99,25 @@ struct Model {
   Opsets opsets;
   Graph graph;
   std::vector<Function> functions;
+  uint64_t described = 0;  // bytes of the file, without the constants' own
 };
 
 struct ReadOptions {
-  // Where the files of external data are, with the model; empty: there are none (a model in memory).
+  // The model's folder, which holds external data files; empty: none (a model in memory).
   std::string folder;
-  // Keeps `bytes` alive, so that constants need not be copied; null: they are.
+  // Keeps `bytes` alive, so that constants need not be copied; null: they are copied.
   std::shared_ptr<const void> keep;
 };
 
-// Fails with what is wrong and where: the path of names that leads there, and the byte where the format itself breaks.
+// Fails with what is wrong and where: the path of names, and the byte offset of a format error.
 Status ReadModel(std::span<const std::byte> bytes, const ReadOptions& options, Model* out);
 
-// Of a file: "conv1" (Conv), or by its place when it has no name.
+// For messages: "conv1" (Conv), or by index when it has no name.
 std::string Named(const Node& node);
 
-// The number of onnx.TensorProto.DataType as our type; kUndefined when we have none.
+// onnx.TensorProto.DataType as our type; kUndefined when we have none.
 DType TypeFromOnnx(int64_t number);
-// "FLOAT8E4M3FNUZ"; "type 99" for numbers that nobody has.
+// "FLOAT8E4M3FNUZ"; "type 99" for unassigned numbers.
 std::string OnnxTypeName(int64_t number);
 
 }  // namespace millpond::onnx

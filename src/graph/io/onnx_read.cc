@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, graphs, nodes and attributes of onnx.proto. Fields that say nothing about what is computed (documentation,
-// metadata) are passed over; sparse constants are refused where they stand.
+// Models, graphs, nodes and attributes of onnx.proto. Fields that do not affect the computation (documentation,
+// metadata) are skipped; sparse constants are refused.
 #include "src/graph/io/onnx_read.h"
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 #include "src/graph/io/onnx_format.h"
 
@@ -15,7 +16,7 @@ using wire::Reader;
 
 namespace {
 
-// Names in messages are cut: a hostile file may have a name of megabytes.
+// Names in messages are truncated: a hostile file may have a name of megabytes.
 std::string Cut(std::string_view text) { return std::string(text.substr(0, 100)); }
 
 // The message within a field, read by `read`.
@@ -26,7 +27,7 @@ Status Within(const Reader& outer, const Field& field, const Read& read) {
   return read(&inner);
 }
 
-// The domain of the operators of ONNX itself has two names.
+// ONNX's own domain has two names.
 std::string DomainOf(std::string domain) { return domain == "ai.onnx" ? std::string() : std::move(domain); }
 
 }  // namespace
@@ -147,6 +148,7 @@ Status ModelReader::Graph(Reader* reader, onnx::Graph* out) {
 Status ModelReader::Node(Reader* reader, onnx::Node* out) {
   Field field;
   std::string overload;
+  std::unordered_set<std::string> names;
   while (reader->Next(&field)) {
     switch (field.number) {
       case io::kOnnxNodeInput:
@@ -175,7 +177,7 @@ Status ModelReader::Node(Reader* reader, onnx::Node* out) {
         MP_RETURN_IF_ERROR(Within(*reader, field, [&](Reader* inner) {
                              return Attr(inner, &made);
                            }).Prefixed(Format("attribute \"%s\"", Cut(made.name).c_str())));
-        MP_REQUIRE(out->Find(made.name) == nullptr, "attribute \"%s\" is given twice", Cut(made.name).c_str());
+        MP_REQUIRE(names.insert(made.name).second, "attribute \"%s\" is given twice", Cut(made.name).c_str());
         out->attributes.push_back(std::move(made));
         break;
       }
@@ -211,7 +213,7 @@ Status ModelReader::Attr(Reader* reader, Attribute* out) {
   MP_RETURN_IF_ERROR(reader->status());
   MP_REQUIRE(told >= 0 && told <= static_cast<int64_t>(AttrKind::kTypes), "is of type %lld, and there are 1 to 14",
              static_cast<long long>(told));
-  // An empty list leaves no trace but the type.
+  // An empty list is present only as its type.
   out->kind = told != 0 ? static_cast<AttrKind>(told) : seen;
   return Ok();
 }
@@ -251,7 +253,7 @@ Status ModelReader::AttrField(const Reader& reader, const Field& field, Attribut
       out->kind = AttrKind::kTexts;
       return reader.Text(field, &out->texts.emplace_back());
     default:
-      return Ok();  // lists of tensors, of graphs and of types: no operator that we know has one
+      return Ok();  // lists of tensors, graphs and types: no known operator has one
   }
 }
 
@@ -364,7 +366,10 @@ Status ModelReader::Function(Reader* reader, onnx::Function* out) {
 
 Status ReadModel(std::span<const std::byte> bytes, const ReadOptions& options, Model* out) {
   Reader reader(bytes);
-  return ModelReader(options).Model(&reader, out);
+  ModelReader model(options);
+  MP_RETURN_IF_ERROR(model.Model(&reader, out));
+  out->described = bytes.size() - model.raw_bytes();
+  return Ok();
 }
 
 }  // namespace millpond::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader's parts; onnx_model.h is what others use.
+// Internals of the reader; the public header is onnx_model.h.
 #ifndef MILLPOND_SRC_GRAPH_IO_ONNX_READ_H_
 #define MILLPOND_SRC_GRAPH_IO_ONNX_READ_H_
 
@@ -12,7 +12,7 @@
 
 namespace millpond::onnx {
 
-// Files of external data: opened once each, only below the model's folder, never through a link.
+// External data files: each opened once, only below the model's folder, never through a symbolic link.
 class ExternalFiles {
  public:
   explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
@@ -30,6 +30,8 @@ class ModelReader {
   explicit ModelReader(const ReadOptions& options) : keep_(options.keep), files_(options.folder) {}
 
   Status Model(wire::Reader* reader, onnx::Model* out);
+  // Of constants in the file so far.
+  size_t raw_bytes() const { return raw_bytes_; }
 
  private:
   Status Graph(wire::Reader* reader, onnx::Graph* out);
@@ -48,6 +50,7 @@ class ModelReader {
 
   std::shared_ptr<const void> keep_;
   ExternalFiles files_;
+  size_t raw_bytes_ = 0;
 };
 
 }  // namespace millpond::onnx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants: bytes as they are, numbers in the fields of their type, or a part of another file. Whatever says how many
-// elements there are must agree.
+// Constants: raw bytes, numbers in the typed fields, or a part of another file. All sources of the element count must
+// agree.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 
 struct TypeName {
   const char* name;
-  DType type;  // kUndefined: we have none
+  DType type;  // kUndefined: not supported
 };
 // By the number of onnx.TensorProto.DataType.
 constexpr TypeName kTypes[] = {
@@ -51,7 +51,7 @@ constexpr TypeName kTypes[] = {
     {"INT2", DType::kUndefined},
 };
 
-// What of a tensor's message was there.
+// Which fields of a tensor's message were present.
 struct Parts {
   std::string name;
   ir::Dims dims;
@@ -132,7 +132,7 @@ ir::Bytes Narrowed(const std::vector<From>& values) {
   return ir::Bytes::Copy(made.data(), made.size() * sizeof(To));
 }
 
-// Numbers in the field that the type's rule names; which may also be empty.
+// Numbers in the field that the type's rule names; may be empty.
 Status Listed(DType type, const Parts& parts, ir::Bytes* out) {
   switch (type) {
     case DType::kFloat:
@@ -222,13 +222,14 @@ Status ModelReader::Tensor(Reader* reader, std::string* out_name, ir::TensorPtr*
     *out_name = parts.name;
   }
   MP_RETURN_IF_ERROR(reader->status());
+  raw_bytes_ += parts.raw.size();
   const DType type = TypeFromOnnx(parts.type);
   MP_CHECK(type != DType::kUndefined && type != DType::kString, kUnsupported, "constants of type %s are not supported",
            OnnxTypeName(parts.type).c_str());
   const bool dims_known = std::all_of(parts.dims.begin(), parts.dims.end(), [](int64_t dim) { return dim >= 0; });
   MP_REQUIRE(dims_known, "has shape %s", ir::TextOf(parts.dims).c_str());
   const int64_t bytes = ir::BytesOf(type, parts.dims);
-  MP_REQUIRE(bytes >= 0, "shape %s of %s has more bytes than can be counted", ir::TextOf(parts.dims).c_str(),
+  MP_REQUIRE(bytes >= 0, "shape %s of %s has a size that overflows", ir::TextOf(parts.dims).c_str(),
              OnnxTypeName(parts.type).c_str());
   MP_REQUIRE(parts.filled() <= 1, "has its elements in %zu fields", parts.filled());
   auto tensor = std::make_shared<ir::Tensor>();

@@ -15,7 +15,7 @@ namespace {
 using io::SampleModel;
 using io::SampleOnnx;
 
-// From a copy that ends where its memory does, so that a sanitizer sees one byte too many.
+// From a copy that ends exactly at its allocation, so that a sanitizer catches an overrun by one byte.
 Status Read(const std::string& bytes, Model* out, const std::string& folder = "") {
   const std::unique_ptr<std::byte[]> exact(new std::byte[bytes.size()]);
   std::memcpy(exact.get(), bytes.data(), bytes.size());
@@ -77,18 +77,18 @@ TEST(OnnxReader, TruncatedModelsAreRefusedOrReadAsAShorterOne) {
     Model model;
     refused += Read(bytes.substr(0, size), &model).ok() ? 0 : 1;
   }
-  // Only a cut between two fields of the model itself leaves a model.
+  // Only a cut between two top-level fields leaves a model.
   EXPECT_GE(refused, bytes.size() - 3);
 }
 
-TEST(OnnxReader, GraphsWithinGraphsEndAtABound) {
+TEST(OnnxReader, NestingOfGraphsIsBounded) {
   SampleOnnx::Part graph = SampleModel().Graph();
   for (int i = 0; i < 25; ++i) {
     SampleOnnx outer;
     outer.nodes = {SampleOnnx::Node("If", {"flag"}, {"z"}, "deep", {SampleOnnx::GraphAttr("then_branch", graph)})};
     graph = outer.Graph();
   }
-  // The writer has the same bound, so the outermost rounds are put on by hand.
+  // The writer has the same bound, so the outermost levels are added by hand.
   std::string bytes;
   ASSERT_TRUE(wire::Writer::Write([&](wire::Writer* w) { return graph(w); }, &bytes).ok());
   const auto wrap = [&](uint32_t number) {
@@ -111,11 +111,11 @@ TEST(OnnxReader, GraphsWithinGraphsEndAtABound) {
   EXPECT_SAYS(ErrorOf(bytes), "nest deeper than 100");
 }
 
-TEST(OnnxReader, ShapesThatCannotBeCountedAreRefused) {
+TEST(OnnxReader, ShapesWhoseSizeOverflowsAreRefused) {
   const int64_t huge = int64_t{1} << 40;
   const std::string text = ErrorOf(WithConstant(SampleOnnx::Tensor("big", 1, {huge, huge}, "")).Bytes());
   EXPECT_SAYS(text, "initializer \"big\"");
-  EXPECT_SAYS(text, "more bytes than can be counted");
+  EXPECT_SAYS(text, "a size that overflows");
   EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("less", 1, {-3}, "")).Bytes()), "[-3]");
   SampleOnnx input = SampleModel();
   input.inputs.push_back(SampleOnnx::Value("odd", 1, {-7}));
@@ -129,7 +129,7 @@ TEST(OnnxReader, ConstantsWithMoreOrFewerBytesThanTheirShapeAreRefused) {
   }
 }
 
-TEST(OnnxReader, TypesThatNobodyHasAreRefusedByName) {
+TEST(OnnxReader, UnassignedTypesAreRefusedByName) {
   EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("t", 99, {1}, "a")).Bytes()), "type 99");
   EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("t", 20, {1}, "a")).Bytes()), "FLOAT8E5M2FNUZ");
 }
@@ -186,7 +186,7 @@ TEST(OnnxReader, AnAttributeGivenTwiceIsRefused) {
   EXPECT_SAYS(ErrorOf(model.Bytes()), "attribute \"axis\" is given twice");
 }
 
-TEST(OnnxReader, WhatIsNoModelIsRefused) {
+TEST(OnnxReader, WhatIsNotAModelIsRefused) {
   EXPECT_SAYS(ErrorOf(std::string("\x08\x09", 2)), "no graph");
   EXPECT_SAYS(ErrorOf("PK\x03\x04 a zip file"), "byte");
 }

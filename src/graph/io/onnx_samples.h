@@ -21,6 +21,7 @@ struct SampleOnnx {
   std::vector<Part> constants;
   std::vector<Part> inputs;
   std::vector<Part> outputs;
+  std::vector<Part> functions;
   int64_t opset = 17;
 
   static Part Node(std::string type, std::vector<std::string> inputs, std::vector<std::string> outputs,
@@ -49,6 +50,16 @@ struct SampleOnnx {
       w->Text(kOnnxAttrName, name);
       w->IntAlways(kOnnxAttrType, static_cast<int64_t>(OnnxAttrKind::kGraph));
       return w->Message(kOnnxAttrGraph, [&] { return graph(w); });
+    };
+  }
+  static Part Function(std::string name, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                       std::vector<Part> nodes) {
+    return [=](wire::Writer* w) -> Status {
+      w->Text(kOnnxFunctionName, name);
+      for (const std::string& input : inputs) w->TextAlways(kOnnxFunctionInput, input);
+      for (const std::string& output : outputs) w->TextAlways(kOnnxFunctionOutput, output);
+      for (const Part& node : nodes) MP_RETURN_IF_ERROR(w->Message(kOnnxFunctionNode, [&] { return node(w); }));
+      return Ok();
     };
   }
   static Part Value(std::string name, int64_t type, std::vector<int64_t> dims) {
@@ -121,6 +132,9 @@ struct SampleOnnx {
         [&](wire::Writer* w) -> Status {
           w->Int(kOnnxIrVersion, 9);
           MP_RETURN_IF_ERROR(w->Message(kOnnxModelGraph, [&] { return graph(w); }));
+          for (const Part& function : functions) {
+            MP_RETURN_IF_ERROR(w->Message(kOnnxFunctions, [&] { return function(w); }));
+          }
           return w->Message(kOnnxOpsetImport, [&] {
             w->Int(kOnnxOpsetVersion, opset);
             return Ok();

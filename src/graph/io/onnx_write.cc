@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph in the shape of ONNX, for viewers of models. The operators stay GE's ("ge:MatMulV2"): this is to look at, not
-// to run.
+// A graph as ONNX, for model viewers. The operators stay GE's ("ge:MatMulV2"): this is to look at, not to run.
 #include "src/graph/io/ge_ir_format.h"
 #include "src/graph/io/onnx_format.h"
 #include "src/graph/io/wire.h"
@@ -67,7 +66,7 @@ class OnnxWriter {
       : root_(root),
         with_attributes_(with_attributes),
         with_data_(with_data),
-        // Subgraphs stand within their nodes, which takes a tree of them.
+        // Subgraphs are nested in their nodes, which requires a tree.
         with_subgraphs_(root.CheckSubgraphs().ok()),
         writer_(writer) {}
 
@@ -146,7 +145,7 @@ class OnnxWriter {
     });
   }
 
-  // Kinds that ONNX has no word for are left to the other dumps.
+  // Kinds that ONNX lacks are left to the other dumps.
   Status AttributeOf(std::string_view name, const ir::Attr& attr) {
     if (const auto* value = attr.As<int64_t>()) return IntAttribute(name, *value);
     if (const auto* value = attr.As<bool>()) return IntAttribute(name, *value ? 1 : 0);

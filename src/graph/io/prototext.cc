@@ -13,7 +13,7 @@ using wire::Reader;
 
 namespace {
 
-// Bytes of a UTF-8 sequence that starts here; 0 when none does.
+// Length of the UTF-8 sequence that starts here; 0 when none does.
 size_t Utf8Length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;

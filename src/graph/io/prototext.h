@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A protobuf message as text. A table says what its fields are called, so that one writer of bytes serves files and
-// dumps alike.
+// A protobuf message as text. A table names its fields, so that one binary writer serves both files and dumps.
 #ifndef MILLPOND_SRC_GRAPH_IO_PROTOTEXT_H_
 #define MILLPOND_SRC_GRAPH_IO_PROTOTEXT_H_
 
@@ -28,10 +27,10 @@ struct MessageSchema {
   std::span<const FieldSchema> fields;
 };
 
-// Fields that the schema does not have are left out.
+// Fields that are not in the schema are omitted.
 Status PrintMessage(const MessageSchema& schema, std::span<const std::byte> message, std::string* out);
 
-// With quotes and C escapes, as prototext has it. Valid UTF-8 is kept.
+// Quoted, with C escapes, as in prototext. Valid UTF-8 is kept.
 std::string QuotedText(std::string_view text);
 
 // ge.proto.ModelDef.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fields are called: ge_ir.proto (facts/ge.md 6.1) and, for the dumps that viewers of models open, onnx.proto.
+// Field names: ge_ir.proto (docs/compat.md, "Graphs in files") and, for the dumps that model viewers open, onnx.proto.
 #include <iterator>
 
 #include "src/graph/io/ge_ir_format.h"
@@ -26,7 +26,7 @@ constexpr const char* kListWords[] = {"VT_LIST_NONE",  "VT_LIST_STRING",      "V
 constexpr const char* kOnnxAttrWords[] = {"UNDEFINED", "FLOAT", "INT",     "STRING",  "TENSOR", "GRAPH",
                                           "FLOATS",    "INTS",  "STRINGS", "TENSORS", "GRAPHS"};
 
-// Messages that hold each other need their names first.
+// Mutually recursive messages need forward declarations.
 extern const MessageSchema kGraph;
 extern const MessageSchema kDesc;
 extern const MessageSchema kAttr;

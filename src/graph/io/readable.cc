@@ -14,7 +14,7 @@ namespace millpond::io {
 
 namespace {
 
-constexpr size_t kShownEnds = 3;  // values at each end of a constant that has more than twice as many
+constexpr size_t kShownEnds = 3;  // values shown at each end of a longer constant
 
 template <class T>
 T ValueAt(const ir::Tensor& tensor, size_t place) {
@@ -25,7 +25,7 @@ T ValueAt(const ir::Tensor& tensor, size_t place) {
 
 std::string RealText(double value) { return Format("%f", value); }
 
-// Empty when the type has no text.
+// Empty when the type has no text form.
 std::string ElementText(const ir::Tensor& tensor, size_t place) {
   switch (tensor.desc.dtype) {
     case DType::kFloat:
@@ -102,7 +102,7 @@ class ReadablePrinter {
     results_ = 0;
     instance_of_.clear();
     std::vector<ir::NodePtr> order;
-    // One with a cycle has no order; then the nodes come as they are.
+    // A cyclic graph has no order; then nodes are listed as stored.
     if (!graph.Sorted(&order).ok()) order.assign(graph.nodes().begin(), graph.nodes().end());
     CountUsers(graph);
     for (const ir::NodePtr& node : order) {
@@ -138,7 +138,7 @@ class ReadablePrinter {
     }
   }
 
-  // "%name", or the name that one of several outputs got.
+  // "%name", or the name given to one of several outputs.
   std::string Instance(const ir::Node& node, int32_t index) const {
     const auto found = instance_of_.find(&node);
     const auto place = static_cast<size_t>(std::max(index, 0));
@@ -174,7 +174,7 @@ class ReadablePrinter {
     return text;
   }
 
-  // Members of a dynamic operand are counted apart: x0 is shown as x_0.
+  // Members of a dynamic operand are numbered separately: x0 is shown as x_0.
   static std::string OperandName(const GeOp* definition, const std::string& name, size_t place) {
     if (name.empty()) return "_input_" + std::to_string(place);
     if (definition == nullptr || definition->FindInput(name) != nullptr) return name;
@@ -200,7 +200,7 @@ class ReadablePrinter {
     return text;
   }
 
-  // Those of the definition in its order, and none that begin with '_'.
+  // Those of the definition, in its order; none that begin with '_'.
   static std::string Attributes(const ir::Node& node) {
     std::string text;
     const auto add = [&text](std::string_view name, const std::string& value) {
@@ -240,7 +240,7 @@ std::string ValuesText(const ir::Tensor& tensor) {
   if (tensor.data.size == 0) return "<empty>";
   const auto bits = static_cast<size_t>(BitsOf(tensor.desc.dtype));
   if (bits < 8) return "<not_supported>";
-  // As many as there are bytes for: the shape may say otherwise.
+  // As many as there are bytes for, whatever the shape says.
   size_t count = tensor.data.size / (bits / 8);
   if (ir::IsStatic(tensor.desc.dims)) {
     const int64_t elements = ir::ElementsOf(tensor.desc.dims);

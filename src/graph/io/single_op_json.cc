@@ -44,19 +44,19 @@ const json* Member(const json& from, const char* name) {
 Status Text(const std::string& where, const json& from, const char* name, bool required, std::string* out) {
   const json* const value = Member(from, name);
   if (value == nullptr) return required ? Wrong(where, Format("\"%s\" is missing", name)) : Ok();
-  if (!value->is_string()) return Wrong(where, Format("\"%s\" is no text", name));
+  if (!value->is_string()) return Wrong(where, Format("\"%s\" is not a string", name));
   *out = value->get<std::string>();
   return Ok();
 }
 
 Status Integer(const std::string& where, const json& from, int64_t* out) {
-  if (!from.is_number_integer()) return Wrong(where, from.dump() + " is no whole number");
+  if (!from.is_number_integer()) return Wrong(where, from.dump() + " is not a whole number");
   *out = from.get<int64_t>();
   return Ok();
 }
 
 Status Integers(const std::string& where, const json& from, std::vector<int64_t>* out) {
-  if (!from.is_array()) return Wrong(where, from.dump() + " is no list of whole numbers");
+  if (!from.is_array()) return Wrong(where, from.dump() + " is not a list of whole numbers");
   for (const json& one : from) MP_RETURN_IF_ERROR(Integer(where, one, &out->emplace_back()));
   return Ok();
 }
@@ -67,7 +67,7 @@ Status TypeFrom(const std::string& where, const std::string& name, DType* out) {
     *out = type;
     return Ok();
   }
-  return Wrong(where, "type \"" + name + "\" is not known; there are float16, float, int32, bool and their like");
+  return Wrong(where, "type \"" + name + "\" is not known; there are float16, float, int32, bool and the like");
 }
 
 Status FormatFrom(const std::string& where, const std::string& name, int32_t* out) {
@@ -76,12 +76,12 @@ Status FormatFrom(const std::string& where, const std::string& name, int32_t* ou
     *out = format;
     return Ok();
   }
-  return Wrong(where, "format \"" + name + "\" is not known; there are ND, NCHW, NHWC and their like");
+  return Wrong(where, "format \"" + name + "\" is not known; there are ND, NCHW, NHWC and the like");
 }
 
-// One bound for each unknown dimension, in order; the rest are as they are.
+// One range for each unknown dimension, in order; the others are fixed.
 Status RangesFrom(const std::string& where, const json& ranges, ir::TensorDesc* desc) {
-  if (!ranges.is_array()) return Wrong(where, "\"shape_range\" is no list");
+  if (!ranges.is_array()) return Wrong(where, "\"shape_range\" is not a list");
   const size_t unknown = static_cast<size_t>(std::count(desc->dims.begin(), desc->dims.end(), ir::kUnknownDim));
   if (ranges.size() != unknown) {
     return Wrong(
@@ -103,7 +103,7 @@ Status RangesFrom(const std::string& where, const json& ranges, ir::TensorDesc* 
   return Ok();
 }
 
-// To the nearest, halfway to the even one.
+// Round to nearest, ties to even.
 uint16_t Bfloat16From(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16U | 0x40U);
@@ -115,8 +115,8 @@ uint16_t HalfFrom(float value) {
   const float size = std::fabs(value);
   if (size == 0) return sign;
   if (std::isnan(size)) return static_cast<uint16_t>(sign | 0x7E00U);
-  if (size >= 65520.0F) return static_cast<uint16_t>(sign | 0x7C00U);  // past the middle of the largest and the next
-  // Below the smallest normal number the distance of neighbours stays 2^-24.
+  if (size >= 65520.0F) return static_cast<uint16_t>(sign | 0x7C00U);  // rounds to infinity
+  // Subnormals: the spacing stays 2^-24.
   int exponent = 0;
   std::frexp(size, &exponent);
   const int scale = std::max(exponent - 11, -24);
@@ -135,7 +135,7 @@ Status AppendNumber(const std::string& where, const json& value, DType type, std
     Append<uint8_t>(value.get<bool>() ? 1 : 0, out);
     return Ok();
   }
-  if (!value.is_number()) return Wrong(where, value.dump() + " in \"const_value\" is no number");
+  if (!value.is_number()) return Wrong(where, value.dump() + " in \"const_value\" is not a number");
   const double number = value.get<double>();
   switch (type) {
     case DType::kFloat:
@@ -154,7 +154,7 @@ Status AppendNumber(const std::string& where, const json& value, DType type, std
     default:
       break;
   }
-  if (!value.is_number_integer()) return Wrong(where, value.dump() + " in \"const_value\" is no whole number");
+  if (!value.is_number_integer()) return Wrong(where, value.dump() + " in \"const_value\" is not a whole number");
   const auto whole = value.is_number_unsigned() ? static_cast<int64_t>(value.get<uint64_t>()) : value.get<int64_t>();
   const size_t bytes = static_cast<size_t>(std::max<int64_t>(ir::BytesOf(type, {1}), 0));
   if (bytes == 0 || bytes > sizeof whole || ClassOf(type) == kComplexTypes) {
@@ -187,7 +187,7 @@ Status ConstantFrom(const std::string& where, const json& from, ir::TensorDesc* 
 }
 
 Status OperandFrom(const std::string& where, const json& from, ir::TensorDesc* out) {
-  if (!from.is_object()) return Wrong(where, "it is no object");
+  if (!from.is_object()) return Wrong(where, "it is not an object");
   std::string type;
   std::string format;
   MP_RETURN_IF_ERROR(Text(where, from, "type", true, &type));
@@ -199,7 +199,7 @@ Status OperandFrom(const std::string& where, const json& from, ir::TensorDesc* o
   std::string origin;
   MP_RETURN_IF_ERROR(Text(where, from, "origin_format", false, &origin));
   if (!origin.empty()) MP_RETURN_IF_ERROR(FormatFrom(where, origin, &out->origin_format));
-  if (out->dtype == DType::kUndefined) return Ok();  // an optional operand that is absent
+  if (out->dtype == DType::kUndefined) return Ok();  // an absent optional operand
   const json* const shape = Member(from, "shape");
   if (shape == nullptr) return Wrong(where, "\"shape\" is missing");
   MP_RETURN_IF_ERROR(Integers(where + " shape", *shape, &out->dims));
@@ -217,7 +217,7 @@ Status OperandFrom(const std::string& where, const json& from, ir::TensorDesc* o
 
 template <class T, class Check>
 Status ListFrom(const std::string& where, const json& value, Check is_right, ir::Attr* out) {
-  if (!value.is_array()) return Wrong(where, "the value is no list");
+  if (!value.is_array()) return Wrong(where, "the value is not a list");
   std::vector<T> list;
   for (const json& one : value) {
     if (!is_right(one)) return Wrong(where, one.dump() + " is not of the attribute's type");
@@ -266,7 +266,7 @@ Status AttrFrom(const std::string& where, const std::string& type, const json& v
   if (type == "list_string") return ListFrom<std::string>(where, value, is_text, out);
   if (type == "data_type") return DataTypeFrom(where, value, out);
   if (type == "list_list_int") {
-    if (!value.is_array()) return Wrong(where, "the value is no list");
+    if (!value.is_array()) return Wrong(where, "the value is not a list");
     std::vector<std::vector<int64_t>> lists;
     for (const json& one : value) MP_RETURN_IF_ERROR(Integers(where, one, &lists.emplace_back()));
     out->value = std::move(lists);
@@ -279,7 +279,7 @@ Status AttrFrom(const std::string& where, const std::string& type, const json& v
 
 Status OperandsFrom(const std::string& where, const json& op, const char* member, std::vector<ir::TensorDesc>* out) {
   const json* const list = Member(op, member);
-  if (list == nullptr || !list->is_array()) return Wrong(where, Format("\"%s\" is missing, or no list", member));
+  if (list == nullptr || !list->is_array()) return Wrong(where, Format("\"%s\" is missing, or not a list", member));
   for (size_t i = 0; i < list->size(); ++i) {
     MP_RETURN_IF_ERROR(OperandFrom(Format("%s, %s %zu", where.c_str(), member, i), (*list)[i], &out->emplace_back()));
   }
@@ -305,9 +305,9 @@ Status OpFrom(size_t number, const json& from, DescribedOp* out) {
   MP_RETURN_IF_ERROR(OperandsFrom(named, from, "input_desc", &out->op.inputs));
   MP_RETURN_IF_ERROR(OperandsFrom(named, from, "output_desc", &out->op.outputs));
   if (const json* const attrs = Member(from, "attr")) {
-    if (!attrs->is_array()) return Wrong(named, "\"attr\" is no list");
+    if (!attrs->is_array()) return Wrong(named, "\"attr\" is not a list");
     for (const json& attr : *attrs) {
-      if (!attr.is_object()) return Wrong(named, "an attribute is no object");
+      if (!attr.is_object()) return Wrong(named, "an attribute is not an object");
       std::string name;
       std::string type;
       MP_RETURN_IF_ERROR(Text(named + ", an attribute", attr, "name", true, &name));
@@ -328,11 +328,11 @@ Status OpFrom(size_t number, const json& from, DescribedOp* out) {
 
 Status ReadSingleOps(std::string_view text, std::vector<DescribedOp>* out) {
   const json parsed = json::parse(text, nullptr, false);
-  MP_CHECK(!parsed.is_discarded(), kParseFile, "the description of operators is no JSON");
-  MP_CHECK(parsed.is_array(), kParseFile, "the description of operators is no list: begin it with '['");
+  MP_CHECK(!parsed.is_discarded(), kParseFile, "the description of operators is not JSON");
+  MP_CHECK(parsed.is_array(), kParseFile, "the description of operators is not a list: begin it with '['");
   size_t number = 0;
   for (const json& one : parsed) {
-    MP_CHECK(one.is_object(), kParseFile, "operator %zu is no object", number);
+    MP_CHECK(one.is_object(), kParseFile, "operator %zu is not an object", number);
     if (one.contains("compile_flag") && !one.contains("op")) continue;  // an old setting for the whole list
     MP_RETURN_IF_ERROR(OpFrom(number, one, &out->emplace_back()));
     ++number;

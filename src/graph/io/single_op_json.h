@@ -14,7 +14,7 @@ namespace millpond::io {
 
 struct DescribedOp {
   OmSingleOp op;
-  // As the description says, or "0_Add_3_2_3_3_3_2_3_3_3_2_3_3": number, type, then type, format and shape of each
+  // From the description, or "0_Add_3_2_3_3_3_2_3_3_3_2_3_3": number, type, then type, format and shape of each
   // operand.
   std::string name;
 };

@@ -10,7 +10,7 @@ static_assert(std::endian::native == std::endian::little, "fixed-width fields ar
 
 namespace {
 
-constexpr uint64_t kMostNumber = (uint64_t{1} << 29) - 1;
+constexpr uint64_t kMaxNumber = (uint64_t{1} << 29) - 1;
 
 size_t VarintSize(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7; }
 
@@ -56,7 +56,7 @@ bool Reader::Next(Field* out) {
   if (rest_.empty()) return false;
   uint64_t tag;
   if (!Varint(&tag)) return false;
-  if (tag >> 3 == 0 || tag >> 3 > kMostNumber) return Fail("a field has a number that no field has");
+  if (tag >> 3 == 0 || tag >> 3 > kMaxNumber) return Fail("a field has an invalid number");
   out->number = static_cast<uint32_t>(tag >> 3);
   out->bits = 0;
   out->bytes = {};
@@ -80,7 +80,7 @@ bool Reader::Next(Field* out) {
     default:
       return Fail("a field is of a kind that proto3 does not have");
   }
-  if (length > rest_.size()) return Fail("a field is longer than what is left of its message");
+  if (length > rest_.size()) return Fail("a field is longer than the rest of its message");
   const std::span<const std::byte> bytes = rest_.first(static_cast<size_t>(length));
   rest_ = rest_.subspan(static_cast<size_t>(length));
   if (out->kind == Kind::kBytes) {
@@ -171,8 +171,8 @@ Status Reader::Doubles(const Field& field, std::vector<double>* out) const {
 
 Status Reader::Enter(const Field& field, Reader* out) const {
   if (field.kind != Kind::kBytes) return Wrong(field, "a message");
-  MP_CHECK(depth_ < kMostDepth, kParseFile, "not a serialised graph: before byte %zu: messages nest deeper than %d",
-           offset(), kMostDepth);
+  MP_CHECK(depth_ < kMaxDepth, kParseFile, "not a serialised graph: before byte %zu: messages nest deeper than %d",
+           offset(), kMaxDepth);
   out->origin_ = origin_;
   out->rest_ = field.bytes;
   out->depth_ = depth_ + 1;
@@ -254,10 +254,10 @@ void Writer::PackedBools(uint32_t number, const std::vector<bool>& values) {
 }
 
 Status Writer::Begin(uint32_t number, size_t* out_slot) {
-  MP_REQUIRE(depth_ < kMostDepth,
+  MP_REQUIRE(depth_ < kMaxDepth,
              "the graph cannot be written: attributes and graphs within them nest deeper than %d messages; does one "
              "hold itself?",
-             kMostDepth);
+             kMaxDepth);
   ++depth_;
   if (out_ == nullptr) {
     *out_slot = sizes_.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf's wire format, read and written by hand: torch brings a libprotobuf of its own into the process, and two of
-// them do not share one. The reader trusts nothing: no length is believed before it is compared with what is left, and
-// messages nest to a bound.
+// Protobuf's wire format, read and written by hand: torch loads its own libprotobuf into the process, and two cannot
+// coexist in one. The reader trusts nothing: every length is compared with what is left, and nesting is bounded.
+//
 #ifndef MILLPOND_SRC_GRAPH_IO_WIRE_H_
 #define MILLPOND_SRC_GRAPH_IO_WIRE_H_
 
@@ -20,11 +20,11 @@ namespace millpond::wire {
 enum class Kind : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 // As libprotobuf's own default.
-inline constexpr int kMostDepth = 100;
+inline constexpr int kMaxDepth = 100;
 
 class Reader;
 
-// One field as it stands in the input.
+// One field, as in the input.
 struct Field {
   uint32_t number = 0;
   Kind kind = Kind::kVarint;
@@ -39,7 +39,7 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> message) : origin_(message.data()), rest_(message) {}
 
-  // False at the end, and at what is no field; status() tells them apart.
+  // False at the end, and on malformed input; status() tells them apart.
   bool Next(Field* out);
   Status status() { return std::move(status_); }
 
@@ -47,15 +47,15 @@ class Reader {
   Status Int(const Field& field, int64_t* out) const;
   Status Bool(const Field& field, bool* out) const;
   Status Float(const Field& field, float* out) const;
-  // Repeated numbers, one (unpacked) or many (packed) in this field; appended.
+  // Repeated numbers, one (unpacked) or many (packed) in this field, appended to the output.
   Status Ints(const Field& field, std::vector<int64_t>* out) const;
   Status Bools(const Field& field, std::vector<bool>* out) const;
   Status Floats(const Field& field, std::vector<float>* out) const;
   Status Doubles(const Field& field, std::vector<double>* out) const;
-  // The message within this field; fails beyond kMostDepth.
+  // The message within this field; fails beyond kMaxDepth.
   Status Enter(const Field& field, Reader* out) const;
 
-  // The error for a field that cannot be what it says.
+  // The error for a field of the wrong kind.
   Status Wrong(const Field& field, const char* what) const;
 
  private:
@@ -69,17 +69,17 @@ class Reader {
   Status status_;
 };
 
-// Writes a message in two runs of the same code: the first measures, so that lengths are known where they stand and
-// large bytes are copied once.
+// Writes a message in two passes of the same code: the first measures, so that lengths are known up front and large
+// data is copied once.
 class Writer {
  public:
   using Body = std::function<Status(Writer*)>;
-  // Bytes of constants are written. A dump may leave them out.
+  // Whether the bytes of constants are written; a dump may omit them.
   bool with_data = true;
   // Appends to `out` what `body` writes.
   static Status Write(const Body& body, std::string* out);
 
-  // Numbers and texts of 0 length are left out, as proto3 does; the Always forms write them (oneofs, repeated).
+  // Zeros and empty strings are omitted, as in proto3; the Always variants write them (oneofs, repeated).
   void Int(uint32_t number, int64_t value) {
     if (value != 0) IntAlways(number, value);
   }
@@ -93,7 +93,7 @@ class Writer {
   void PackedInts(uint32_t number, std::span<const int64_t> values);
   void PackedFloats(uint32_t number, std::span<const float> values);
   void PackedBools(uint32_t number, const std::vector<bool>& values);
-  // Fails beyond kMostDepth, so that all that is written can be read.
+  // Fails beyond kMaxDepth, so that everything written can be read.
   template <class Inner>
   Status Message(uint32_t number, const Inner& inner) {
     size_t slot = 0;
@@ -111,7 +111,7 @@ class Writer {
   void Varint(uint64_t value);
   void Raw(const void* bytes, size_t size);
 
-  std::string* out_ = nullptr;  // null: this run measures
+  std::string* out_ = nullptr;  // null: measuring
   uint64_t size_ = 0;           // so far
   std::vector<uint64_t> sizes_;
   size_t next_size_ = 0;

@@ -53,13 +53,13 @@ TEST(WireReader, ReadsEveryKindOfField) {
 TEST(WireReader, RefusesWhatEndsTooEarly) {
   ExpectNoField("\x08", "within a varint");
   ExpectNoField("\x08\xff\xff", "within a varint");
-  ExpectNoField("\x12\x05hi", "longer than what is left");
-  ExpectNoField("\x1d\x01\x02", "longer than what is left");
-  ExpectNoField("\x21\x01\x02\x03\x04", "longer than what is left");
+  ExpectNoField("\x12\x05hi", "longer than the rest");
+  ExpectNoField("\x1d\x01\x02", "longer than the rest");
+  ExpectNoField("\x21\x01\x02\x03\x04", "longer than the rest");
 }
 
 TEST(WireReader, RefusesLengthsThatWouldOverflow) {
-  ExpectNoField("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "longer than what is left");
+  ExpectNoField("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "longer than the rest");
   ExpectNoField("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "longer than 64 bits");
   ExpectNoField("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "64 bits");
 }
@@ -102,7 +102,7 @@ TEST(WireReader, RefusesPackedNumbersThatEndTooEarly) {
   EXPECT_EQ(reader.Floats(field, &reals).code(), Code::kParseFile) << "2 bytes are no float";
 }
 
-TEST(WireReader, MessagesNestToABound) {
+TEST(WireReader, NestingIsBounded) {
   std::string input;
   for (int i = 0; i < 300; ++i) {
     std::string outer = "\x0a";
@@ -122,7 +122,7 @@ TEST(WireReader, MessagesNestToABound) {
     reader = std::move(inner);
     ++depth;
   }
-  EXPECT_EQ(depth, kMostDepth + 1);
+  EXPECT_EQ(depth, kMaxDepth + 1);
   EXPECT_NE(status.message().find("nest deeper"), std::string::npos) << status.message();
 }
 
@@ -151,7 +151,7 @@ TEST(WireWriter, KeepsExtremeNumbers) {
   EXPECT_EQ(value, least);
 }
 
-TEST(WireWriter, LeavesTheOutputAloneWhenItFails) {
+TEST(WireWriter, LeavesTheOutputUnchangedWhenItFails) {
   std::string out = "before";
   int run = 0;
   const Status status = Writer::Write(

@@ -20,7 +20,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// What stands between `open` and `close`, when the text is just that.
+// The text between `open` and `close`, if `text` is exactly that.
 std::optional<std::string_view> Inside(std::string_view text, std::string_view open, std::string_view close) {
   text = Trim(text);
   if (text.size() < open.size() + close.size() || !text.starts_with(open) || !text.ends_with(close)) return {};
@@ -117,7 +117,7 @@ bool Read(std::string_view text, DType* out) {
   return type.has_value();
 }
 
-// The members of a braced list, at the commas outside inner braces and quotes.
+// The members of a braced list, split at the commas outside inner braces and quotes.
 std::optional<std::vector<std::string_view>> Members(std::string_view text) {
   const auto inside = Inside(text, "{", "}");
   if (!inside) return {};
@@ -151,7 +151,7 @@ bool Read(std::string_view text, std::vector<T>* out) {
   return true;
 }
 
-// Names of shapes stand for lists too.
+// Shape names stand for lists too.
 bool ReadDims(std::string_view text, std::vector<int64_t>* out) {
   text = Trim(text);
   if (text == "UNKNOWN_RANK") *out = {kUnknownRank};
@@ -167,7 +167,7 @@ bool Fill(std::string_view text, Attr* out) {
   return true;
 }
 
-// Definitions give these no other default than the empty one.
+// Definitions only ever give these an empty default.
 template <class T>
 bool FillEmpty(std::string_view text, std::string_view empty, T value, Attr* out) {
   if (Trim(text) != empty) return false;
@@ -224,7 +224,7 @@ Status DefaultOf(const GeAttribute& attribute, Attr* out) {
   MP_REQUIRE(!attribute.required, "attribute %s has no default: it must be given", name.c_str());
   MP_REQUIRE(!attribute.default_text.empty(), "attribute %s has no default", name.c_str());
   if (FillFrom(attribute.type, attribute.default_text, out)) return Ok();
-  return InternalError(Format("attribute %s: its default '%s' cannot be read as %s; mend src/ops/table/ge_ir.tsv",
+  return InternalError(Format("attribute %s: its default '%s' cannot be read as %s; fix src/ops/table/ge_ir.tsv",
                               name.c_str(), std::string(attribute.default_text).c_str(),
                               GeAttrTypeName(attribute.type)));
 }

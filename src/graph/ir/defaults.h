@@ -9,7 +9,7 @@
 
 namespace millpond::ir {
 
-// Fails when the attribute must be given or has no default.
+// Fails when the attribute is required or has no default.
 Status DefaultOf(const GeAttribute& attribute, Attr* out);
 
 }  // namespace millpond::ir

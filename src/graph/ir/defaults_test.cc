@@ -78,7 +78,7 @@ TEST(Defaults, OfEveryDefinitionCanBeRead) {
   }
 }
 
-TEST(Defaults, AreTheValuesThatTheDefinitionWrites) {
+TEST(Defaults, AreTheValuesInTheDefinition) {
   EXPECT_EQ(std::get<std::string>(Default("Conv2D", "data_format").value), "NHWC");
   EXPECT_EQ(std::get<std::vector<int64_t>>(Default("Conv2D", "dilations").value), (std::vector<int64_t>{1, 1, 1, 1}));
   EXPECT_EQ(std::get<int64_t>(Default("Conv2D", "groups").value), 1);

@@ -8,14 +8,14 @@ namespace millpond::ir {
 
 namespace {
 
-// Sources of nodes that are being destroyed on this thread, for the outermost destructor to let go of one by one.
+// Sources of nodes that are being destroyed on this thread, for the outermost destructor to release one by one.
 thread_local std::vector<NodePtr>* t_released = nullptr;
 
 void Release(NodePtr node) {
   try {
     t_released->push_back(std::move(node));
   } catch (...) {
-    // No memory for the list: it goes here, one stack frame deeper, and nothing is lost.
+    // No memory for the list: destroyed here, one stack frame deeper; nothing leaks.
   }
 }
 
@@ -53,7 +53,7 @@ Node::~Node() {
 Status Node::Connect(size_t place, const NodePtr& source, int32_t index) {
   MP_REQUIRE(place < inputs.size(), "node \"%s\" (%s): input %zu was to be connected, but it has %zu inputs",
              name.c_str(), type.c_str(), place, inputs.size());
-  MP_REQUIRE(source != nullptr, "node \"%s\" (%s): input %zu (\"%s\") was to be connected to nothing", name.c_str(),
+  MP_REQUIRE(source != nullptr, "node \"%s\" (%s): input %zu (\"%s\") cannot be connected to null", name.c_str(),
              type.c_str(), place, inputs[place].desc.name.c_str());
   MP_REQUIRE(source.get() != this, "node \"%s\" (%s): input %zu (\"%s\") cannot read the node's own output",
              name.c_str(), type.c_str(), place, inputs[place].desc.name.c_str());
@@ -64,7 +64,7 @@ Status Node::Connect(size_t place, const NodePtr& source, int32_t index) {
   MP_REQUIRE(graph_ == nullptr || source->graph_ == nullptr || graph_ == source->graph_,
              "node \"%s\" is in graph \"%s\" and its source \"%s\" in graph \"%s\"; an edge stays within one graph",
              name.c_str(), graph_->name.c_str(), source->name.c_str(), source->graph_->name.c_str());
-  NodePtr kept = source;  // the caller's may be the very one that Disconnect resets
+  NodePtr kept = source;  // the caller's reference may be the one that Disconnect resets
   kept->Remember(this);
   Disconnect(place);
   inputs[place].source = std::move(kept);
@@ -81,7 +81,7 @@ void Node::Disconnect(size_t place) {
 
 void Node::AddControl(const NodePtr& source) {
   if (!source || source.get() == this) return;
-  // Every edge is in both lists: the shorter one tells whether this one exists, so that hubs cost nothing.
+  // Every edge is in both lists: searching the shorter one keeps hubs cheap.
   const bool may_exist = controls.size() <= source->users_.size() || source->HasUser(this);
   if (may_exist && std::find(controls.begin(), controls.end(), source) != controls.end()) return;
   controls.push_back(source);
@@ -114,10 +114,11 @@ const Attr* Node::FindAttr(std::string_view attribute) const {
   return found == attributes.end() ? nullptr : &found->second;
 }
 
-std::vector<NodePtr> Node::Users() const {
+std::vector<NodePtr> Node::Users(size_t most) const {
   std::vector<NodePtr> users;
   std::unordered_set<const Node*> seen;
   for (const std::weak_ptr<Node>& entry : users_) {
+    if (users.size() == most) break;
     if (NodePtr user = entry.lock(); user && seen.insert(user.get()).second) users.push_back(std::move(user));
   }
   return users;
@@ -179,18 +180,38 @@ void Graph::RemoveNodes(std::span<const NodePtr> gone) {
   for (const NodePtr& node : gone) {
     if (node && node->graph_ == this && leaving.insert(node.get()).second) held.push_back(node);
   }
-  const auto leaves = [&](const NodePtr& node) { return leaving.contains(node.get()); };
+  if (held.empty()) return;
+  const Node* const only = held.size() == 1 ? held[0].get() : nullptr;
+  const auto leaves = [&](const NodePtr& node) {
+    return only != nullptr ? node.get() == only : leaving.contains(node.get());
+  };
+  // Whole lists at once: edge by edge, a hub's list would be searched for each of its users.
+  std::unordered_set<NodePtr> sources;
   for (const NodePtr& node : held) {
     for (const NodePtr& user : node->Users()) {
-      for (size_t place = 0; place < user->inputs.size(); ++place) {
-        if (user->inputs[place].source == node) user->Disconnect(place);
+      if (leaving.contains(user.get())) continue;
+      for (Input& input : user->inputs) {
+        if (input.source != node) continue;
+        input.source.reset();
+        input.index = 0;
       }
-      user->RemoveControl(node.get());
+      std::erase(user->controls, node);
     }
-    for (size_t place = 0; place < node->inputs.size(); ++place) node->Disconnect(place);
-    while (!node->controls.empty()) node->RemoveControl(node->controls.back().get());
+    for (Input& input : node->inputs) {
+      if (input.source && !leaves(input.source)) sources.insert(input.source);
+      input.source.reset();
+      input.index = 0;
+    }
+    for (const NodePtr& control : node->controls) {
+      if (!leaves(control)) sources.insert(control);
+    }
+    node->controls.clear();
     Unindex(node.get());
     node->graph_ = nullptr;
+  }
+  for (const NodePtr& node : held) node->users_.clear();
+  for (const NodePtr& source : sources) {
+    std::erase_if(source->users_, [&](const std::weak_ptr<Node>& entry) { return leaves(entry.lock()); });
   }
   std::erase_if(nodes_, leaves);
   std::erase_if(inputs, leaves);

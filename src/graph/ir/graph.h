@@ -44,19 +44,19 @@ struct SubgraphRef {
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::string node_name, std::string node_type) : name(std::move(node_name)), type(std::move(node_type)) {}
-  ~Node();  // a line of nodes goes without one stack frame for each
+  ~Node();  // iterative: a long chain of nodes does not recurse
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   std::string name;  // of a node in a graph: changed by Graph::RenameNode only
   std::string type;
-  std::vector<Input> inputs;        // by place; an optional operand that is absent keeps its place
-  std::vector<TensorDesc> outputs;  // by place
+  std::vector<Input> inputs;        // by index; an absent optional operand keeps its slot
+  std::vector<TensorDesc> outputs;  // by index
   std::vector<NodePtr> controls;    // run before this one
   Attributes attributes;
   std::vector<SubgraphRef> subgraphs;
 
-  // Connects a place, which must exist, to an output that exists; keeps the other side's list of users true.
+  // Connects an existing input slot to an existing output; keeps the source's list of users in sync.
   Status Connect(size_t place, const NodePtr& source, int32_t index);
   void Disconnect(size_t place);
   void AddControl(const NodePtr& source);
@@ -67,8 +67,10 @@ class Node : public std::enable_shared_from_this<Node> {
   int FindOutput(std::string_view operand) const;
   const Attr* FindAttr(std::string_view attribute) const;
 
-  // Nodes that read from this one or wait for it, each once, in the order they were connected.
-  std::vector<NodePtr> Users() const;
+  // Nodes that read from this one or wait for it, each once, in the order they were connected; the first `most` of
+  // them, for who asks a node with very many users only whether it has more than a few.
+  std::vector<NodePtr> Users(size_t most = SIZE_MAX) const;
+  bool HasUsers() const { return !Users(1).empty(); }
   // The graph that holds it; null when none does.
   Graph* graph() const { return graph_; }
 
@@ -77,17 +79,17 @@ class Node : public std::enable_shared_from_this<Node> {
   void Remember(Node* user);
   void Forget(Node* user);
   bool HasUser(Node* user) const;
-  // One for each edge, so that linking costs the same however many there are; nodes that died stay until it grows.
+  // One per edge, so that linking takes constant time; dead nodes are purged when it grows.
   std::vector<std::weak_ptr<Node>> users_;
   Graph* graph_ = nullptr;
 };
 
-inline constexpr int kMostSubgraphDepth = 64;
+inline constexpr int kMaxSubgraphDepth = 64;
 
 class Graph : public std::enable_shared_from_this<Graph> {
  public:
   explicit Graph(std::string graph_name) : name(std::move(graph_name)) {}
-  // Nodes that others hold stay, linked as they are; a cycle among its nodes is taken apart, so that it goes too.
+  // Nodes held elsewhere stay alive and linked; cycles among its own nodes are broken, so that they are freed too.
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -97,22 +99,22 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::vector<NodePtr> inputs;    // Data nodes, in the order they are fed
   std::vector<Endpoint> outputs;  // what a run returns, in order
   std::vector<NodePtr> targets;   // run for their effect alone
-  bool valid = false;             // a client may ask and set
+  bool valid = false;             // for the client to set and query
 
   std::span<const NodePtr> nodes() const { return nodes_; }
   NodePtr FindNode(std::string_view node_name) const;  // null when there is none
 
   // Fails when the node is in another graph or its name is taken here.
   Status AddNode(const NodePtr& node);
-  // Unlinks it from its sources and users and lets go of it.
+  // Unlinks it from its sources and users and drops it.
   void RemoveNode(const NodePtr& node);
-  // The same for many at the price of one.
+  // The same for many, in one pass.
   void RemoveNodes(std::span<const NodePtr> gone);
   // Fails when the name is taken here or the node is not.
   Status RenameNode(const NodePtr& node, std::string new_name);
 
-  // Subgraphs live in the root graph, by name (which then stays as it is); asked of a subgraph, these ask its root. A
-  // graph that comes with subgraphs of its own hands them to the root.
+  // Subgraphs live in the root graph, by name (which must not change afterwards); called on a subgraph, these forward
+  // to its root. A graph added with subgraphs of its own moves them to the root.
   std::span<const GraphPtr> subgraphs() const { return subgraphs_; }
   GraphPtr FindSubgraph(std::string_view graph_name) const;
   Status AddSubgraph(const GraphPtr& graph);
@@ -123,8 +125,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // in this graph.
   Status Sorted(std::vector<NodePtr>* out) const;
 
-  // Of a root: every subgraph that a node names is there, is run by one node only, and none runs itself, however far
-  // round, or nests deeper than kMostSubgraphDepth.
+  // Of a root: every subgraph that a node names is there, is run by one node only, and none runs itself, even
+  // indirectly, or nests deeper than kMaxSubgraphDepth.
   Status CheckSubgraphs() const;
 
   // A deep copy, subgraphs and graphs in attributes too; constant tensors and named attributes stay shared. The copy of

@@ -7,7 +7,7 @@ namespace millpond::ir {
 
 namespace {
 
-// Graphs are copied one after the other, not one within the other: graphs in attributes may nest without bound, or hold
+// Graphs are copied one after another, without recursion: graphs in attributes may nest without bound, or contain
 // themselves.
 class Cloner {
  public:
@@ -46,7 +46,7 @@ class Cloner {
     return to;
   }
 
-  // A node that is not in the graph stays the same: the copy is as wrong as the original, and refused for the same.
+  // A node outside the graph is not copied: the copy is as invalid as the original, and refused for the same reason.
   NodePtr CopyOf(const NodePtr& node) const {
     const auto found = nodes_.find(node.get());
     return found == nodes_.end() ? node : found->second;
@@ -85,7 +85,7 @@ void CopyLinks(const Graph& from, const Cloner& cloner) {
       const Input& input = node->inputs[place];
       if (!input.source) continue;
       const NodePtr source = cloner.CopyOf(input.source);
-      // Connect refuses what the original should not have; a faithful copy has it all the same, unknown to the source.
+      // Connect refuses invalid edges; a faithful copy keeps them anyway, without telling the source.
       if (source == input.source || !copy->Connect(place, source, input.index).ok()) {
         copy->inputs[place].source = source;
         copy->inputs[place].index = input.index;
@@ -112,7 +112,7 @@ GraphPtr Graph::Clone() const {
   while (cloner.Next(&from, &to)) {
     to->attributes = cloner.Copy(from->attributes);
     to->valid = from->valid;
-    // Neither can fail: the names differ in the original, so they differ here.
+    // Neither can fail: names are unique in the original, so they are here.
     CopyNodes(*from, to.get(), &cloner).Ignore();
     CopyLinks(*from, cloner);
     for (const NodePtr& input : from->inputs) to->inputs.push_back(cloner.CopyOf(input));

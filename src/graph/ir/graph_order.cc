@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows the edges of a whole graph: its order, its cycles, and how it goes. Nothing here recurses, since a line
-// of nodes may be as long as memory allows.
+// Algorithms over the edges of a whole graph: its order, its cycles, and its destruction. Nothing here recurses, since
+// a chain of nodes may be as long as memory allows.
 #include <algorithm>
 #include <queue>
 #include <unordered_map>
@@ -11,7 +11,7 @@ namespace millpond::ir {
 
 namespace {
 
-constexpr size_t kMostNamesOfCycle = 20;  // of a longer one, this many say enough
+constexpr size_t kMaxNamesOfCycle = 20;  // a longer cycle is shown up to here
 
 template <class Visit>
 void ForEachSource(const Node& node, const Visit& visit) {
@@ -53,7 +53,7 @@ class Walk {
   bool complete() const { return order_.size() == nodes_.size(); }
   std::vector<NodePtr>& order() { return order_; }
 
-  // Nodes of a cycle and those behind one.
+  // Nodes on a cycle or downstream of one.
   std::vector<NodePtr> Stuck() const {
     std::vector<NodePtr> stuck;
     for (size_t place = 0; place < nodes_.size(); ++place) {
@@ -66,7 +66,7 @@ class Walk {
   std::vector<NodePtr> Cycle() const {
     size_t place = 0;
     while (waits_[place] == 0) ++place;
-    // A stuck node has a stuck source, so that going back from source to source must come round.
+    // Every stuck node has a stuck source, so following sources must reach a cycle.
     std::vector<size_t> path;
     std::unordered_map<size_t, size_t> step_of;
     while (step_of.emplace(place, path.size()).second) {
@@ -85,7 +85,7 @@ class Walk {
 
  private:
   std::span<const NodePtr> nodes_;
-  std::vector<size_t> waits_;  // edges whose source has not come yet
+  std::vector<size_t> waits_;  // edges whose source is not emitted yet
   std::vector<std::vector<size_t>> users_;
   std::unordered_map<const Node*, size_t> places_;
   std::vector<NodePtr> order_;
@@ -117,20 +117,19 @@ Status Graph::Sorted(std::vector<NodePtr>* out) const {
   const std::vector<NodePtr> cycle = walk.Cycle();
   std::string path;
   for (size_t step = 0; step < cycle.size(); ++step) {
-    if (step == kMostNamesOfCycle && cycle.size() > kMostNamesOfCycle + 1) {
+    if (step == kMaxNamesOfCycle && cycle.size() > kMaxNamesOfCycle + 1) {
       path += Format(" -> ... (%zu more) -> \"%s\"", cycle.size() - 1 - step, cycle.back()->name.c_str());
       break;
     }
     path += Format("%s\"%s\"", step == 0 ? "" : " -> ", cycle[step]->name.c_str());
   }
-  return InvalidArgument(
-      Format("graph \"%s\" has a cycle: %s; take one of its edges away", name.c_str(), path.c_str()));
+  return InvalidArgument(Format("graph \"%s\" has a cycle: %s; remove one of its edges", name.c_str(), path.c_str()));
 }
 
 Status Graph::CheckSubgraphs() const {
   std::unordered_map<const Graph*, const Node*> runner_of;
   std::vector<std::pair<const Graph*, int>> pending = {{this, 0}};
-  // Those that nothing runs come last: one of them may run itself.
+  // Those without a runner come last: one of them may run itself.
   size_t next = 0;
   while (true) {
     while (pending.empty() && next < subgraphs_.size()) {
@@ -146,14 +145,14 @@ Status Graph::CheckSubgraphs() const {
         const GraphPtr subgraph = FindSubgraph(ref.graph);
         MP_REQUIRE(subgraph != nullptr, "node \"%s\" (%s) of graph \"%s\" runs subgraph \"%s\", which is not there",
                    node->name.c_str(), node->type.c_str(), graph->name.c_str(), ref.graph.c_str());
-        // One that runs itself has two runners as well: the one outside that begins it, and the one within.
+        // One that runs itself also has two runners: the outer one and the one inside.
         const auto [place, first] = runner_of.emplace(subgraph.get(), node.get());
         MP_REQUIRE(first,
                    "subgraph \"%s\" is run by node \"%s\" (%s) and by node \"%s\" (%s); each needs a copy of its own",
                    ref.graph.c_str(), place->second->name.c_str(), place->second->type.c_str(), node->name.c_str(),
                    node->type.c_str());
-        MP_REQUIRE(depth < kMostSubgraphDepth, "subgraph \"%s\": subgraphs nest deeper than %d", ref.graph.c_str(),
-                   kMostSubgraphDepth);
+        MP_REQUIRE(depth < kMaxSubgraphDepth, "subgraph \"%s\": subgraphs nest deeper than %d", ref.graph.c_str(),
+                   kMaxSubgraphDepth);
         pending.emplace_back(subgraph.get(), depth + 1);
       }
     }
@@ -177,7 +176,7 @@ Graph::~Graph() {
     if (survivors.empty()) return;
     for (const NodePtr& node : Walk(survivors).Stuck()) Unlink(node.get());
   } catch (...) {
-    // No memory to look for cycles. What is left of nodes_ is unlinked, which is the same for whoever holds none.
+    // No memory to look for cycles. The rest of nodes_ is unlinked, which is equivalent unless a client holds some.
     for (const NodePtr& node : nodes_) Unlink(node.get());
   }
 }

@@ -35,7 +35,7 @@ void ExpectRefused(const Status& status, const char* text) {
   EXPECT_NE(status.message().find(text), std::string::npos) << status.message();
 }
 
-TEST(Node, ConnectTellsTheSourceOfItsUser) {
+TEST(Node, ConnectRecordsTheUserAtTheSource) {
   const NodePtr source = Make("a");
   const NodePtr user = Make("b");
   ASSERT_TRUE(user->Connect(0, source, 0).ok());
@@ -47,7 +47,7 @@ TEST(Node, ConnectRefusesWhatDoesNotExist) {
   const NodePtr source = Make("a");
   const NodePtr user = Make("b");
   ExpectRefused(user->Connect(1, source, 0), "has 1 inputs");
-  ExpectRefused(user->Connect(0, nullptr, 0), "nothing");
+  ExpectRefused(user->Connect(0, nullptr, 0), "null");
   ExpectRefused(user->Connect(0, source, 1), "asks for output 1 of \"a\"");
   ExpectRefused(user->Connect(0, source, -1), "asks for output -1");
   ExpectRefused(user->Connect(0, user, 0), "own output");
@@ -70,14 +70,14 @@ TEST(Node, ConnectAgainMovesTheEdge) {
   ASSERT_TRUE(user->Connect(0, first, 0).ok());
   ASSERT_TRUE(user->Connect(0, second, 0).ok());
   EXPECT_TRUE(first->Users().empty());
-  // The reference that Disconnect resets on the way.
+  // The reference that Disconnect resets in the process.
   ASSERT_TRUE(user->Connect(0, user->inputs[0].source, 1).ok());
   EXPECT_EQ(user->inputs[0].source, second);
   EXPECT_EQ(user->inputs[0].index, 1);
   EXPECT_EQ(Names(second->Users()), Strings{"b"});
 }
 
-TEST(Node, UsersAreNamedOnceInTheOrderTheyCame) {
+TEST(Node, UsersAreListedOnceInConnectionOrder) {
   const NodePtr source = Make("a");
   const NodePtr twice = Make("twice", 2);
   const NodePtr once = Make("once");
@@ -93,7 +93,7 @@ TEST(Node, UsersAreNamedOnceInTheOrderTheyCame) {
   EXPECT_EQ(Names(source->Users()), Strings{"once"});
 }
 
-TEST(Node, AUserThatDiedIsNotNamed) {
+TEST(Node, ADeadUserIsNotListed) {
   const NodePtr source = Make("a");
   for (int round = 0; round < 100; ++round) {
     const NodePtr user = Make("b");
@@ -112,7 +112,7 @@ TEST(Node, ControlsAreKeptOnceAndNeverOnItself) {
   EXPECT_EQ(Names(user->controls), Strings{"a"});
 }
 
-TEST(Node, ControlBesideADataEdgeIsAnotherEdge) {
+TEST(Node, AControlEdgeNextToADataEdgeIsSeparate) {
   const NodePtr source = Make("a");
   const NodePtr user = Make("b", 3);
   for (int i = 0; i < 5; ++i) user->AddControl(Make("other" + std::to_string(i)));
@@ -142,7 +142,7 @@ TEST(Node, SourceLivesWhileItsUserDoes) {
   EXPECT_EQ(user->inputs[0].source->name, "a");
 }
 
-TEST(Graph, AddNodeRefusesATakenNameAndANodeOfAnother) {
+TEST(Graph, AddNodeRefusesATakenNameAndANodeOfAnotherGraph) {
   const auto graph = std::make_shared<Graph>("g");
   const NodePtr node = AddTo(graph.get(), "a");
   EXPECT_TRUE(graph->AddNode(node).ok()) << "twice is once";
@@ -178,7 +178,7 @@ TEST(Graph, RemoveNodeUnlinksItFromBothSides) {
   EXPECT_TRUE(graph->AddNode(Make("b")).ok()) << "the name is free again";
 }
 
-TEST(Graph, RemoveNodesTakesItsOwnListOfNodes) {
+TEST(Graph, RemoveNodesAcceptsTheGraphsOwnNodeList) {
   const auto graph = std::make_shared<Graph>("g");
   const NodePtr a = AddTo(graph.get(), "a");
   ASSERT_TRUE(AddTo(graph.get(), "b")->Connect(0, a, 0).ok());
@@ -186,7 +186,7 @@ TEST(Graph, RemoveNodesTakesItsOwnListOfNodes) {
   EXPECT_TRUE(graph->nodes().empty());
 }
 
-TEST(Graph, RenameNodeKeepsTheIndexTrue) {
+TEST(Graph, RenameNodeUpdatesTheIndex) {
   const auto graph = std::make_shared<Graph>("g");
   const NodePtr node = AddTo(graph.get(), "a");
   AddTo(graph.get(), "b");
@@ -197,7 +197,7 @@ TEST(Graph, RenameNodeKeepsTheIndexTrue) {
   ExpectRefused(graph->RenameNode(Make("z"), "y"), "not in it");
 }
 
-TEST(Graph, SortedPutsSourcesFirstAndKeepsTheOrderElsewhere) {
+TEST(Graph, SortedPutsSourcesFirstAndIsOtherwiseStable) {
   const auto graph = std::make_shared<Graph>("g");
   const NodePtr last = AddTo(graph.get(), "last", 2);
   const NodePtr free_one = AddTo(graph.get(), "free");
@@ -227,7 +227,7 @@ TEST(Graph, SortedNamesTheCycle) {
   EXPECT_EQ(status.message().find("outside"), std::string::npos);
 }
 
-TEST(Graph, SortedNamesASourceThatIsNotInIt) {
+TEST(Graph, SortedNamesASourceOutsideTheGraph) {
   const auto graph = std::make_shared<Graph>("g");
   ASSERT_TRUE(AddTo(graph.get(), "b")->Connect(0, Make("stray"), 0).ok());
   std::vector<NodePtr> order;
@@ -276,7 +276,7 @@ TEST(Graph, CheckSubgraphsAcceptsATree) {
   EXPECT_TRUE(root->CheckSubgraphs().ok());
 }
 
-TEST(Graph, CheckSubgraphsNamesWhatIsMissingSharedOrRound) {
+TEST(Graph, CheckSubgraphsNamesMissingSharedAndRecursiveOnes) {
   const auto root = std::make_shared<Graph>("root");
   const NodePtr first = Runner(root.get(), "a", "sub");
   ExpectRefused(root->CheckSubgraphs(), "runs subgraph \"sub\", which is not there");
@@ -334,7 +334,7 @@ TEST(Graph, CloneIsDeep) {
   EXPECT_NE(clone->FindSubgraph("sub")->FindNode("inside"), nullptr);
 }
 
-TEST(Graph, CloneCopiesGraphsInAttributesEvenOneThatHoldsItself) {
+TEST(Graph, CloneCopiesGraphsInAttributesEvenOneThatContainsItself) {
   const auto graph = std::make_shared<Graph>("g");
   const auto held = std::make_shared<Graph>("held");
   held->attributes["again"] = Attr{std::vector<GraphPtr>{held}};
@@ -344,7 +344,7 @@ TEST(Graph, CloneCopiesGraphsInAttributesEvenOneThatHoldsItself) {
   EXPECT_NE(copy, held);
   EXPECT_EQ((*copy->attributes["again"].As<std::vector<GraphPtr>>())[0], copy);
   copy->attributes.clear();
-  held->attributes.clear();  // else each would hold itself for ever
+  held->attributes.clear();  // otherwise each would keep itself alive forever
 }
 
 TEST(Graph, CloneSharesConstantBytes) {
@@ -354,7 +354,7 @@ TEST(Graph, CloneSharesConstantBytes) {
   EXPECT_EQ(*graph->Clone()->FindNode("c")->FindAttr("value")->As<TensorPtr>(), tensor);
 }
 
-TEST(Graph, ACycleGoesWithItsGraph) {
+TEST(Graph, ACycleIsFreedWithItsGraph) {
   std::weak_ptr<Node> a;
   std::weak_ptr<Node> b;
   {
@@ -370,7 +370,7 @@ TEST(Graph, ACycleGoesWithItsGraph) {
   EXPECT_TRUE(b.expired());
 }
 
-TEST(Graph, NodesThatAClientHoldsOutliveItLinkedAsTheyWere) {
+TEST(Graph, NodesHeldByAClientOutliveTheGraphStillLinked) {
   NodePtr user;
   {
     const auto graph = std::make_shared<Graph>("g");
@@ -387,7 +387,7 @@ TEST(Graph, NodesThatAClientHoldsOutliveItLinkedAsTheyWere) {
 
 constexpr int kMany = 100'000;
 
-TEST(Graph, ALineOfManyNodesNeedsNoStackAndNoQuadraticTime) {
+TEST(Graph, ALongChainNeedsNoRecursionAndNoQuadraticTime) {
   const auto start = std::chrono::steady_clock::now();
   {
     const auto graph = std::make_shared<Graph>("g");
@@ -410,7 +410,7 @@ TEST(Graph, ALineOfManyNodesNeedsNoStackAndNoQuadraticTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
-TEST(Graph, ALineOfOperatorsThatNoGraphHoldsNeedsNoStack) {
+TEST(Graph, ALongChainOutsideAnyGraphNeedsNoRecursion) {
   NodePtr last = Make("first");
   for (int i = 0; i < kMany; ++i) {
     const NodePtr node = Make("n", 2);

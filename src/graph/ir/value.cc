@@ -12,7 +12,7 @@ bool IsStatic(const Dims& dims) {
 }
 
 int64_t ElementsOf(const Dims& dims) {
-  // An empty tensor is empty however large its other sides are.
+  // A zero dimension makes the tensor empty, however large the others are.
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   int64_t product = 1;
   for (const int64_t dim : dims) {
@@ -30,7 +30,7 @@ int64_t BytesOf(DType dtype, const Dims& dims) {
     int64_t bytes;
     return __builtin_mul_overflow(elements, bits / 8, &bytes) ? -1 : bytes;
   }
-  // Less than a byte each: whole bytes first, so that the product cannot overflow.
+  // Sub-byte elements: whole bytes first, so that the product cannot overflow.
   const int64_t per_byte = 8 / bits;
   return elements / per_byte + (elements % per_byte != 0 ? 1 : 0);
 }

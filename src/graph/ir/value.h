@@ -44,10 +44,10 @@ struct TensorDesc {
   int32_t origin_format = kFormatNd;
   Dims dims;
   Dims origin_dims;
-  bool has_shape = false;  // false: nobody said (then dims is empty, which else means a scalar)
+  bool has_shape = false;  // false: unspecified (then dims is empty, which otherwise means a scalar)
   bool has_origin_shape = false;
   std::vector<std::pair<int64_t, int64_t>> range;
-  int64_t bytes = 0;  // as a client set it; 0: nobody did
+  int64_t bytes = 0;  // as set by a client; 0: not set
   int64_t real_dim_count = 0;
   Placement placement = Placement::kHost;
   bool reuses_input = false;
@@ -58,7 +58,7 @@ struct TensorDesc {
   bool is_static() const { return has_shape && IsStatic(dims); }
 };
 
-// Host bytes that several holders share. `keep` keeps foreign memory alive (or frees it).
+// Shared host bytes. `keep` owns external memory.
 struct Bytes {
   const std::byte* data = nullptr;
   size_t size = 0;
@@ -80,7 +80,7 @@ struct NamedAttributes {
 
 class Graph;
 
-// Distinct from text only in the files it comes from and goes to.
+// Differs from a string only in files.
 struct ByteString {
   std::string bytes;
 };
@@ -88,7 +88,7 @@ struct ByteString {
 struct Attr {
   template <class T>
   using List = std::vector<T>;
-  // monostate: a list with no members whose type nobody said.
+  // monostate: an empty list of unspecified type.
   std::variant<std::monostate, bool, int64_t, float, std::string, ByteString, DType, TensorPtr,
                std::shared_ptr<const TensorDesc>, std::shared_ptr<const NamedAttributes>, std::shared_ptr<Graph>,
                List<bool>, List<int64_t>, List<float>, List<std::string>, List<ByteString>, List<DType>,

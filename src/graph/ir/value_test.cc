@@ -9,7 +9,7 @@
 namespace millpond::ir {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 TEST(Dims, AreStaticWhenNoneIsUnknown) {
   EXPECT_TRUE(IsStatic({}));
@@ -29,14 +29,14 @@ TEST(Dims, ScalarHasOneElement) { EXPECT_EQ(ElementsOf({}), 1); }
 
 TEST(Dims, ElementsThatDoNotFitAreMinusOne) {
   EXPECT_EQ(ElementsOf({2, 3, 4}), 24);
-  EXPECT_EQ(ElementsOf({kMost}), kMost);
-  EXPECT_EQ(ElementsOf({kMost, 2}), -1);
+  EXPECT_EQ(ElementsOf({kMax}), kMax);
+  EXPECT_EQ(ElementsOf({kMax, 2}), -1);
   EXPECT_EQ(ElementsOf({int64_t{1} << 32, int64_t{1} << 32}), -1);
 }
 
-TEST(Dims, ZeroMakesATensorEmptyHoweverLargeTheOthers) {
-  EXPECT_EQ(ElementsOf({kMost, kMost, 0}), 0);
-  EXPECT_EQ(ElementsOf({0, kMost, kMost}), 0);
+TEST(Dims, AZeroMakesATensorEmptyHoweverLargeTheOthersAre) {
+  EXPECT_EQ(ElementsOf({kMax, kMax, 0}), 0);
+  EXPECT_EQ(ElementsOf({0, kMax, kMax}), 0);
 }
 
 TEST(Dims, BytesCountWholeBytesOfNarrowTypes) {
@@ -49,15 +49,15 @@ TEST(Dims, BytesCountWholeBytesOfNarrowTypes) {
   EXPECT_EQ(BytesOf(DType::kFloat, {0, 7}), 0);
 }
 
-TEST(Dims, BytesAreMinusOneWhereNobodyKnowsThem) {
+TEST(Dims, BytesAreMinusOneWhenUnknown) {
   EXPECT_EQ(BytesOf(DType::kString, {2}), -1);
   EXPECT_EQ(BytesOf(DType::kUndefined, {2}), -1);
   EXPECT_EQ(BytesOf(DType::kFloat, {2, -1}), -1);
-  EXPECT_EQ(BytesOf(DType::kFloat, {kMost / 2}), -1);
-  EXPECT_EQ(BytesOf(DType::kUint1, {kMost}), kMost / 8 + 1);
+  EXPECT_EQ(BytesOf(DType::kFloat, {kMax / 2}), -1);
+  EXPECT_EQ(BytesOf(DType::kUint1, {kMax}), kMax / 8 + 1);
 }
 
-TEST(Dims, TextShowsEverySide) {
+TEST(Dims, TextShowsEveryDimension) {
   EXPECT_EQ(TextOf({}), "[]");
   EXPECT_EQ(TextOf({2, -1, 3}), "[2,-1,3]");
 }
@@ -73,7 +73,7 @@ TEST(Bytes, CopyOwnsWhatItHolds) {
   EXPECT_EQ(Bytes::Copy(nullptr, 0).size, 0u);
 }
 
-TEST(Same, TellsKindsAndValuesOfAttributesApart) {
+TEST(Same, DistinguishesKindsAndValuesOfAttributes) {
   EXPECT_TRUE(Same(Attr{int64_t{1}}, Attr{int64_t{1}}));
   EXPECT_FALSE(Same(Attr{int64_t{1}}, Attr{true}));
   EXPECT_FALSE(Same(Attr{std::string("a")}, Attr{ByteString{"a"}}));
@@ -94,7 +94,7 @@ TEST(Same, ComparesTensorsByTheirBytes) {
   EXPECT_FALSE(Same(Attr{std::make_shared<const Tensor>(left)}, Attr{std::make_shared<const Tensor>(right)}));
 }
 
-TEST(Same, NoMapOfAttributesIsAnEmptyOne) {
+TEST(Same, AMissingAttributeMapEqualsAnEmptyOne) {
   TensorDesc left;
   TensorDesc right;
   right.attributes = std::make_shared<Attributes>();

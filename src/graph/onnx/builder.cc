@@ -14,8 +14,8 @@
 namespace millpond::onnx {
 namespace {
 
-// What is computed while the model is read: shapes and the like.
-constexpr int64_t kMostFoldedBytes = 64 << 10;
+// Limit for folding during the import: shapes and the like.
+constexpr int64_t kMaxFoldedBytes = 64 << 10;
 const ir::Dims kNothingKnown = {ir::kUnknownRank};
 
 template <class T>
@@ -46,7 +46,7 @@ void Append(double value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&element), sizeof(T));
 }
 
-// One element; empty for types that have none of ours.
+// One element; empty for unsupported types.
 std::string ElementOf(DType type, double value) {
   std::string bytes;
   switch (type) {
@@ -113,13 +113,31 @@ std::span<const DType> WiderThan(DType type) {
   }
 }
 
-// Whose low 64 bits are the same for signed and unsigned numbers.
+// What a list or text takes beside the attribute itself.
+struct PayloadBytes {
+  uint64_t operator()(const std::string& text) const { return text.size(); }
+  uint64_t operator()(const std::vector<std::string>& texts) const {
+    uint64_t bytes = texts.size() * sizeof(std::string);
+    for (const std::string& text : texts) bytes += text.size();
+    return bytes;
+  }
+  template <class T>
+  uint64_t operator()(const std::vector<T>& list) const {
+    return list.size() * sizeof(T);
+  }
+  template <class T>
+  uint64_t operator()(const T&) const {
+    return 0;
+  }
+};
+
+// Operators whose low 64 bits are the same for signed and unsigned operands.
 bool IsModular(std::string_view type) {
   return type == "Add" || type == "Sub" || type == "Mul" || type == "Equal" || type == "NotEqual" || type == "Neg" ||
          type == "Invert" || type.starts_with("Bitwise");
 }
 
-// The CPU has few kernels for these, whatever a definition says.
+// ATen has few CPU kernels for these, whatever the definition allows.
 bool IsRare(DType type) { return type == DType::kUint16 || type == DType::kUint32; }
 
 }  // namespace
@@ -130,9 +148,28 @@ void Builder::Fail(Status status) {
 
 std::string Builder::FreshName(std::string_view type) {
   std::string name = name_;
-  while (graph_->FindNode(name) != nullptr)
-    name = Format("%s/%s_%zu", name_.c_str(), std::string(type).c_str(), ++made_);
+  while (ok() && graph_->FindNode(name) != nullptr) {
+    Fail(making_->budget.Spend(0, 1));
+    name = Format("%s/%s_%zu", name_.c_str(), std::string(type).c_str(), ++making_->names);
+  }
   return name;
+}
+
+Status Builder::Pay(const ir::Node& node) {
+  constexpr uint64_t kEntryBytes = 64;  // of a hash table, a tree or a list of users
+  uint64_t bytes = sizeof(ir::Node) + 2 * (node.name.size() + kEntryBytes);  // its own name, and the graph's index
+  bytes += node.inputs.size() * (sizeof(ir::Input) + kEntryBytes) + node.outputs.size() * sizeof(ir::TensorDesc);
+  for (const auto& [name, attr] : node.attributes) {
+    bytes += sizeof(ir::Attr) + kEntryBytes + std::visit(PayloadBytes{}, attr.value);
+  }
+  // Long names are copied and hashed: that takes time, too.
+  constexpr uint64_t kBytesPerStep = 4096;
+  return making_->budget.Spend(bytes, 1 + bytes / kBytesPerStep);
+}
+
+Status Builder::Add(const ir::NodePtr& node) {
+  MP_RETURN_IF_ERROR(Pay(*node));
+  return graph_->AddNode(node);
 }
 
 Status Builder::Make(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes, size_t count,
@@ -160,45 +197,52 @@ Status Builder::Make(const char* type, const std::vector<Arg>& inputs, const std
     }
   }
   for (const At& one : attributes) node->attributes[one.name] = one.attr;
-  MP_RETURN_IF_ERROR(graph_->AddNode(node));
+  MP_RETURN_IF_ERROR(Pay(*node));
   MP_RETURN_IF_ERROR(passes::VerifyNode(node, {}));
   passes::InferEnvironment environment;
+  environment.budget = &making_->budget;
   MP_RETURN_IF_ERROR(passes::InferOne(node.get(), environment));
+  // What is folded never enters the graph: to take it out again would cost a walk over all nodes.
+  bool folded = false;
+  MP_RETURN_IF_ERROR(Fold(*node, out, &folded));
+  if (folded) return Ok();
+  MP_RETURN_IF_ERROR(graph_->AddNode(node));
   for (size_t i = 0; i < node->outputs.size(); ++i) out->push_back({node, static_cast<int32_t>(i)});
-  return Fold(node, out);
+  return Ok();
 }
 
-// A failure is none: the node stays and says the same when it runs.
-Status Builder::Fold(const ir::NodePtr& node, Vals* out) {
-  if (environment_ == nullptr || !environment_->run || passes::KindOf(*node) != passes::Kind::kOperator) return Ok();
-  if (passes::HasEffect(*node) || passes::IsRandom(*node)) return Ok();
+// A failure of the run is ignored: the node stays and reports it when it runs.
+Status Builder::Fold(const ir::Node& node, Vals* out, bool* out_folded) {
+  const passes::PassEnvironment* environment = making_->environment;
+  if (environment == nullptr || !environment->run || passes::KindOf(node) != passes::Kind::kOperator) return Ok();
+  if (passes::HasEffect(node) || passes::IsRandom(node)) return Ok();
   int64_t bytes = 0;
   std::vector<ir::TensorPtr> inputs;
-  for (const ir::Input& input : node->inputs) {
+  for (const ir::Input& input : node.inputs) {
     inputs.push_back(input.source != nullptr ? passes::ConstantAt(input.source.get(), input.index) : nullptr);
     if (input.source == nullptr) continue;
-    if (inputs.back() == nullptr || inputs.back()->data.size > kMostFoldedBytes) return Ok();
+    if (inputs.back() == nullptr || inputs.back()->data.size > kMaxFoldedBytes) return Ok();
     bytes += static_cast<int64_t>(inputs.back()->data.size);
   }
-  for (const ir::TensorDesc& output : node->outputs) {
+  for (const ir::TensorDesc& output : node.outputs) {
     const int64_t size = output.is_static() ? ir::BytesOf(output.dtype, output.dims) : -1;
-    if (size < 0 || size > kMostFoldedBytes) return Ok();
+    if (size < 0 || size > kMaxFoldedBytes) return Ok();
     bytes += size;
   }
   std::vector<ir::TensorPtr> outputs;
-  if (bytes > kMostFoldedBytes || !environment_->run(*node, inputs, &outputs).ok()) return Ok();
-  if (outputs.size() != node->outputs.size()) return Ok();
-  Vals made;
-  for (const ir::TensorPtr& output : outputs) made.push_back(Const(output));
-  graph_->RemoveNode(node);
-  *out = std::move(made);
+  if (bytes > kMaxFoldedBytes) return Ok();
+  constexpr uint64_t kStepsOfARun = 4;
+  MP_RETURN_IF_ERROR(making_->budget.Spend(static_cast<uint64_t>(bytes), kStepsOfARun));
+  if (!environment->run(node, inputs, &outputs).ok() || outputs.size() != node.outputs.size()) return Ok();
+  for (const ir::TensorPtr& output : outputs) out->push_back(Const(output));
+  *out_folded = true;
   return status_.Clone();
 }
 
 Vals Builder::Ops(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes, size_t count) {
   Vals out;
   if (ok()) Fail(Make(type, inputs, attributes, count, &out));
-  // Whoever goes on after a failure finds as many values as it expects.
+  // After a failure callers still get as many values as they expect.
   if (!ok() || out.empty()) out.assign(std::max<size_t>(count, 8), {});
   return out;
 }
@@ -258,9 +302,11 @@ Vals Builder::Flow(const char* type, const std::vector<Arg>& inputs, std::vector
       }
     }
     for (size_t i = 0; i < outputs; ++i) node->outputs.emplace_back().name = Format("output%zu", i);
-    MP_RETURN_IF_ERROR(graph_->AddNode(node));
+    MP_RETURN_IF_ERROR(Add(node));
     MP_RETURN_IF_ERROR(passes::VerifyNode(node, {}));
-    MP_RETURN_IF_ERROR(passes::InferOne(node.get(), {}));
+    passes::InferEnvironment environment;
+    environment.budget = &making_->budget;
+    MP_RETURN_IF_ERROR(passes::InferOne(node.get(), environment));
     for (size_t i = 0; i < outputs; ++i) out->push_back({node, static_cast<int32_t>(i)});
     return Ok();
   };
@@ -278,7 +324,7 @@ Val Builder::Data(const std::string& name, int64_t index, const ir::TensorDesc& 
   node->inputs[0].desc.name = "x";
   node->outputs.push_back(like);
   node->outputs[0].name = "y";
-  Fail(graph_->AddNode(node));
+  Fail(Add(node));
   if (ok()) graph_->inputs.push_back(node);
   return {node, 0};
 }
@@ -289,26 +335,29 @@ Val Builder::Const(const ir::TensorPtr& tensor) {
   node->attributes["value"].value = tensor;
   node->outputs.push_back(tensor->desc);
   node->outputs[0].name = "y";
-  Fail(graph_->AddNode(node));
+  Fail(Add(node));
   return {node, 0};
 }
 
+Val Builder::NewConst(DType type, const Ints& dims, const void* data, size_t size) {
+  Fail(making_->budget.Spend(size, 0));
+  return ok() ? Const(NewTensor(type, dims, data, size)) : Val();
+}
+
 Val Builder::ConstInts(const Ints& values) {
-  return Const(
-      NewTensor(DType::kInt64, {static_cast<int64_t>(values.size())}, values.data(), values.size() * sizeof(int64_t)));
+  return NewConst(DType::kInt64, {static_cast<int64_t>(values.size())}, values.data(), values.size() * sizeof(int64_t));
 }
 
 Val Builder::ConstInts32(const Ints& values) {
   const std::vector<int32_t> narrow(values.begin(), values.end());
-  return Const(
-      NewTensor(DType::kInt32, {static_cast<int64_t>(values.size())}, narrow.data(), narrow.size() * sizeof(int32_t)));
+  return NewConst(DType::kInt32, {static_cast<int64_t>(values.size())}, narrow.data(), narrow.size() * sizeof(int32_t));
 }
 
-Val Builder::ConstInt(int64_t value) { return Const(NewTensor(DType::kInt64, {}, &value, sizeof(value))); }
+Val Builder::ConstInt(int64_t value) { return NewConst(DType::kInt64, {}, &value, sizeof(value)); }
 
 Val Builder::ConstInt32(int64_t value) {
   const auto narrow = static_cast<int32_t>(value);
-  return Const(NewTensor(DType::kInt32, {}, &narrow, sizeof(narrow)));
+  return NewConst(DType::kInt32, {}, &narrow, sizeof(narrow));
 }
 
 Val Builder::Scalar(DType type, double value) { return Filled(type, value, {}); }
@@ -321,8 +370,16 @@ Val Builder::Filled(DType type, double value, const Ints& dims) {
     Fail(Unsupported(Format("constants of %s are not supported here", DTypeName(type))));
     return {};
   }
+  const int64_t size = ir::BytesOf(type, dims);
+  if (size < 0) {
+    Fail(InvalidArgument(Format("a constant of shape %s has a size that overflows", ir::TextOf(dims).c_str())));
+    return {};
+  }
+  Fail(making_->budget.Spend(static_cast<uint64_t>(size), 0));  // before it exists: the shape is the file's word
+  if (!ok()) return {};
   std::string bytes;
-  for (int64_t i = 0; i < ir::ElementsOf(dims); ++i) bytes += element;
+  bytes.reserve(static_cast<size_t>(size));
+  while (bytes.size() < static_cast<size_t>(size)) bytes += element;
   return Const(NewTensor(type, dims, bytes.data(), bytes.size()));
 }
 

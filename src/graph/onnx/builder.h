@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts GE nodes into a graph, one expression each. Every node is checked and its outputs are described at once, so that
-// who translates an operator can ask for the type and, as far as it is known, the shape of anything before it; what
-// depends on constants alone becomes a constant.
+// Puts GE nodes into a graph, one expression each. Every node is checked and its outputs inferred immediately, so that
+// operator translations can query the type and, as far as known, the shape of earlier values; what depends only on
+// constants is folded.
 //
-// The first failure sticks: from then on nothing is built, values are empty, and status() tells it.
+// The first failure sticks: from then on nothing is built, values are empty, and status() returns it.
 #ifndef MILLPOND_SRC_GRAPH_ONNX_BUILDER_H_
 #define MILLPOND_SRC_GRAPH_ONNX_BUILDER_H_
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/graph/ir/budget.h"
 #include "src/graph/ir/graph.h"
 #include "src/graph/passes/environment.h"
 
@@ -50,24 +51,30 @@ struct Arg {
   bool list = false;
 };
 
+// What all builders of one model share.
+struct Making {
+  const passes::PassEnvironment* environment =
+      nullptr;  // its `run` computes a node on the host; empty: nothing is folded
+  ir::Budget budget = ir::Budget::ForModel(0);
+  size_t names = 0;  // made by counting: one series for all graphs, so that no number is tried twice
+};
+
 class Builder {
  public:
-  // `run` computes a node on the host; empty: constants stay apart.
-  Builder(ir::Graph* graph, const passes::PassEnvironment* environment) : graph_(graph), environment_(environment) {}
+  Builder(ir::Graph* graph, Making* making) : graph_(graph), making_(making) {}
 
   bool ok() const { return status_.ok(); }
   Status TakeStatus() { return std::move(status_); }
   void Fail(Status status);
   ir::Graph* graph() const { return graph_; }
-  const passes::PassEnvironment* environment() const { return environment_; }
-  // Nodes that follow are called this, or this with a number.
+  // Later nodes get this name, or this with a number.
   void SetName(std::string name) { name_ = std::move(name); }
 
   Val Op(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes = {});
-  // All outputs; `count` of a dynamic one.
+  // All outputs; `count`: members of a dynamic one.
   Vals Ops(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes = {}, size_t count = 1);
-  // Elementwise operators, whose result has the operands' type: where the definition does not have the type, a wider
-  // one computes exactly and is narrowed again.
+  // Elementwise operators, whose result has the operands' type: a type that the definition lacks is computed exactly
+  // in a wider one and narrowed again.
   Val Wide(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes = {});
   // A node that runs subgraphs; they are in the root graph already.
   Vals Flow(const char* type, const std::vector<Arg>& inputs, std::vector<ir::SubgraphRef> subgraphs, size_t outputs);
@@ -83,7 +90,7 @@ class Builder {
   Val Filled(DType type, double value, const Ints& dims);
 
   DType TypeOf(const Val& value) const;
-  // -2 alone when nothing is known.
+  // A single -2 when nothing is known.
   const ir::Dims& DimsOf(const Val& value) const;
   bool HasRank(const Val& value) const { return ok() && ir::IsKnownRank(DimsOf(value)); }
   bool IsStatic(const Val& value) const { return ok() && Given(value) && ir::IsStatic(DimsOf(value)); }
@@ -98,14 +105,14 @@ class Builder {
   Val Squeeze(const Val& value, const Ints& axes);
   Val Transpose(const Val& value, const Ints& perm);
   Val Concat(const Vals& values, int64_t axis);
-  // The shape as int64 numbers; a constant when it is known.
+  // The shape as an int64 tensor; a constant when known.
   Val ShapeOf(const Val& value);
   Val Add(const Val& a, const Val& b) { return Wide("Add", {a, b}); }
   Val Sub(const Val& a, const Val& b) { return Wide("Sub", {a, b}); }
   Val Mul(const Val& a, const Val& b) { return Wide("Mul", {a, b}); }
   Val Div(const Val& a, const Val& b) { return Wide("RealDiv", {a, b}); }
   Val Where(const Val& condition, const Val& a, const Val& b) { return Op("SelectV2", {condition, a, b}); }
-  // Reduce..., over axes that are known.
+  // Reduce..., over known axes.
   Val Reduce(const char* type, const Val& value, const Ints& axes, bool keep);
   // [begin, end) of one axis.
   Val Slice(const Val& value, int64_t axis, int64_t begin, int64_t end);
@@ -114,12 +121,16 @@ class Builder {
   std::string FreshName(std::string_view type);
   Status Make(const char* type, const std::vector<Arg>& inputs, const std::vector<At>& attributes, size_t count,
               Vals* out);
-  Status Fold(const ir::NodePtr& node, Vals* out);
+  Status Fold(const ir::Node& node, Vals* out, bool* out_folded);
+
+  Val NewConst(DType type, const Ints& dims, const void* data, size_t size);
+  // Pays for a node before the graph has it.
+  Status Pay(const ir::Node& node);
+  Status Add(const ir::NodePtr& node);
 
   ir::Graph* graph_;
-  const passes::PassEnvironment* environment_;
+  Making* making_;
   std::string name_ = "node";
-  size_t made_ = 0;
   Status status_;
 };
 

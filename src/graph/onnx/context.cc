@@ -25,9 +25,9 @@ Vals Context::AllFrom(size_t place) {
 }
 
 const Attribute* Context::Peek(std::string_view name) const {
-  const auto found = std::find_if(attributes_.begin(), attributes_.end(),
-                                  [&](const Attribute* attribute) { return attribute->name == name; });
-  return found == attributes_.end() ? nullptr : *found;
+  const auto found =
+      std::find_if(attributes_.begin(), attributes_.end(), [&](const NamedAttribute& one) { return one.name == name; });
+  return found == attributes_.end() ? nullptr : found->attribute;
 }
 
 const Attribute* Context::Find(std::string_view name, AttrKind kind, const char* kind_name) {
@@ -65,7 +65,7 @@ std::vector<float> Context::Reals(std::string_view name) {
 }
 
 std::vector<std::string> Context::Texts(std::string_view name) {
-  const Attribute* found = Find(name, AttrKind::kTexts, "a list of texts");
+  const Attribute* found = Find(name, AttrKind::kTexts, "a list of strings");
   return found != nullptr ? found->texts : std::vector<std::string>();
 }
 
@@ -116,9 +116,9 @@ int64_t Context::Axis(int64_t axis, int64_t rank) {
 
 Status Context::Finish(Vals* out_outputs) {
   MP_RETURN_IF_ERROR(b.TakeStatus());
-  for (const Attribute* attribute : attributes_) {
-    MP_CHECK(used_.contains(attribute->name), kUnsupported, "attribute \"%.100s\" is not supported",
-             attribute->name.c_str());
+  for (const NamedAttribute& one : attributes_) {
+    MP_CHECK(used_.contains(one.name), kUnsupported, "attribute \"%.100s\" is not supported",
+             std::string(one.name).c_str());
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
     MP_CHECK(!Given(inputs_[i]) || asked_.contains(i), kUnsupported, "input %zu is not supported", i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ONNX node while it is translated: what it is given, and what was made of it.
+// One ONNX node during translation: its inputs and attributes, and its results.
 //
-// Nothing is passed over in silence: an attribute or input that the translation did not ask for, and an output that it
-// did not make, refuse the node by name.
+// Nothing is silently ignored: an attribute or input that the translation did not read, or an output that it did not
+// set, refuses the node by name.
 #ifndef MILLPOND_SRC_GRAPH_ONNX_CONTEXT_H_
 #define MILLPOND_SRC_GRAPH_ONNX_CONTEXT_H_
 
@@ -18,9 +18,15 @@ namespace millpond::onnx {
 
 class Scope;
 
+// An attribute under the name that the node gives it: in a function it may be its caller's, which has another.
+struct NamedAttribute {
+  std::string_view name;
+  const Attribute* attribute;
+};
+
 class Context {
  public:
-  Context(Scope* scope, Builder* builder, const Node& node, std::vector<const Attribute*> attributes, Vals inputs,
+  Context(Scope* scope, Builder* builder, const Node& node, std::vector<NamedAttribute> attributes, Vals inputs,
           int64_t opset)
       : b(*builder),
         opset(opset),
@@ -43,7 +49,7 @@ class Context {
   Val Maybe(size_t place);  // empty when absent
   Vals AllFrom(size_t place);
 
-  // Attributes, with what stands for an absent one.
+  // Attributes, with a default for absent ones.
   bool HasAttr(std::string_view name) const { return Peek(name) != nullptr; }
   int64_t Int(std::string_view name, int64_t otherwise);
   double Real(std::string_view name, double otherwise);
@@ -53,7 +59,7 @@ class Context {
   std::vector<std::string> Texts(std::string_view name);
   ir::TensorPtr Tensor(std::string_view name);
   const Graph* Subgraph(std::string_view name);
-  // Says nothing about the result.
+  // Has no effect on the result.
   void Ignore(std::string_view name) { used_.emplace(name); }
   void IgnoreInput(size_t place) { asked_.insert(place); }
 
@@ -61,15 +67,15 @@ class Context {
   void Out(size_t place, const Val& value);
   void Out(const Val& value) { Out(0, value); }
 
-  // This node cannot be done, for this reason (printf).
+  // This node is not supported, for this reason (printf).
   [[gnu::format(printf, 2, 3)]] void Refuse(const char* format, ...);
 
-  // What several operators ask. Numbers that an older version has as an attribute and a newer one as an input; nothing
-  // when neither is there; refuses numbers that are not constants.
+  // Shared by several operators. Integers that are an attribute in older opsets and an input in newer ones; empty when
+  // absent; refuses inputs that are not constant.
   std::optional<Ints> KnownInts(std::string_view attribute, size_t place);
   // The rank, or -1 after refusing.
   int64_t KnownRank(const Val& value);
-  // The axis counted from the front; refuses one outside.
+  // The axis as a non-negative index; refuses one out of range.
   int64_t Axis(int64_t axis, int64_t rank);
 
   Scope* scope() const { return scope_; }
@@ -84,7 +90,7 @@ class Context {
 
   Scope* scope_;
   const Node& node_;
-  std::vector<const Attribute*> attributes_;  // references of functions resolved
+  std::vector<NamedAttribute> attributes_;  // function references resolved
   Vals inputs_;
   Vals outputs_;
   std::set<std::string, std::less<>> used_;
@@ -93,14 +99,17 @@ class Context {
 
 using Handler = void (*)(Context& c);
 
-// Null when the operator is not known. The tables are in ops_*.cc.
+// Null when the operator is unknown. The tables are in ops_*.cc.
 Handler FindHandler(std::string_view domain, std::string_view type);
 
 struct HandlerEntry {
-  std::string_view type;  // with its domain and "::" in front when that is not ONNX's own
+  std::string_view type;  // prefixed with domain and "::" unless it is ONNX's own
   Handler handler;
 };
-// One list for each ops_*.cc.
+// A row whose handler has its operator's name.
+#define MP_ONNX(Name) \
+  { #Name, &Name }
+// One list per ops_*.cc.
 std::span<const HandlerEntry> ElementwiseHandlers();
 std::span<const HandlerEntry> ArrangeHandlers();
 std::span<const HandlerEntry> IndexHandlers();
@@ -113,7 +122,7 @@ std::span<const HandlerEntry> OwnHandlers();
 std::span<const HandlerEntry> MoreHandlers();
 std::span<const HandlerEntry> FlowHandlers();
 
-// Elementwise operators with one GE operator of the same operands; null when the type is none of them.
+// Elementwise operators that map to one GE operator with the same operands; null for other types.
 const char* SameInGe(std::string_view type);
 
 }  // namespace millpond::onnx

@@ -12,7 +12,7 @@ namespace {
 
 Status CheckOpsets(const Model& model) {
   const auto own = model.opsets.find("");
-  if (own == model.opsets.end()) return Ok();  // its nodes are all of other domains
+  if (own == model.opsets.end()) return Ok();  // all its nodes are from other domains
   MP_CHECK(own->second >= kOldestOpset && own->second <= kNewestOpset, kUnsupported,
            "the model is of opset %lld; %lld to %lld are supported (onnx.version_converter changes it)",
            static_cast<long long>(own->second), static_cast<long long>(kOldestOpset),
@@ -25,7 +25,8 @@ class Importer {
   Importer(const Model& model, const ImportOptions& options, const passes::PassEnvironment& environment)
       : model_(model), options_(options) {
     importing_.model = &model;
-    importing_.environment = &environment;
+    importing_.making = {.environment = &environment, .budget = ir::Budget::ForModel(model.described)};
+    for (const Function& one : model.functions) importing_.functions.try_emplace({one.domain, one.name}, &one);
     importing_.root = std::make_shared<ir::Graph>(options.graph_name.empty() ? model.graph.name : options.graph_name);
   }
 
@@ -69,7 +70,7 @@ class Importer {
       MP_RETURN_IF_ERROR(Input(scope, input, index++).Prefixed(Format("input \"%.100s\"", input.name.c_str())));
       unknown.erase(input.name);
     }
-    MP_REQUIRE(unknown.empty(), "the parameters speak of input \"%.100s\", and the model has none of that name",
+    MP_REQUIRE(unknown.empty(), "the parameters name input \"%.100s\", which the model does not have",
                unknown.begin()->c_str());
     return Ok();
   }
@@ -84,12 +85,12 @@ class Importer {
     desc.dims = input.has_shape ? input.dims : ir::Dims{ir::kUnknownRank};
     if (const auto chosen = options_.input_dims.find(input.name); chosen != options_.input_dims.end()) {
       const bool same_rank = !input.has_shape || chosen->second.size() == input.dims.size();
-      MP_REQUIRE(same_rank, "shape %s was asked for, and the model says %s", ir::TextOf(chosen->second).c_str(),
+      MP_REQUIRE(same_rank, "shape %s was requested, but the model has %s", ir::TextOf(chosen->second).c_str(),
                  ir::TextOf(input.dims).c_str());
       desc.dims = chosen->second;
     }
     MP_REQUIRE(!ir::IsStatic(desc.dims) || ir::BytesOf(desc.dtype, desc.dims) >= 0,
-               "shape %s has more bytes than can be counted", ir::TextOf(desc.dims).c_str());
+               "shape %s has a size that overflows", ir::TextOf(desc.dims).c_str());
     desc.origin_dims = desc.dims;
     const bool half =
         std::find(options_.half_inputs.begin(), options_.half_inputs.end(), input.name) != options_.half_inputs.end();
@@ -103,12 +104,12 @@ class Importer {
 
   Status ChosenOutputs(Scope* scope, Vals* out) {
     for (const auto& [name, place] : options_.outputs) {
-      const auto& nodes = model_.graph.nodes;
+      const auto& nodes = model_.graph.nodes;  // a client asks for few
       const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == name; });
-      MP_REQUIRE(node != nodes.end(), "output \"%.100s:%lld\" was asked for, and no node has that name", name.c_str(),
+      MP_REQUIRE(node != nodes.end(), "output \"%.100s:%lld\" was requested, but no node has that name", name.c_str(),
                  static_cast<long long>(place));
       MP_REQUIRE(place >= 0 && static_cast<size_t>(place) < node->outputs.size(),
-                 "output \"%.100s:%lld\" was asked for, and the node has %zu", name.c_str(),
+                 "output \"%.100s:%lld\" was requested, but the node has %zu", name.c_str(),
                  static_cast<long long>(place), node->outputs.size());
       MP_RETURN_IF_ERROR(scope->Lookup(node->outputs[static_cast<size_t>(place)], &out->emplace_back()));
     }

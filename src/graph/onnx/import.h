@@ -22,7 +22,7 @@ struct ImportOptions {
   std::string graph_name;                                // "": the model's
   std::vector<std::pair<std::string, int64_t>> outputs;  // (node, output) to return instead of the model's
   std::map<std::string, ir::Dims> input_dims;            // by input
-  std::vector<std::string> half_inputs;                  // fed as half, whatever the model says
+  std::vector<std::string> half_inputs;                  // fed as half, overriding the model
   std::vector<std::string> input_names;                  // must be inputs of the model
 };
 

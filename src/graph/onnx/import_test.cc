@@ -51,7 +51,7 @@ TEST(OnnxImport, NodesBecomeGeOperatorsWithShapes) {
   EXPECT_TRUE(HasType(*graph, "MatMulV2"));
 }
 
-TEST(OnnxImport, BranchesReadTheGraphAroundThemThroughTheirNodesInputs) {
+TEST(OnnxImport, BranchesReadTheEnclosingGraphThroughTheirNodesInputs) {
   ir::GraphPtr graph;
   ASSERT_TRUE(ImportBytes(SampleModel().Bytes(), &graph).ok());
   const ir::NodePtr choice = graph->outputs[1].node;
@@ -70,7 +70,7 @@ TEST(OnnxImport, CyclesAreRefused) {
   EXPECT_SAYS(text, "without cycles");
 }
 
-TEST(OnnxImport, TwoValuesOfOneNameAreRefused) {
+TEST(OnnxImport, DuplicateValueNamesAreRefused) {
   SampleOnnx model = SampleModel();
   model.nodes.push_back(SampleOnnx::Node("Relu", {"x"}, {"y"}, "again"));
   EXPECT_SAYS(ErrorOf(model), "two values have the name \"y\"");
@@ -79,7 +79,7 @@ TEST(OnnxImport, TwoValuesOfOneNameAreRefused) {
   EXPECT_SAYS(ErrorOf(constants), "two values have the name \"w\"");
 }
 
-TEST(OnnxImport, OperatorsAndAttributesThatAreNotKnownAreRefusedByName) {
+TEST(OnnxImport, UnknownOperatorsAndAttributesAreRefusedByName) {
   SampleOnnx model = SampleModel();
   model.nodes.push_back(SampleOnnx::Node("Fizz", {"x"}, {"u"}, "odd"));
   EXPECT_SAYS(ErrorOf(model), "node \"odd\" (Fizz): operator Fizz is not supported");
@@ -118,7 +118,113 @@ TEST(OnnxImport, ParametersChooseShapesAndOutputs) {
   EXPECT_SAYS(ErrorOf(SampleModel(), none), "\"nobody:0\"");
 }
 
-// Whatever the bytes, there is a graph or an error. The mutations are the same on every run.
+// A graph as an attribute's value: `nodes`, and one output.
+SampleOnnx::Part Branch(std::vector<SampleOnnx::Part> nodes, const std::string& output) {
+  SampleOnnx graph;
+  graph.nodes = std::move(nodes);
+  graph.outputs = {SampleOnnx::Value(output, 1, {2, 3})};
+  return graph.Graph();
+}
+
+SampleOnnx NestedIfs(int depth) {
+  SampleOnnx::Part inner = Branch({SampleOnnx::Node("Neg", {"x"}, {"n0"})}, "n0");
+  for (int level = 1; level <= depth; ++level) {
+    const std::string name = "n" + std::to_string(level);
+    const std::string other = "e" + std::to_string(level);
+    inner =
+        Branch({SampleOnnx::Node(
+                   "If", {"flag"}, {name}, "choice",
+                   {SampleOnnx::GraphAttr("then_branch", inner),
+                    SampleOnnx::GraphAttr("else_branch", Branch({SampleOnnx::Node("Exp", {"x"}, {other})}, other))})},
+               name);
+  }
+  SampleOnnx model = SampleModel();
+  model.nodes = {
+      SampleOnnx::Node("If", {"flag"}, {"z"}, "choice",
+                       {SampleOnnx::GraphAttr("then_branch", inner), SampleOnnx::GraphAttr("else_branch", inner)})};
+  model.outputs = {SampleOnnx::Value("z", 1, {2, 3})};
+  return model;
+}
+
+// Issue 13: a node within a branch could not find the graphs that it runs.
+TEST(OnnxImport, BranchesWithinBranchesAreImported) {
+  for (const int depth : {1, 2, 30}) {
+    ir::GraphPtr graph;
+    const Status status = ImportBytes(NestedIfs(depth).Bytes(), &graph);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(graph->outputs[0].node->outputs[0].dims, (ir::Dims{2, 3}));
+    EXPECT_EQ(graph->subgraphs().size(), static_cast<size_t>(2 + 4 * depth));
+    EXPECT_TRUE(graph->CheckSubgraphs().ok());
+  }
+}
+
+SampleOnnx CallOf(const std::string& function) {
+  SampleOnnx model;
+  model.inputs = {SampleOnnx::Value("x", 1, {2})};
+  model.nodes = {SampleOnnx::Node(function, {"x"}, {"y"})};
+  model.outputs = {SampleOnnx::Value("y", 1, {2})};
+  return model;
+}
+
+// Issue 13: 1.1 MB asked for 18.6 GB, since each node of the function has its caller's name before its own.
+TEST(OnnxImport, ALongNameOfACallIsNotMultipliedWithoutBound) {
+  SampleOnnx model = CallOf("F");
+  model.nodes = {SampleOnnx::Node("F", {"x"}, {"y"}, std::string(500'000, 'n'))};
+  std::vector<SampleOnnx::Part> nodes;
+  std::string last = "a";
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string next = std::to_string(i);
+    nodes.push_back(SampleOnnx::Node("Neg", {last}, {next}));
+    last = next;
+  }
+  model.functions = {SampleOnnx::Function("F", {"a"}, {last}, nodes)};
+  const std::string text = ErrorOf(model);
+  EXPECT_SAYS(text, "takes more than it may");
+  EXPECT_SAYS(text, "shorten their names");
+  EXPECT_LT(text.size(), 3000u);
+}
+
+// Issue 13: two kilobytes ran without end. Each function calls the next one sixteen times.
+TEST(OnnxImport, FunctionsThatMultiplyAreRefusedBySteps) {
+  for (const char* leaf : {"Neg", ""}) {  // with an end, and calling nothing at the bottom
+    SampleOnnx model = CallOf("F0");
+    constexpr int kLevels = 12;
+    for (int level = 0; level < kLevels; ++level) {
+      std::vector<SampleOnnx::Part> nodes;
+      const std::string callee = level + 1 < kLevels ? "F" + std::to_string(level + 1) : leaf;
+      for (int i = 0; i < 16 && !callee.empty(); ++i) {
+        nodes.push_back(SampleOnnx::Node(callee, {"a"}, {"b" + std::to_string(i)}));
+      }
+      const std::string out = callee.empty() ? "a" : "b15";
+      model.functions.push_back(SampleOnnx::Function("F" + std::to_string(level), {"a"}, {out}, nodes));
+    }
+    EXPECT_LT(model.Bytes().size(), 10'000u);
+    EXPECT_SAYS(ErrorOf(model), "takes more than it may");
+  }
+}
+
+TEST(OnnxImport, AFunctionThatCallsItselfIsRefused) {
+  SampleOnnx model = CallOf("F");
+  model.functions = {SampleOnnx::Function("F", {"a"}, {"b"}, {SampleOnnx::Node("F", {"a"}, {"b"})})};
+  EXPECT_SAYS(ErrorOf(model), "nested more than");
+}
+
+// Issue 13: calls under one name want the same names for their nodes; each try for a free one is a step, and trying all
+// numbers for each node would be too many.
+TEST(OnnxImport, ManyCallsUnderOneNameTakeStepsInProportion) {
+  SampleOnnx model = CallOf("F");
+  model.functions = {SampleOnnx::Function("F", {"a"}, {"b"}, {SampleOnnx::Node("Neg", {"a"}, {"b"}, "body")})};
+  for (int i = 0; i < 5000; ++i) {
+    model.nodes.push_back(SampleOnnx::Node("F", {"x"}, {"y" + std::to_string(i)}, "same"));
+    model.outputs.push_back(SampleOnnx::Value("y" + std::to_string(i), 1, {2}));
+  }
+  ir::GraphPtr graph;
+  const Status status = ImportBytes(model.Bytes(), &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph->nodes().size(), 5002u);
+}
+
+// Whatever the bytes, the result is a graph or an error. The mutations are the same on every run.
 TEST(OnnxImport, MutatedModelsGiveAGraphOrAnError) {
   const std::string original = SampleModel().Bytes();
   std::mt19937 random(7);

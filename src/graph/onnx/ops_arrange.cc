@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that make, reshape, join, cut and turn tensors.
+// Operators that create, reshape, join, split and transpose tensors.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -32,7 +32,7 @@ void Constant(Context& c) {
   }
 }
 
-// 0 keeps a size of the input, unless allowzero.
+// 0 keeps the input's size, unless allowzero.
 void Reshape(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
@@ -43,7 +43,7 @@ void Reshape(Context& c) {
     return c.Out(b.Op("Reshape", {x, shape}));
   }
   const bool countable = b.RankOf(shape) == 1 && b.DimsOf(shape)[0] >= 0;
-  if (!countable || b.RankOf(x) < 0) return c.Refuse("how many numbers its shape has is not known");
+  if (!countable || b.RankOf(x) < 0) return c.Refuse("the length of its shape is not known");
   const int64_t wanted = b.DimsOf(shape)[0];
   if (known && b.IsStatic(x)) {
     Ints dims = *known;
@@ -53,7 +53,7 @@ void Reshape(Context& c) {
     return c.Out(b.Reshape(x, dims));
   }
   if (known) return c.Out(b.Op("MillpondReshape", {x}, {At("shape", *known)}));
-  // The sizes to keep, as many as the shape asks for.
+  // The sizes to keep, as many as the shape has.
   Val sizes = b.ShapeOf(x);
   const int64_t rank = b.RankOf(x);
   if (wanted < rank) sizes = b.Slice(sizes, 0, 0, wanted);
@@ -158,7 +158,7 @@ void Flatten(Context& c) {
   c.Out(b.Op("Flatten", {x}, {{"axis", axis}}));
 }
 
-// Both ways: a 1 in the wanted shape keeps the input's size.
+// Bidirectional: a 1 in the requested shape keeps the input's size.
 void Expand(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
@@ -223,7 +223,7 @@ void Pad(Context& c) {
     const std::optional<Ints> axes = b.IntsOf(c.In(3));
     if (!axes) return c.Refuse("its axes must be constants");
     const auto count = static_cast<int64_t>(axes->size());
-    // Each axis of x takes its number from the given ones, or a 0 behind them.
+    // Each axis of x takes its pad from the given ones, or the 0 appended to them.
     Ints places(static_cast<size_t>(2 * rank), 2 * count);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t axis = c.Axis(axes->at(static_cast<size_t>(i)), rank);
@@ -283,7 +283,7 @@ void DepthToSpace(Context& c) {
                {{"block_size", c.Int("blocksize", 1)}, {"mode", c.Text("mode", "DCR")}, {"data_format", "NCHW"}}));
 }
 
-// GE's operator orders the channels otherwise for this layout; six dimensions say it plainly.
+// GE's operator orders the channels differently in this mode; a six-dimensional transpose is unambiguous.
 void SpaceToDepth(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
@@ -291,7 +291,7 @@ void SpaceToDepth(Context& c) {
   const std::string mode = c.Text("mode", "DCR");
   if (b.RankOf(x) != 4 || !b.IsStatic(x)) return c.Refuse("the shape of its input must be known, with four dimensions");
   const ir::Dims d = b.DimsOf(x);
-  if (block < 1 || d[2] % block != 0 || d[3] % block != 0) return c.Refuse("the block does not divide the picture");
+  if (block < 1 || d[2] % block != 0 || d[3] % block != 0) return c.Refuse("the block does not divide the image");
   const Val parts = b.Reshape(x, {d[0], d[1], d[2] / block, block, d[3] / block, block});
   const Val turned = b.Transpose(parts, mode == "CRD" ? Ints{0, 1, 3, 5, 2, 4} : Ints{0, 3, 5, 1, 2, 4});
   c.Out(b.Reshape(turned, {d[0], d[1] * block * block, d[2] / block, d[3] / block}));
@@ -308,27 +308,12 @@ void ReverseSequence(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"Concat", &Concat},
-    {"Constant", &Constant},
-    {"ConstantOfShape", &ConstantOfShape},
-    {"DepthToSpace", &DepthToSpace},
-    {"Expand", &Expand},
-    {"EyeLike", &EyeLike},
-    {"Flatten", &Flatten},
-    {"Pad", &Pad},
-    {"Range", &Range},
-    {"Reshape", &Reshape},
-    {"ReverseSequence", &ReverseSequence},
-    {"Shape", &Shape},
-    {"Size", &Size},
-    {"Slice", &Slice},
-    {"SpaceToDepth", &SpaceToDepth},
-    {"Split", &Split},
-    {"Squeeze", &Squeeze},
-    {"Tile", &Tile},
-    {"Transpose", &Transpose},
-    {"Trilu", &Trilu},
-    {"Unsqueeze", &Unsqueeze},
+    MP_ONNX(Concat),    MP_ONNX(Constant), MP_ONNX(ConstantOfShape), MP_ONNX(DepthToSpace),
+    MP_ONNX(Expand),    MP_ONNX(EyeLike),  MP_ONNX(Flatten),         MP_ONNX(Pad),
+    MP_ONNX(Range),     MP_ONNX(Reshape),  MP_ONNX(ReverseSequence), MP_ONNX(Shape),
+    MP_ONNX(Size),      MP_ONNX(Slice),    MP_ONNX(SpaceToDepth),    MP_ONNX(Split),
+    MP_ONNX(Squeeze),   MP_ONNX(Tile),     MP_ONNX(Transpose),       MP_ONNX(Trilu),
+    MP_ONNX(Unsqueeze),
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and what stands around it. Shapes must be known.
+// Attention and related operators. Shapes must be known.
 #include <cmath>
 #include <limits>
 
@@ -35,7 +35,7 @@ Val JoinHeads(Context& c, const Val& x) {
   return c.b.Reshape(c.b.Transpose(x, {0, 2, 1, 3}), {dims[0], dims[2], dims[1] * dims[3]});
 }
 
-// Each head so many times, one beside the other.
+// Repeats each head, with copies adjacent.
 Val RepeatHeads(Context& c, const Val& x, int64_t times) {
   if (times == 1) return x;
   const ir::Dims d = c.b.DimsOf(x);
@@ -56,11 +56,11 @@ struct Masking {
   bool causal = false;
   int64_t left = -1;
   int64_t right = -1;
-  Val offset;   // how many keys come before the first query: a number, or one for each batch
-  Val lengths;  // keys that count, for each batch
+  Val offset;   // keys before the first query: a scalar, or one per batch
+  Val lengths;  // valid keys per batch
 };
 
-// What is added to the scores; empty: nothing.
+// Additive mask for the scores; empty: none.
 Val BiasOf(Context& c, const Val& given_mask, const Masking& masking, int64_t queries, int64_t keys, DType type) {
   Builder& b = c.b;
   Val bias;
@@ -120,7 +120,7 @@ void Attention(Context& c) {
   c.Out(2, b.Op("Identity", {v}));
   const ir::Dims qd = b.DimsOf(q);
   const ir::Dims kd = b.DimsOf(k);
-  if (qd.size() != 4 || kd.size() != 4 || kd[1] < 1 || qd[1] % kd[1] != 0) return c.Refuse("its heads do not fit");
+  if (qd.size() != 4 || kd.size() != 4 || kd[1] < 1 || qd[1] % kd[1] != 0) return c.Refuse("its heads do not match");
   k = RepeatHeads(c, k, qd[1] / kd[1]);
   v = RepeatHeads(c, v, qd[1] / kd[1]);
   Masking masking;
@@ -145,7 +145,7 @@ void Attention(Context& c) {
   const DType precise = c.HasAttr("softmax_precision") ? TypeFromOnnx(c.Int("softmax_precision", 1)) : type;
   Val weights = b.Wide("SoftmaxV2", {b.Cast(scores, precise)}, {{"axes", Ints{-1}}});
   if (Given(bias)) {
-    // A row in which nothing is allowed gives nothing.
+    // A fully masked row gives zeros.
     const Val most = b.Reduce("ReduceMax", bias, {-1}, true);
     weights = b.Where(b.Wide("Equal", {most, b.ScalarLike(most, -kInfinity)}), b.ScalarLike(weights, 0), weights);
   }
@@ -193,7 +193,7 @@ void RotaryEmbedding(Context& c) {
   c.Out(flat ? JoinHeads(c, result) : result);
 }
 
-constexpr int64_t kMostSteps = 512;
+constexpr int64_t kMaxSteps = 512;
 
 // A state [B, heads, K, V] is carried from token to token.
 void LinearAttention(Context& c) {
@@ -213,19 +213,19 @@ void LinearAttention(Context& c) {
   const Val q = SplitHeads(c, wide(c.In(0)), q_heads);
   const Val k = SplitHeads(c, wide(c.In(1)), kv_heads);
   const Val v = SplitHeads(c, wide(c.In(2)), kv_heads);
-  if (!b.ok() || kv_heads < 1 || q_heads % kv_heads != 0) return c.Refuse("its heads do not fit");
+  if (!b.ok() || kv_heads < 1 || q_heads % kv_heads != 0) return c.Refuse("its heads do not match");
   const ir::Dims kd = b.DimsOf(k);
   const int64_t v_size = b.DimsOf(v)[3];
   const int64_t steps = kd[2];
-  if (steps > kMostSteps)
-    return c.Refuse("%lld tokens; at most %lld are written out", static_cast<long long>(steps),
-                    static_cast<long long>(kMostSteps));
+  if (steps > kMaxSteps)
+    return c.Refuse("%lld tokens; at most %lld can be unrolled", static_cast<long long>(steps),
+                    static_cast<long long>(kMaxSteps));
   Val decay;
   if (Given(decay_in)) decay = b.Wide("Exp", {SplitHeads(c, wide(decay_in), kv_heads)});
   Val beta;
   if (Given(beta_in)) beta = SplitHeads(c, wide(beta_in), b.DimsOf(beta_in).back());
   if ((rule.starts_with("gated") != Given(decay)) || (rule.ends_with("delta") != Given(beta))) {
-    return c.Refuse("update_rule %s does not go with its inputs", rule.c_str());
+    return c.Refuse("update_rule %s does not match its inputs", rule.c_str());
   }
   const double given = c.Real("scale", 0);
   const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(kd[3]));
@@ -302,11 +302,8 @@ void TensorScatter(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"Attention", &Attention},
-    {"CausalConvWithState", &CausalConvWithState},
-    {"LinearAttention", &LinearAttention},
-    {"RotaryEmbedding", &RotaryEmbedding},
-    {"TensorScatter", &TensorScatter},
+    MP_ONNX(Attention),       MP_ONNX(CausalConvWithState), MP_ONNX(LinearAttention),
+    MP_ONNX(RotaryEmbedding), MP_ONNX(TensorScatter),
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that treat each element by itself.
+// Elementwise operators.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -11,12 +11,12 @@ namespace {
 
 bool IsReal(DType type) { return (ClassOf(type) & (kHalfTypes | kFloatTypes)) != 0; }
 
-// Unsigned 64-bit numbers in the order of signed ones: the sign bit is turned.
+// Maps unsigned 64-bit order to signed order: the sign bit is flipped.
 Val AsOrdered(Builder& b, const Val& value) {
   return b.Sub(b.Cast(value, DType::kInt64), b.ConstInt(std::numeric_limits<int64_t>::min()));
 }
 
-// Where only the order of the operands counts; `gives_operand`: the result is one of them.
+// For operators that depend only on the order of the operands; `gives_operand`: the result is one of them.
 Val Ordered(Builder& b, const char* type, const Val& x, const Val& y, bool gives_operand) {
   if (b.TypeOf(x) != DType::kUint64) return b.Wide(type, {x, y});
   const Val result = b.Op(type, {AsOrdered(b, x), AsOrdered(b, y)});
@@ -157,7 +157,7 @@ void BitShift(Context& c) {
   if (direction != "RIGHT") return c.Refuse("direction is \"%s\", and must be LEFT or RIGHT", direction.c_str());
   Val shifted = b.Op("RightShift", {wide, by});
   if (type == DType::kUint64) {
-    // The sign came along: the first `by` bits must be 0.
+    // The shift was arithmetic: clear the top `by` bits.
     const Val ones = b.Op("LeftShift", {b.ConstInt(-1), b.Sub(b.ConstInt(63), by)});
     const Val kept = b.Op("Invert", {b.Op("LeftShift", {ones, b.ConstInt(1)})});
     shifted = b.Op("BitwiseAnd", {shifted, kept});
@@ -165,8 +165,8 @@ void BitShift(Context& c) {
   c.Out(b.Cast(shifted, type));
 }
 
-// The largest number of the narrow floats, which saturating casts stop at.
-double MostOf(DType type) { return type == DType::kFloat8E4m3 ? 448 : 57344; }
+// The largest finite value of the narrow floats, to which saturating casts clamp.
+double MaxOf(DType type) { return type == DType::kFloat8E4m3 ? 448 : 57344; }
 
 void CastTo(Context& c, const Val& x, DType type) {
   Builder& b = c.b;
@@ -180,7 +180,7 @@ void CastTo(Context& c, const Val& x, DType type) {
   const bool narrow = type == DType::kFloat8E4m3 || type == DType::kFloat8E5m2;
   if (type == DType::kFloat8E4m3 && !saturate) return c.Refuse("casts to FLOAT8E4M3FN without saturation");
   if (narrow && IsReal(from) && saturate) {
-    return c.Out(b.Cast(Clamped(b, b.Cast(x, DType::kFloat), -MostOf(type), MostOf(type)), type));
+    return c.Out(b.Cast(Clamped(b, b.Cast(x, DType::kFloat), -MaxOf(type), MaxOf(type)), type));
   }
   c.Out(from == type ? b.Op("Identity", {x}) : b.Cast(x, type));
 }
@@ -223,36 +223,36 @@ void Dropout(Context& c) {
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"BitCast", &BitCast},
-    {"BitShift", &BitShift},
-    {"Cast", &Cast},
-    {"CastLike", &CastLike},
-    {"Celu", &Celu},
-    {"Clip", &Clip},
+    MP_ONNX(BitCast),
+    MP_ONNX(BitShift),
+    MP_ONNX(Cast),
+    MP_ONNX(CastLike),
+    MP_ONNX(Celu),
+    MP_ONNX(Clip),
     {"Div", &Divide},
-    {"Dropout", &Dropout},
-    {"Elu", &Elu},
-    {"Gelu", &Gelu},
+    MP_ONNX(Dropout),
+    MP_ONNX(Elu),
+    MP_ONNX(Gelu),
     {"Greater", &Compare},
     {"GreaterOrEqual", &Compare},
-    {"HardSigmoid", &HardSigmoid},
-    {"IsInf", &IsInf},
-    {"LeakyRelu", &LeakyRelu},
+    MP_ONNX(HardSigmoid),
+    MP_ONNX(IsInf),
+    MP_ONNX(LeakyRelu),
     {"Less", &Compare},
     {"LessOrEqual", &Compare},
     {"Max", &Extreme},
     {"Mean", &Sum},
     {"Min", &Extreme},
     {"Mod", &Modulo},
-    {"PRelu", &PRelu},
+    MP_ONNX(PRelu),
     {"Pow", &Power},
-    {"Selu", &Selu},
-    {"Shrink", &Shrink},
-    {"Softplus", &Softplus},
-    {"Sum", &Sum},
-    {"Swish", &Swish},
-    {"ThresholdedRelu", &ThresholdedRelu},
-    {"Xor", &Xor},
+    MP_ONNX(Selu),
+    MP_ONNX(Shrink),
+    MP_ONNX(Softplus),
+    MP_ONNX(Sum),
+    MP_ONNX(Swish),
+    MP_ONNX(ThresholdedRelu),
+    MP_ONNX(Xor),
 };
 
 struct SameEntry {

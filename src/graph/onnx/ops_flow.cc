@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that run graphs. If becomes GE's If. Scan, and Loop whose trip count is known, are written out round by
-// round; other Loops become GE's While, as far as they collect nothing.
+// Operators that run graphs. If becomes GE's If. Scan, and Loop with a known trip count, are unrolled; other Loops
+// become GE's While if they collect nothing.
 #include <algorithm>
 #include <limits>
 
@@ -10,29 +10,19 @@
 namespace millpond::onnx {
 namespace {
 
-constexpr int64_t kMostRounds = 1024;
-
-// A graph of its own for a branch or a body, under a name that the root has not.
-ir::GraphPtr NewSubgraph(Scope* scope, const std::string& name) {
-  const ir::GraphPtr& root = scope->importing()->root;
-  std::string free = name;
-  for (size_t number = 1; root->FindSubgraph(free) != nullptr || free == root->name; ++number) {
-    free = Format("%s_%zu", name.c_str(), number);
-  }
-  return std::make_shared<ir::Graph>(free);
-}
+constexpr int64_t kMaxRounds = 1024;
 
 Status AddBranch(Scope* scope, const Graph& from, const std::string& name, Captures* captures, std::string* out_name,
                  size_t* out_outputs) {
-  const ir::GraphPtr graph = NewSubgraph(scope, name);
   MP_REQUIRE(from.inputs.empty(), "a branch has inputs");
+  ir::GraphPtr graph;
+  MP_RETURN_IF_ERROR(scope->importing()->NewSubgraph(name, &graph));
   Scope inner(scope, graph.get(), captures);
   MP_RETURN_IF_ERROR(inner.Translate(from));
   Vals outputs;
   MP_RETURN_IF_ERROR(inner.Outputs(from, &outputs));
   for (const Val& output : outputs) graph->outputs.push_back(output);
   graph->valid = true;
-  MP_RETURN_IF_ERROR(scope->importing()->root->AddSubgraph(graph));
   *out_name = graph->name;
   *out_outputs = outputs.size();
   return Ok();
@@ -47,7 +37,7 @@ void If(Context& c) {
   Scope* scope = c.scope();
   const std::optional<Ints> known = b.IntsOf(condition);
   if (known && known->size() == 1) {
-    // Only the branch that is taken; the nodes go where the If stood.
+    // Only the taken branch; its nodes replace the If.
     const Graph& taken = known->at(0) != 0 ? *then_graph : *else_graph;
     Scope inner(scope, b.graph(), nullptr);
     inner.SetPrefix(scope->prefix() + c.node().name + "/");
@@ -74,14 +64,14 @@ void If(Context& c) {
   for (size_t i = 0; i < out.size(); ++i) c.Out(i, out[i]);
 }
 
-// One round written out: `inputs` for the body's inputs.
+// One unrolled iteration: `inputs` are the body's inputs.
 bool Round(Context& c, const Graph& body, const Vals& inputs, size_t number, Vals* out) {
   Scope inner(c.scope(), c.b.graph(), nullptr);
   inner.SetPrefix(Format("%s%s/%zu/", c.scope()->prefix().c_str(), c.node().name.c_str(), number));
   Status status =
       body.inputs.size() == inputs.size()
           ? Ok()
-          : InvalidArgument(Format("its body has %zu inputs, and %zu are given", body.inputs.size(), inputs.size()));
+          : InvalidArgument(Format("its body has %zu inputs, but %zu are given", body.inputs.size(), inputs.size()));
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i) status = inner.Define(body.inputs[i].name, inputs[i]);
   if (status.ok()) status = inner.Translate(body);
   if (status.ok()) status = inner.Outputs(body, out);
@@ -117,9 +107,9 @@ void Scan(Context& c) {
     if (rounds >= 0 && size != rounds) return c.Refuse("its sequences are of different lengths");
     rounds = size;
   }
-  if (rounds < 1 || rounds > kMostRounds) {
-    return c.Refuse("its sequences are of length %lld (-1: not known); 1 to %lld rounds can be written out",
-                    static_cast<long long>(rounds), static_cast<long long>(kMostRounds));
+  if (rounds < 1 || rounds > kMaxRounds) {
+    return c.Refuse("its sequences are of length %lld (-1: not known); 1 to %lld iterations can be unrolled",
+                    static_cast<long long>(rounds), static_cast<long long>(kMaxRounds));
   }
   std::vector<Vals> collected(made);
   for (int64_t round = 0; round < rounds; ++round) {
@@ -144,7 +134,7 @@ void Scan(Context& c) {
   }
 }
 
-// Rounds that are known are written out as long as the condition is known to hold.
+// Unrolls while the condition is known to hold.
 void UnrolledLoop(Context& c, const Graph& body, int64_t trips, Val condition, Vals state) {
   Builder& b = c.b;
   const size_t carried = state.size();
@@ -158,8 +148,8 @@ void UnrolledLoop(Context& c, const Graph& body, int64_t trips, Val condition, V
         return c.Refuse("its condition is computed from inputs, and it collects values");
       if (holds->at(0) == 0) break;
     }
-    if (round >= kMostRounds)
-      return c.Refuse("more than %lld rounds cannot be written out", static_cast<long long>(kMostRounds));
+    if (round >= kMaxRounds)
+      return c.Refuse("more than %lld iterations cannot be unrolled", static_cast<long long>(kMaxRounds));
     Vals inputs = {b.ConstInt(round), Given(condition) ? condition : b.Scalar(DType::kBool, 1)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     Vals outputs;
@@ -170,7 +160,7 @@ void UnrolledLoop(Context& c, const Graph& body, int64_t trips, Val condition, V
     state.assign(outputs.begin() + 1, outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
     for (size_t i = 0; i < made; ++i) collected[i].push_back(outputs[1 + carried + i]);
   }
-  if (round == 0 && made > 0) return c.Refuse("it runs no round, and what it collects has no shape");
+  if (round == 0 && made > 0) return c.Refuse("it runs no iteration, and what it collects has no shape");
   for (size_t i = 0; i < carried; ++i) c.Out(i, state[i]);
   for (size_t i = 0; i < made; ++i) c.Out(carried + i, b.Op("Pack", {collected[i]}, {{"axis", 0}, {"N", round}}));
 }
@@ -180,12 +170,13 @@ struct LoopGraphs {
   Captures captures;
 };
 
-// GE's While carries: the round's number, the condition, the trip count, the state, and what the body reads from
-// outside, which stays as it is.
+// GE's While carries: the iteration number, the condition, the trip count, the state, and what the body
+// captures, unchanged.
 Status AddLoopGraphs(Context& c, const Graph& from, const Vals& carried, LoopGraphs* out) {
   Scope* scope = c.scope();
   const std::string base = scope->prefix() + (c.node().name.empty() ? "loop" : c.node().name);
-  const ir::GraphPtr body = NewSubgraph(scope, base + "_body");
+  ir::GraphPtr body;
+  MP_RETURN_IF_ERROR(scope->importing()->NewSubgraph(base + "_body", &body));
   out->captures.first_place = static_cast<int64_t>(carried.size());
   Scope inner(scope, body.get(), &out->captures);
   Builder& b = inner.builder();
@@ -195,7 +186,7 @@ Status AddLoopGraphs(Context& c, const Graph& from, const Vals& carried, LoopGra
     data.push_back(b.Data(Format("carried%zu", i), static_cast<int64_t>(i), desc));
     data.back().node->attributes[std::string(passes::kParentIndex)].value = static_cast<int64_t>(i);
   }
-  MP_REQUIRE(from.inputs.size() + 1 == carried.size(), "its body has %zu inputs, and %zu are given", from.inputs.size(),
+  MP_REQUIRE(from.inputs.size() + 1 == carried.size(), "its body has %zu inputs, but %zu are given", from.inputs.size(),
              carried.size() - 1);
   MP_RETURN_IF_ERROR(inner.Define(from.inputs[0].name, data[0]));
   MP_RETURN_IF_ERROR(inner.Define(from.inputs[1].name, data[1]));
@@ -210,17 +201,18 @@ Status AddLoopGraphs(Context& c, const Graph& from, const Vals& carried, LoopGra
   body->outputs.push_back(b.RankOf(outputs[0]) == 1 ? b.Reshape(outputs[0], {}) : outputs[0]);
   body->outputs.push_back(data[2]);
   for (size_t i = 1; i < outputs.size(); ++i) body->outputs.push_back(outputs[i]);
+  std::map<int64_t, ir::NodePtr> inputs;
+  for (const ir::NodePtr& input : body->inputs) inputs.emplace(passes::ParentInput(*input), input);
   for (size_t i = 0; i < out->captures.values.size(); ++i) {
-    const auto place = static_cast<int64_t>(carried.size() + i);
-    const auto same = std::find_if(body->inputs.begin(), body->inputs.end(),
-                                   [&](const ir::NodePtr& input) { return passes::ParentInput(*input) == place; });
-    MP_CHECK(same != body->inputs.end(), kInternal, "capture %zu is nowhere", i);
-    body->outputs.push_back({*same, 0});
+    const auto same = inputs.find(static_cast<int64_t>(carried.size() + i));
+    MP_CHECK(same != inputs.end(), kInternal, "capture %zu is missing", i);
+    body->outputs.push_back({same->second, 0});
   }
   MP_RETURN_IF_ERROR(b.TakeStatus());
   body->valid = true;
-  const ir::GraphPtr condition = NewSubgraph(scope, base + "_cond");
-  Builder test(condition.get(), scope->importing()->environment);
+  ir::GraphPtr condition;
+  MP_RETURN_IF_ERROR(scope->importing()->NewSubgraph(base + "_cond", &condition));
+  Builder test(condition.get(), &scope->importing()->making);
   const auto given = [&](int64_t place) {
     const Val& value = carried[static_cast<size_t>(place)];
     Val made = test.Data(Format("carried%lld", static_cast<long long>(place)), place,
@@ -235,8 +227,6 @@ Status AddLoopGraphs(Context& c, const Graph& from, const Vals& carried, LoopGra
   condition->outputs.push_back(test.Op("LogicalAnd", {test.Op("Less", {round, trips}), holds}));
   MP_RETURN_IF_ERROR(test.TakeStatus());
   condition->valid = true;
-  MP_RETURN_IF_ERROR(scope->importing()->root->AddSubgraph(body));
-  MP_RETURN_IF_ERROR(scope->importing()->root->AddSubgraph(condition));
   out->condition = condition->name;
   out->body = body->name;
   return Ok();
@@ -251,11 +241,11 @@ void Loop(Context& c) {
   const Val condition = c.Has(1) ? scalar(c.In(1)) : Val();
   Vals state;
   for (size_t i = 2; i < c.inputs(); ++i) state.push_back(c.In(i));
-  const std::optional<Ints> known = Given(trips) ? b.IntsOf(trips) : Ints{kMostRounds + 1};
+  const std::optional<Ints> known = Given(trips) ? b.IntsOf(trips) : Ints{kMaxRounds + 1};
   const bool known_condition = !Given(condition) || b.IntsOf(condition).has_value();
   const size_t made = body->outputs.size() > state.size() + 1 ? body->outputs.size() - state.size() - 1 : 0;
   if (made > 0 || (known && known_condition && known->at(0) <= 16)) {
-    if (!known || !known_condition) return c.Refuse("it collects values, and how many rounds it runs is not known");
+    if (!known || !known_condition) return c.Refuse("it collects values, and its trip count is not known");
     return UnrolledLoop(c, *body, known->at(0), condition, std::move(state));
   }
   Vals carried = {b.ConstInt(0), Given(condition) ? condition : b.Scalar(DType::kBool, 1),
@@ -270,7 +260,7 @@ void Loop(Context& c) {
   for (size_t i = 0; i < state.size(); ++i) c.Out(i, out[i + 3]);
 }
 
-constexpr HandlerEntry kHandlers[] = {{"If", &If}, {"Loop", &Loop}, {"Scan", &Scan}};
+constexpr HandlerEntry kHandlers[] = {MP_ONNX(If), MP_ONNX(Loop), MP_ONNX(Scan)};
 
 }  // namespace
 

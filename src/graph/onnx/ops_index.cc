@@ -39,12 +39,12 @@ void GatherElements(Context& c) {
   c.Out(b.Op("GatherElements", {x, index}, {{"dim", axis}}));
 }
 
-// Each column of the last dimension has the size of its own axis.
+// Each column of the last dimension is bounded by its own axis.
 Val WrappedTuples(Context& c, const Val& x, const Val& indices, int64_t first_axis) {
   Builder& b = c.b;
   const int64_t rank = b.RankOf(indices);
   if (rank < 1 || b.DimsOf(indices).back() < 0) {
-    c.Refuse("how many numbers make an index is not known");
+    c.Refuse("the length of an index is not known");
     return {};
   }
   const Val sizes = b.Slice(b.ShapeOf(x), 0, first_axis, first_axis + b.DimsOf(indices).back());
@@ -57,7 +57,7 @@ void GatherNd(Context& c) {
   const Val indices = c.In(1);
   const int64_t batch = c.Int("batch_dims", 0);
   if (batch == 0) return c.Out(b.Op("GatherNd", {x, indices}, {{"negative_index_support", true}}));
-  // The batch becomes one more number of each index.
+  // The batch becomes an extra component of each index.
   if (!b.IsStatic(x) || !b.IsStatic(indices)) return c.Refuse("with batch_dims the shapes must be known");
   const ir::Dims xs = b.DimsOf(x);
   const ir::Dims is = b.DimsOf(indices);
@@ -129,7 +129,7 @@ void TopK(Context& c) {
   const int64_t axis = c.Int("axis", -1);
   c.Ignore("sorted");  // sorted ones are right in any case
   const DType type = b.TypeOf(x);
-  // Unsigned 64-bit numbers in the order of signed ones: the sign bit is turned.
+  // Maps unsigned 64-bit order to signed order: the sign bit is flipped.
   const Val turn = b.ConstInt(std::numeric_limits<int64_t>::min());
   const bool turned = type == DType::kUint64;
   const Val ordered = turned ? b.Sub(b.Cast(x, DType::kInt64), turn) : x;
@@ -179,18 +179,18 @@ void OneHot(Context& c) {
 constexpr HandlerEntry kHandlers[] = {
     {"ArgMax", &ArgExtreme},
     {"ArgMin", &ArgExtreme},
-    {"Compress", &Compress},
+    MP_ONNX(Compress),
     {"CumProd", &Cumulative},
     {"CumSum", &Cumulative},
-    {"Gather", &Gather},
-    {"GatherElements", &GatherElements},
+    MP_ONNX(Gather),
+    MP_ONNX(GatherElements),
     {"GatherND", &GatherNd},
-    {"NonZero", &NonZero},
-    {"OneHot", &OneHot},
+    MP_ONNX(NonZero),
+    MP_ONNX(OneHot),
     {"Scatter", &ScatterElements},
-    {"ScatterElements", &ScatterElements},
+    MP_ONNX(ScatterElements),
     {"ScatterND", &ScatterNd},
-    {"TopK", &TopK},
+    MP_ONNX(TopK),
 };
 
 }  // namespace

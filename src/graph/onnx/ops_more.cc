@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids, blocks put back into pictures, and the steps of optimisers (domain ai.onnx.preview.training).
+// AffineGrid, Col2Im, and optimiser steps (domain ai.onnx.preview.training).
 #include "src/graph/onnx/context.h"
 
 namespace millpond::onnx {
 namespace {
 
-// The points -1 to 1 along a dimension: its corners, or the middles of its elements.
+// Points from -1 to 1 along a dimension: aligned to its corners, or to element centres.
 Val PointsAlong(Builder& b, int64_t size, bool corners) {
   const auto real = [&](double value) { return b.Scalar(DType::kFloat, value); };
   const Val n = b.Cast(b.Op("Range", {b.ConstInt(0), b.ConstInt(size), b.ConstInt(1)}), DType::kFloat);
@@ -20,7 +20,7 @@ void AffineGrid(Context& c) {
   const bool corners = c.Int("align_corners", 0) != 0;
   if (!size) return c.Refuse("its size must be a constant");
   if (size->size() != 4 && size->size() != 5)
-    return c.Refuse("its size has %zu numbers; 4 and 5 are possible", size->size());
+    return c.Refuse("its size has %zu numbers; 4 and 5 are allowed", size->size());
   const Ints spatial(size->begin() + 2, size->end());
   Vals columns;
   for (size_t i = spatial.size(); i-- > 0;) {  // x, the last dimension, comes first
@@ -41,7 +41,7 @@ void AffineGrid(Context& c) {
 void Col2Im(Context& c) {
   Builder& b = c.b;
   const Val image = c.In(1);
-  if (b.RankOf(image) != 1 || b.DimsOf(image)[0] < 1) return c.Refuse("how many dimensions its image has is not known");
+  if (b.RankOf(image) != 1 || b.DimsOf(image)[0] < 1) return c.Refuse("the rank of its image is not known");
   const auto spatial = static_cast<size_t>(b.DimsOf(image)[0]);
   c.Out(b.Op("MillpondCol2Im", {c.In(0), image, c.In(2)},
              {{"dilations", c.List("dilations", Ints(spatial, 1))},
@@ -75,7 +75,7 @@ struct Parameters {
   size_t count = 0;
   Val rate, step;
 };
-// R, T, then `each` lists of tensors of one length.
+// R, T, then `each` lists of tensors of equal length.
 bool ReadParameters(Context& c, size_t each, Parameters* out) {
   if (c.inputs() < 2 + each || (c.inputs() - 2) % each != 0) {
     c.Refuse("%zu inputs are not a rate, a count and %zu lists", c.inputs(), each);
@@ -163,9 +163,9 @@ void Binarizer(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"AffineGrid", &AffineGrid},
-    {"Col2Im", &Col2Im},
-    {"MaxUnpool", &MaxUnpool},
+    MP_ONNX(AffineGrid),
+    MP_ONNX(Col2Im),
+    MP_ONNX(MaxUnpool),
     {"ai.onnx.ml::Binarizer", &Binarizer},
     {"ai.onnx.preview.training::Adagrad", &Adagrad},
     {"ai.onnx.preview.training::Adam", &Adam},

@@ -13,7 +13,7 @@ Ints Counted(int64_t from, int64_t to) {
   return axes;
 }
 
-// [C] to [C, 1, 1], so that it meets dimension 1 of a tensor of this rank.
+// [C] to [C, 1, 1], to broadcast along dimension 1 of a tensor of this rank.
 Val AsChannels(Context& c, const Val& value, int64_t rank) {
   return rank > 2 ? c.b.Unsqueeze(value, Counted(1, rank - 1)) : value;
 }
@@ -149,7 +149,7 @@ void GroupNormalization(Context& c) {
   Val scale = c.In(1);
   Val bias = c.In(2);
   if (c.opset < 21) {
-    // One number for each group.
+    // One value per group.
     normal = b.Add(b.Mul(normal, b.Reshape(scale, {1, groups, 1})), b.Reshape(bias, {1, groups, 1}));
     return c.Out(b.Reshape(normal, dims));
   }
@@ -185,7 +185,7 @@ void Lrn(Context& c) {
   c.Out(b.Div(x, b.Wide("Pow", {base, b.ScalarLike(x, c.Real("beta", 0.75))})));
 }
 
-// -x[target] times the class's weight, 0 where the target is to be ignored.
+// -x[target] times the class's weight, 0 where the target is ignored.
 void NegativeLogLikelihood(Context& c, const Val& x, const Val& given_target, const Val& weight) {
   Builder& b = c.b;
   const std::string reduction = c.Text("reduction", "mean");
@@ -225,15 +225,15 @@ void SoftmaxCrossEntropyLoss(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"BatchNormalization", &BatchNormalization},
-    {"GroupNormalization", &GroupNormalization},
-    {"InstanceNormalization", &InstanceNormalization},
+    MP_ONNX(BatchNormalization),
+    MP_ONNX(GroupNormalization),
+    MP_ONNX(InstanceNormalization),
     {"LRN", &Lrn},
-    {"LayerNormalization", &LayerNormalization},
-    {"MeanVarianceNormalization", &MeanVarianceNormalization},
+    MP_ONNX(LayerNormalization),
+    MP_ONNX(MeanVarianceNormalization),
     {"NegativeLogLikelihoodLoss", &NllLoss},
     {"RMSNormalization", &RmsNormalization},
-    {"SoftmaxCrossEntropyLoss", &SoftmaxCrossEntropyLoss},
+    MP_ONNX(SoftmaxCrossEntropyLoss),
 };
 
 }  // namespace

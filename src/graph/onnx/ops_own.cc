@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with a kernel of their own (src/ops/table/onnx.ops), windows of signals, and pictures cut to a size.
+// Operators with their own kernels (src/ops/table/onnx.ops), signal windows, and centre crop/pad.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -163,18 +163,18 @@ void SwiGlu(Context& c) {
 
 constexpr HandlerEntry kHandlers[] = {
     {"BlackmanWindow", &SignalWindow},
-    {"CenterCropPad", &CenterCropPad},
+    MP_ONNX(CenterCropPad),
     {"DFT", &Dft},
-    {"Det", &Det},
+    MP_ONNX(Det),
     {"GRU", &Recurrent},
     {"HammingWindow", &SignalWindow},
     {"HannWindow", &SignalWindow},
     {"LSTM", &Recurrent},
-    {"NonMaxSuppression", &NonMaxSuppression},
+    MP_ONNX(NonMaxSuppression),
     {"RNN", &Recurrent},
     {"STFT", &Stft},
     {"SwiGLU", &SwiGlu},
-    {"Unique", &Unique},
+    MP_ONNX(Unique),
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised numbers: computed in floats or wide integers, rounded half to even, and kept within the type's range.
+// Quantisation: computed in floats or wide integers, rounded half to even, clamped to the type's range.
 #include "src/graph/onnx/context.h"
 
 namespace millpond::onnx {
@@ -8,7 +8,7 @@ namespace {
 struct Bounds {
   double low, high;
 };
-// False for types whose range is not that of whole numbers of 8 or 16 bits.
+// False for types other than 8- and 16-bit integers.
 bool BoundsOf(DType type, Bounds* out) {
   switch (type) {
     case DType::kInt8:
@@ -28,7 +28,7 @@ bool BoundsOf(DType type, Bounds* out) {
   }
 }
 
-// round(x) + zero within the type. `zero` may be empty.
+// round(x) + zero, clamped to the type. `zero` may be empty.
 Val Rounded(Context& c, const Val& x, const Val& zero, DType type) {
   Builder& b = c.b;
   Bounds bounds{};
@@ -42,7 +42,7 @@ Val Rounded(Context& c, const Val& x, const Val& zero, DType type) {
   return b.Cast(b.Wide("Minimum", {result, b.ScalarLike(x, bounds.high)}), type);
 }
 
-// A scale or zero point beside x: one number, one for each place of an axis, or one for each block along it.
+// A scale or zero point for x: per tensor, per index of an axis, or per block along it.
 Val Beside(Context& c, const Val& value, const Val& x, int64_t axis, int64_t block) {
   Builder& b = c.b;
   const int64_t rank = c.KnownRank(x);
@@ -56,7 +56,7 @@ Val Beside(Context& c, const Val& value, const Val& x, int64_t axis, int64_t blo
   }
   if (block == 0) return value;
   if (!b.IsStatic(value) || !b.IsStatic(x) || b.RankOf(value) != rank) {
-    c.Refuse("with block_size the shapes must be known and alike");
+    c.Refuse("with block_size the shapes must be known and equal");
     return {};
   }
   const auto at = static_cast<size_t>(c.Axis(axis, rank));
@@ -106,7 +106,7 @@ void DequantizeLinear(Context& c) {
   if (!BoundsOf(from, &bounds) && from != DType::kInt32 && !narrow) {
     return c.Refuse("dequantising %s is not supported", DTypeName(from));
   }
-  // 32-bit numbers do not fit a float; the difference is taken before.
+  // 32-bit integers do not fit a float; subtract first.
   Val wide = b.Cast(x, narrow ? DType::kFloat : DType::kInt64);
   if (c.Has(2)) wide = b.Sub(wide, b.Cast(Beside(c, c.In(2), x, axis, block), b.TypeOf(wide)));
   const Val scale = b.Cast(Beside(c, given, x, axis, block), DType::kFloat);
@@ -130,7 +130,7 @@ void DynamicQuantizeLinear(Context& c) {
   c.Out(2, zero);
 }
 
-// Zero points of rows stand before the last dimension, those of columns in it.
+// Row zero points broadcast along the last dimension, column ones are indexed by it.
 Val LessZero(Builder& b, const Val& x, const Val& zero, bool rows) {
   const Val wide = b.Cast(x, DType::kInt32);
   if (!Given(zero)) return wide;
@@ -159,9 +159,8 @@ void QLinearMatMul(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"DequantizeLinear", &DequantizeLinear}, {"DynamicQuantizeLinear", &DynamicQuantizeLinear},
-    {"MatMulInteger", &MatMulInteger},       {"QLinearMatMul", &QLinearMatMul},
-    {"QuantizeLinear", &QuantizeLinear},
+    MP_ONNX(DequantizeLinear), MP_ONNX(DynamicQuantizeLinear), MP_ONNX(MatMulInteger),
+    MP_ONNX(QLinearMatMul),    MP_ONNX(QuantizeLinear),
 };
 
 }  // namespace

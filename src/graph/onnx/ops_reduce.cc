@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, softmax and products of matrices.
+// Reductions, softmax and matrix multiplication.
 #include <numeric>
 
 #include "src/graph/onnx/context.h"
@@ -7,10 +7,10 @@
 namespace millpond::onnx {
 namespace {
 
-// The axes are an attribute in old versions and an input in new ones; none means all, unless the node says otherwise.
+// Axes are an attribute in old opsets and an input in new ones; none means all, unless noop_with_empty_axes is set.
 struct Axes {
   Val value;
-  bool noop = false;  // the operand as it is
+  bool noop = false;  // the operand unchanged
 };
 
 Axes AxesOf(Context& c, const Val& x, int64_t since) {
@@ -66,11 +66,11 @@ void Reduce(Context& c) {
   } else if (type == "ReduceLogSum") {
     result = b.Wide("Log", {Reduced(c, "ReduceSum", x, axes, keep)});
   } else if (axes.noop) {
-    result = x;  // the logarithm of the exponential
+    result = x;  // log(exp(x))
   } else if (b.IsStatic(x) && ir::ElementsOf(b.DimsOf(x)) == 0) {
     result = b.Wide("Log", {Reduced(c, "ReduceSum", b.Wide("Exp", {x}), axes, keep)});
   } else {
-    // Less the largest, so that nothing overflows.
+    // Subtract the maximum, so that nothing overflows.
     const Val most = Reduced(c, "ReduceMax", x, axes, true);
     const Val sum = Reduced(c, "ReduceSum", b.Wide("Exp", {b.Sub(x, most)}), axes, keep);
     const Val shown = keep ? most : Reduced(c, "ReduceMax", x, axes, false);
@@ -121,7 +121,7 @@ void MatMul(Context& c) {
   const int64_t x_rank = c.KnownRank(x);
   const int64_t y_rank = c.KnownRank(y);
   if (x_rank < 1 || y_rank < 1) return c.Refuse("its operands must have dimensions");
-  // Vectors get a dimension for the product and lose it after.
+  // Vectors get an extra dimension for the matmul, removed afterwards.
   if (x_rank == 1) x = b.Unsqueeze(x, {0});
   if (y_rank == 1) y = b.Unsqueeze(y, {1});
   Val result = Product(c, x, y);
@@ -182,23 +182,15 @@ void LpNormalization(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"Einsum", &Einsum},
-    {"Gemm", &Gemm},
-    {"Hardmax", &Hardmax},
-    {"LogSoftmax", &LogSoftmax},
-    {"LpNormalization", &LpNormalization},
-    {"MatMul", &MatMul},
-    {"ReduceL1", &Reduce},
-    {"ReduceL2", &Reduce},
-    {"ReduceLogSum", &Reduce},
-    {"ReduceLogSumExp", &Reduce},
-    {"ReduceMax", &Reduce},
-    {"ReduceMean", &Reduce},
-    {"ReduceMin", &Reduce},
-    {"ReduceProd", &Reduce},
-    {"ReduceSum", &Reduce},
-    {"ReduceSumSquare", &Reduce},
-    {"Softmax", &Softmax},
+    MP_ONNX(Einsum),           MP_ONNX(Gemm),
+    MP_ONNX(Hardmax),          MP_ONNX(LogSoftmax),
+    MP_ONNX(LpNormalization),  MP_ONNX(MatMul),
+    {"ReduceL1", &Reduce},     {"ReduceL2", &Reduce},
+    {"ReduceLogSum", &Reduce}, {"ReduceLogSumExp", &Reduce},
+    {"ReduceMax", &Reduce},    {"ReduceMean", &Reduce},
+    {"ReduceMin", &Reduce},    {"ReduceProd", &Reduce},
+    {"ReduceSum", &Reduce},    {"ReduceSumSquare", &Reduce},
+    MP_ONNX(Softmax),
 };
 
 }  // namespace

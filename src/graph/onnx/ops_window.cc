@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, pooling and resampling. GE's operators have pads as begin and end of each dimension, ONNX all begins
-// before all ends.
+// Convolutions, pooling and resampling. GE's pads are begin and end per dimension, ONNX's all begins, then all ends.
 #include <algorithm>
+#include <optional>
 
 #include "src/graph/onnx/context.h"
 
@@ -14,7 +14,7 @@ struct Window {
   size_t spatial() const { return kernel.size(); }
 };
 
-// What the attributes say, auto_pad turned into pads. False after refusing.
+// Reads the attributes, with auto_pad turned into pads. False after refusing.
 bool ReadWindow(Context& c, const Val& x, Ints kernel, Window* out) {
   Builder& b = c.b;
   const int64_t rank = c.KnownRank(x);
@@ -61,7 +61,7 @@ bool ReadWindow(Context& c, const Val& x, Ints kernel, Window* out) {
   return true;
 }
 
-// As GE writes them: an entry for N and C too.
+// In GE's form: with entries for N and C too.
 Ints Full(const Ints& values) {
   Ints full = {1, 1};
   full.insert(full.end(), values.begin(), values.end());
@@ -114,7 +114,7 @@ void Conv(Context& c) {
   c.Out(Convolved(c, x, filter, c.Maybe(2), window, c.Int("group", 1)));
 }
 
-// The zero points are subtracted first; sums of products of bytes are exact in double.
+// The zero points are subtracted first; sums of byte products are exact in double.
 Val LessZero(Builder& b, const Val& x, const Val& zero, DType type, const Ints& shape) {
   Val wide = b.Cast(x, type);
   if (!Given(zero)) return wide;
@@ -129,27 +129,29 @@ Ints FilterShape(Builder& b, const Val& filter) {
   return shape;
 }
 
-void ConvInteger(Context& c) {
+// The exact sums of a convolution of integers, each less its zero point. Nothing when the window cannot be read.
+std::optional<Val> IntegerSums(Context& c, const Val& filter, const Val& x_zero, const Val& filter_zero,
+                               const Val& bias, Window* window) {
   Builder& b = c.b;
   const Val x = c.In(0);
-  const Val filter = c.In(1);
+  if (!ReadWindow(c, x, KernelOf(c, filter), window)) return std::nullopt;
+  const Val wide = LessZero(b, x, x_zero, DType::kDouble, {});
+  const Val weights = LessZero(b, filter, filter_zero, DType::kDouble, FilterShape(b, filter));
+  return Convolved(c, wide, weights, bias, *window, c.Int("group", 1));
+}
+
+void ConvInteger(Context& c) {
   Window window;
-  if (!ReadWindow(c, x, KernelOf(c, filter), &window)) return;
-  const Val wide = LessZero(b, x, c.Maybe(2), DType::kDouble, {});
-  const Val weights = LessZero(b, filter, c.Maybe(3), DType::kDouble, FilterShape(b, filter));
-  c.Out(b.Cast(Convolved(c, wide, weights, {}, window, c.Int("group", 1)), DType::kInt32));
+  const std::optional<Val> sums = IntegerSums(c, c.In(1), c.Maybe(2), c.Maybe(3), {}, &window);
+  if (sums) c.Out(c.b.Cast(*sums, DType::kInt32));
 }
 
 void QLinearConv(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
-  const Val filter = c.In(3);
   Window window;
-  if (!ReadWindow(c, x, KernelOf(c, filter), &window)) return;
-  const Val wide = LessZero(b, x, c.In(2), DType::kDouble, {});
-  const Val weights = LessZero(b, filter, c.In(5), DType::kDouble, FilterShape(b, filter));
   const Val bias = c.Has(8) ? b.Cast(c.In(8), DType::kDouble) : Val();
-  const Val sums = Convolved(c, wide, weights, bias, window, c.Int("group", 1));
+  const std::optional<Val> sums = IntegerSums(c, c.In(3), c.In(2), c.In(5), bias, &window);
+  if (!sums) return;
   Val scale = b.Mul(b.Cast(c.In(1), DType::kDouble), b.Cast(c.In(4), DType::kDouble));
   scale = b.Div(scale, b.Cast(c.In(6), DType::kDouble));
   if (b.RankOf(scale) == 1) {
@@ -160,13 +162,13 @@ void QLinearConv(Context& c) {
   const DType type = b.TypeOf(c.In(7));
   const bool is_signed = type == DType::kInt8;
   if (!is_signed && type != DType::kUint8) return c.Refuse("its result must be of 8 bits");
-  Val result = b.Add(b.Op("Rint", {b.Mul(sums, scale)}), b.Cast(c.In(7), DType::kDouble));
+  Val result = b.Add(b.Op("Rint", {b.Mul(*sums, scale)}), b.Cast(c.In(7), DType::kDouble));
   result = b.Op("Maximum", {result, b.Scalar(DType::kDouble, is_signed ? -128 : 0)});
   result = b.Op("Minimum", {result, b.Scalar(DType::kDouble, is_signed ? 127 : 255)});
   c.Out(b.Cast(result, type));
 }
 
-// output_shape, or SAME, says how large the result is, and the pads follow from it.
+// output_shape, or SAME, gives the result's size, from which the pads follow.
 bool PadsFromShape(Context& c, const Val& x, const Ints& output_padding, const Ints& shape, Window* window) {
   Builder& b = c.b;
   const bool lower = c.Text("auto_pad", "NOTSET") == "SAME_LOWER";
@@ -222,7 +224,7 @@ Vals Pooled(Context& c, const Val& x, const Window& window, bool ceil, const cha
                   {"column_major", column_major}});
 }
 
-// What GE's own operators of pictures can do, and do faster.
+// Cases that GE's own image operators handle, faster.
 bool IsPlain(const Window& window) {
   const auto one = [](int64_t value) { return value == 1; };
   return window.spatial() == 2 && std::all_of(window.dilations.begin(), window.dilations.end(), one);
@@ -295,7 +297,7 @@ void Resize(Context& c) {
   if (none(scales)) scales = {};
   if (none(sizes)) sizes = {};
   const std::string mode = c.Text("mode", "nearest");
-  // Before opset 11 there was one way to place the points.
+  // Before opset 11 there was only one coordinate mode.
   const std::string placed = old ? "asymmetric" : c.Text("coordinate_transformation_mode", "half_pixel");
   const std::string nearest = old ? "floor" : c.Text("nearest_mode", "round_prefer_floor");
   const std::string policy = c.Text("keep_aspect_ratio_policy", "stretch");
@@ -324,7 +326,7 @@ void GridSample(Context& c) {
   if (mode == "cubic") mode = "bicubic";
   const int64_t rank = c.KnownRank(x);
   if (rank != 4 && rank != 5)
-    return c.Refuse("pictures and volumes are supported, not %lld dimensions", static_cast<long long>(rank));
+    return c.Refuse("images and volumes are supported, not %lld dimensions", static_cast<long long>(rank));
   c.Out(b.Op(rank == 4 ? "GridSampler2D" : "GridSampler3D", {x, c.In(1)},
              {{"interpolation_mode", mode},
               {"padding_mode", c.Text("padding_mode", "zeros")},
@@ -332,17 +334,17 @@ void GridSample(Context& c) {
 }
 
 constexpr HandlerEntry kHandlers[] = {
-    {"AveragePool", &AveragePool},
-    {"Conv", &Conv},
-    {"ConvInteger", &ConvInteger},
-    {"ConvTranspose", &ConvTranspose},
+    MP_ONNX(AveragePool),
+    MP_ONNX(Conv),
+    MP_ONNX(ConvInteger),
+    MP_ONNX(ConvTranspose),
     {"GlobalAveragePool", &GlobalPool},
     {"GlobalMaxPool", &GlobalPool},
-    {"GridSample", &GridSample},
-    {"LpPool", &LpPool},
-    {"MaxPool", &MaxPool},
-    {"QLinearConv", &QLinearConv},
-    {"Resize", &Resize},
+    MP_ONNX(GridSample),
+    MP_ONNX(LpPool),
+    MP_ONNX(MaxPool),
+    MP_ONNX(QLinearConv),
+    MP_ONNX(Resize),
     {"Upsample", &Resize},
 };
 

@@ -7,6 +7,15 @@
 
 namespace millpond::onnx {
 
+Status Importing::NewSubgraph(const std::string& name, ir::GraphPtr* out) {
+  std::string free = name;
+  while (root->FindSubgraph(free) != nullptr || free == root->name)
+    free = Format("%s_%zu", name.c_str(), ++making.names);
+  MP_RETURN_IF_ERROR(making.budget.Spend(sizeof(ir::Graph) + 2 * free.size(), 1));
+  *out = std::make_shared<ir::Graph>(free);
+  return root->AddSubgraph(*out);
+}
+
 Status Scope::Define(const std::string& name, const Val& value) {
   MP_REQUIRE(!name.empty(), "a value has no name");
   MP_REQUIRE(values_.emplace(name, value).second, "two values have the name \"%.100s\"", name.c_str());
@@ -19,8 +28,7 @@ Status Scope::Lookup(const std::string& name, Val* out) {
     return Ok();
   }
   MP_REQUIRE(outer_ != nullptr,
-             "nothing before it gives \"%.100s\"; nodes must stand in the order in which they run, without cycles",
-             name.c_str());
+             "no earlier node produces \"%.100s\"; nodes must be in topological order, without cycles", name.c_str());
   Val value;
   MP_RETURN_IF_ERROR(outer_->Lookup(name, &value));
   if (captures_ != nullptr) {
@@ -29,11 +37,11 @@ Status Scope::Lookup(const std::string& name, Val* out) {
       builder_.SetName(name);
       value = builder_.Const(constant);
     } else {
-      const auto same = [&](const Val& one) { return one.node == value.node && one.index == value.index; };
-      const auto known = std::find_if(captures_->values.begin(), captures_->values.end(), same);
-      const int64_t place = captures_->first_place + (known - captures_->values.begin());
+      const auto next = captures_->first_place + static_cast<int64_t>(captures_->values.size());
+      const auto [known, is_new] = captures_->places.try_emplace({value.node.get(), value.index}, next);
+      if (is_new) captures_->values.push_back(value);
+      const int64_t place = known->second;
       const ir::TensorDesc desc = value.node->outputs[static_cast<size_t>(value.index)];
-      if (known == captures_->values.end()) captures_->values.push_back(value);
       value = builder_.Data(name, place, desc);
       if (Given(value)) value.node->attributes[std::string(passes::kParentIndex)].value = place;
     }
@@ -55,67 +63,71 @@ Status Scope::Translate(const Graph& graph) {
 }
 
 Status Scope::Translate(std::span<const Node> nodes) {
-  MP_REQUIRE(++importing_->depth <= kMostDepth, "graphs and functions are nested more than %d deep", kMostDepth);
-  for (const Node& node : nodes) MP_RETURN_IF_ERROR(TranslateNode(node).Prefixed(Named(node)));
+  MP_REQUIRE(++importing_->depth <= kMaxDepth, "graphs and functions are nested more than %d deep", kMaxDepth);
+  for (const Node& node : nodes) {
+    if (Status status = TranslateNode(node); !status.ok()) return std::move(status).Prefixed(Named(node));
+  }
   --importing_->depth;
   return Ok();
 }
 
 Status Scope::Outputs(const Graph& graph, Vals* out) {
+  MP_RETURN_IF_ERROR(importing_->making.budget.Spend(0, graph.outputs.size()));
   for (const ValueInfo& output : graph.outputs) {
-    Val value;
-    MP_RETURN_IF_ERROR(Lookup(output.name, &value).Prefixed(Format("output \"%.100s\"", output.name.c_str())));
-    out->push_back(value);
+    if (Status status = Lookup(output.name, &out->emplace_back()); !status.ok()) {
+      return std::move(status).Prefixed(Format("output \"%.100s\"", output.name.c_str()));
+    }
   }
   return Ok();
 }
 
-std::vector<const Attribute*> Scope::AttributesOf(const Node& node) {
-  std::vector<const Attribute*> attributes;
+std::vector<NamedAttribute> Scope::AttributesOf(const Node& node) {
+  std::vector<NamedAttribute> attributes;
   for (const Attribute& attribute : node.attributes) {
     if (attribute.reference.empty()) {
-      attributes.push_back(&attribute);
+      attributes.push_back({attribute.name, &attribute});
       continue;
     }
     if (call_ == nullptr) continue;
-    const auto given = std::find_if(call_->begin(), call_->end(),
-                                    [&](const Attribute* one) { return one->name == attribute.reference; });
-    if (given == call_->end()) continue;
-    auto renamed = std::make_unique<Attribute>(**given);
-    renamed->name = attribute.name;
-    attributes.push_back(renamed.get());
-    renamed_.push_back(std::move(renamed));
+    const auto given = call_->find(attribute.reference);
+    if (given != call_->end()) attributes.push_back({attribute.name, given->second});
   }
   return attributes;
 }
 
+Status Scope::PayFor(const Node& node) {
+  constexpr uint64_t kBytesPerStep = 256;
+  uint64_t bytes = prefix_.size() + node.name.size();
+  for (const std::string& input : node.inputs) bytes += sizeof(Val) + input.size();
+  for (const std::string& output : node.outputs) bytes += sizeof(Val) + output.size();
+  for (const Attribute& one : node.attributes) {
+    bytes += sizeof(NamedAttribute) + one.name.size() + one.text.size() + one.texts.size() * sizeof(std::string) +
+             one.integers.size() * sizeof(int64_t) + one.reals.size() * sizeof(float);
+  }
+  return importing_->making.budget.Spend(0, 1 + bytes / kBytesPerStep);
+}
+
 Status Scope::TranslateNode(const Node& node) {
-  MP_CHECK(++importing_->nodes <= kMostNodes, kOverLimit,
-           "the model has more than %zu nodes when loops and functions "
-           "are written out",
-           kMostNodes);
+  MP_RETURN_IF_ERROR(PayFor(node));
   MP_REQUIRE(!node.type.empty(), "it has no operator type");
   Vals inputs;
   for (const std::string& input : node.inputs) {
     Val& value = inputs.emplace_back();
     if (!input.empty()) MP_RETURN_IF_ERROR(Lookup(input, &value));
   }
-  const std::vector<const Attribute*> attributes = AttributesOf(node);
+  std::vector<NamedAttribute> attributes = AttributesOf(node);
   const auto version = opsets_->find(node.domain);
   MP_REQUIRE(version != opsets_->end(), "the model imports no operator set of domain \"%.100s\"", node.domain.c_str());
   std::string name = node.name;
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];
   if (name.empty()) name = node.type;
   Vals outputs;
-  const auto& functions = importing_->model->functions;
-  const auto function = std::find_if(functions.begin(), functions.end(), [&](const Function& one) {
-    return one.name == node.type && one.domain == node.domain;
-  });
-  if (function != functions.end()) {
-    MP_RETURN_IF_ERROR(Call(*function, node, attributes, inputs, &outputs));
+  const auto function = importing_->functions.find({node.domain, node.type});
+  if (function != importing_->functions.end()) {
+    MP_RETURN_IF_ERROR(Call(*function->second, node, attributes, inputs, &outputs));
   } else {
     builder_.SetName(prefix_ + name);
-    Context context(this, &builder_, node, attributes, std::move(inputs), version->second);
+    Context context(this, &builder_, node, std::move(attributes), std::move(inputs), version->second);
     const Handler handler = FindHandler(node.domain, node.type);
     const char* same = node.domain.empty() ? SameInGe(node.type) : nullptr;
     MP_CHECK(handler != nullptr || same != nullptr, kUnsupported, "operator %s%s%s is not supported",
@@ -137,14 +149,15 @@ Status Scope::TranslateNode(const Node& node) {
   return Ok();
 }
 
-Status Scope::Call(const Function& function, const Node& node, const std::vector<const Attribute*>& attributes,
+Status Scope::Call(const Function& function, const Node& node, const std::vector<NamedAttribute>& attributes,
                    const Vals& inputs, Vals* out) {
   MP_REQUIRE(inputs.size() <= function.inputs.size(), "calls a function of %zu inputs with %zu", function.inputs.size(),
              inputs.size());
-  std::vector<const Attribute*> given = attributes;
-  for (const Attribute& fallback : function.defaults) {
-    if (node.Find(fallback.name) == nullptr) given.push_back(&fallback);
-  }
+  const uint64_t names = function.inputs.size() + function.outputs.size() + function.defaults.size();
+  MP_RETURN_IF_ERROR(importing_->making.budget.Spend(0, names));
+  AttributesByName given;
+  for (const NamedAttribute& one : attributes) given.emplace(one.name, one.attribute);
+  for (const Attribute& fallback : function.defaults) given.emplace(fallback.name, &fallback);
   Scope scope(this, builder_.graph(), nullptr);
   scope.BeFunction(&given);
   if (!function.opsets.empty()) scope.SetOpsets(&function.opsets);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of one graph, function or branch while it is translated.
+// The names of one graph, function or branch during translation.
 #ifndef MILLPOND_SRC_GRAPH_ONNX_SCOPE_H_
 #define MILLPOND_SRC_GRAPH_ONNX_SCOPE_H_
 
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/graph/onnx/builder.h"
@@ -15,25 +17,30 @@ namespace millpond::onnx {
 // What all scopes of one model share.
 struct Importing {
   const Model* model = nullptr;
-  const passes::PassEnvironment* environment = nullptr;
   ir::GraphPtr root;
-  size_t nodes = 0;  // translated so far, functions and unrolled rounds counted each time
-  int depth = 0;     // of functions and graphs within each other
-};
-inline constexpr size_t kMostNodes = 1'000'000;
-inline constexpr int kMostDepth = 32;
+  Making making;
+  int depth = 0;                                                                       // of nested functions and graphs
+  std::map<std::pair<std::string_view, std::string_view>, const Function*> functions;  // by domain and name
 
-// What a subgraph reads from the graphs around it: the inputs of the node that runs it.
-struct Captures {
-  Vals values;              // in the outer graph
-  int64_t first_place = 0;  // which of the node's inputs the first of them is
+  // The graph for a branch or a body, in the root at once, so that nodes inside can run graphs of their own.
+  Status NewSubgraph(const std::string& name, ir::GraphPtr* out);
 };
+inline constexpr int kMaxDepth = 32;
+
+// What a subgraph reads from enclosing graphs: inputs of the node that runs it.
+struct Captures {
+  Vals values;                                                    // in the outer graph
+  int64_t first_place = 0;                                        // the node's input index of the first
+  std::map<std::pair<const ir::Node*, int32_t>, int64_t> places;  // of each in `values`
+};
+
+using AttributesByName = std::unordered_map<std::string_view, const Attribute*>;
 
 class Scope {
  public:
   // The root: its names are its own.
-  Scope(Importing* importing, ir::Graph* graph) : importing_(importing), builder_(graph, importing->environment) {}
-  // A graph within `outer`. `captures` null: its nodes go into the same ir::Graph (unrolled), and so do the values.
+  Scope(Importing* importing, ir::Graph* graph) : importing_(importing), builder_(graph, &importing->making) {}
+  // A graph within `outer`. `captures` null: its nodes and values go into the same ir::Graph (unrolled).
   Scope(Scope* outer, ir::Graph* graph, Captures* captures)
       : importing_(outer->importing_),
         outer_(outer),
@@ -41,7 +48,7 @@ class Scope {
         call_(outer->call_),
         opsets_(outer->opsets_),
         prefix_(outer->prefix_),
-        builder_(graph, importing_->environment) {}
+        builder_(graph, &importing_->making) {}
 
   Builder& builder() { return builder_; }
   Importing* importing() const { return importing_; }
@@ -49,8 +56,8 @@ class Scope {
   void SetOpsets(const Opsets* opsets) { opsets_ = opsets; }
   void SetPrefix(std::string prefix) { prefix_ = std::move(prefix); }
   const std::string& prefix() const { return prefix_; }
-  // A function's scope sees the attributes of its call and no names around it.
-  void BeFunction(const std::vector<const Attribute*>* call) {
+  // A function's scope sees the attributes of its call but no outer names.
+  void BeFunction(const AttributesByName* call) {
     outer_ = nullptr;
     call_ = call;
   }
@@ -64,20 +71,21 @@ class Scope {
 
  private:
   Status TranslateNode(const Node& node);
-  Status Call(const Function& function, const Node& node, const std::vector<const Attribute*>& attributes,
+  Status Call(const Function& function, const Node& node, const std::vector<NamedAttribute>& attributes,
               const Vals& inputs, Vals* out);
-  // The node's attributes, references of a function's body replaced by what its call has.
-  std::vector<const Attribute*> AttributesOf(const Node& node);
+  // The node's attributes, with references in a function body resolved to its call's.
+  std::vector<NamedAttribute> AttributesOf(const Node& node);
+  // For looking at a node, however little becomes of it.
+  Status PayFor(const Node& node);
 
   Importing* importing_;
   Scope* outer_ = nullptr;
   Captures* captures_ = nullptr;
-  const std::vector<const Attribute*>* call_ = nullptr;
+  const AttributesByName* call_ = nullptr;
   const Opsets* opsets_ = nullptr;
   std::string prefix_;
   Builder builder_;
   std::unordered_map<std::string, Val> values_;
-  std::vector<std::unique_ptr<Attribute>> renamed_;
 };
 
 }  // namespace millpond::onnx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that a fused kernel applies to its result. The words go to the kernel as they are (src/kernels/fused.h).
+// Activations that a fused kernel applies to its result. The names are passed to the kernel
+// verbatim (src/kernels/gemm/fused.h).
 #ifndef MILLPOND_SRC_GRAPH_PASSES_ACTIVATIONS_H_
 #define MILLPOND_SRC_GRAPH_PASSES_ACTIVATIONS_H_
 
@@ -11,7 +12,7 @@ namespace millpond::passes {
 
 inline constexpr char kNoActivation[] = "none";
 
-// The word for a node that applies one to its only operand; empty when it does not.
+// The name of the activation that a unary node applies; empty when it applies none.
 inline std::string ActivationOf(const ir::Node& node) {
   if (node.type == "Relu") return "relu";
   if (node.type == "Sigmoid") return "sigmoid";

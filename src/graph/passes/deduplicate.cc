@@ -14,7 +14,7 @@ namespace {
 
 size_t Mix(size_t seed, size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15u + (seed >> 29); }
 
-// Attributes of definitions count; what tools note on nodes beside them does not.
+// Only attributes of the definition count, not annotations by tools.
 bool SameAttributes(const ir::Node& a, const ir::Node& b) {
   const GeOp* definition = FindGeDefinition(a.type);
   if (definition == nullptr) return ir::Same(a.attributes, b.attributes);
@@ -62,7 +62,7 @@ size_t HashOf(const ir::Node& node) {
     for (const int64_t dim : output.dims) hash = Mix(hash, static_cast<size_t>(dim));
   }
   if (const ir::TensorPtr tensor = ConstantOf(node)) {
-    constexpr size_t kEnough = 4096;  // of a large constant; the comparison reads it all
+    constexpr size_t kEnough = 4096;  // bytes hashed of a large constant; the comparison reads all of it
     const std::string_view head(reinterpret_cast<const char*>(tensor->data.data), std::min(tensor->data.size, kEnough));
     hash = Mix(hash, std::hash<std::string_view>()(head));
     hash = Mix(hash, tensor->data.size);

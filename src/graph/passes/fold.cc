@@ -9,11 +9,10 @@
 namespace millpond::passes {
 namespace {
 
-// A node that makes much out of little (Fill, Tile) is better run than kept.
-constexpr size_t kMostGrowth = 16;
+// A node whose output is much larger than its inputs (Fill, Tile) is better run than folded.
+constexpr size_t kMaxGrowth = 16;
 
-// Some node writes into what this one gives.
-bool IsChanged(const ir::Node& node) {
+bool HasWriter(const ir::Node& node) {
   for (const ir::NodePtr& user : node.Users()) {
     if (!HasEffect(*user)) continue;
     const auto pairs = InPlace(*user);
@@ -44,7 +43,7 @@ ir::TensorPtr IntegerTensor(DType dtype, const ir::Dims& values, const ir::Dims&
   return tensor;
 }
 
-// What Shape, Size or Rank give for one input; null when that is not known yet.
+// The result of Shape, Size or Rank for one input; null when it is not known yet.
 ir::TensorPtr ShapeValue(const ir::Node& node, size_t place) {
   if (place >= node.inputs.size() || place >= node.outputs.size()) return nullptr;
   const ir::Dims& dims = node.inputs[place].desc.dims;
@@ -72,11 +71,11 @@ ir::NodePtr ConstantNode(const ir::Graph& graph, const ir::Node& from, size_t ou
 }  // namespace
 
 Status Folder::Fold(const ir::NodePtr& node) {
-  // One that waits keeps its place in the order.
+  // A node with control inputs keeps its place in the order.
   if (!options_.fold || !node->controls.empty()) return Ok();
   std::vector<ir::TensorPtr> outputs;
   if (KindOf(*node) == Kind::kShape) {
-    if (IsChanged(*node)) return Ok();
+    if (IsChanged(node.get())) return Ok();
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       outputs.push_back(ShapeValue(*node, i));
       if (outputs.back() == nullptr) return Ok();
@@ -85,7 +84,7 @@ Status Folder::Fold(const ir::NodePtr& node) {
   }
   std::vector<ir::TensorPtr> inputs;
   if (!environment_.run || !MayRun(*node, &inputs)) return Ok();
-  // What cannot be computed now will fail, or not, when the graph runs.
+  // What cannot be computed now succeeds or fails when the graph runs.
   if (!environment_.run(*node, inputs, &outputs).ok()) return Ok();
   MP_CHECK(
       outputs.size() == node->outputs.size() && std::find(outputs.begin(), outputs.end(), nullptr) == outputs.end(),
@@ -94,7 +93,13 @@ Status Folder::Fold(const ir::NodePtr& node) {
   return Replace(node, outputs);
 }
 
-bool Folder::MayRun(const ir::Node& node, std::vector<ir::TensorPtr>* out_inputs) const {
+bool Folder::IsChanged(const ir::Node* node) {
+  const auto [known, is_new] = changed_.try_emplace(node, false);
+  if (is_new) known->second = HasWriter(*node);
+  return known->second;
+}
+
+bool Folder::MayRun(const ir::Node& node, std::vector<ir::TensorPtr>* out_inputs) {
   if (KindOf(node) != Kind::kOperator || node.outputs.empty() || FindGeDefinition(node.type) == nullptr) return false;
   size_t given = 0;
   for (const ir::Input& input : node.inputs) {
@@ -114,10 +119,11 @@ bool Folder::MayRun(const ir::Node& node, std::vector<ir::TensorPtr>* out_inputs
     made += static_cast<size_t>(bytes);
   }
   if (made > options_.fold_bytes - std::min(options_.fold_bytes, bytes_)) return false;
-  if (made > options_.small_fold_bytes && made / kMostGrowth > given) return false;
-  if (HasEffect(node) || IsRandom(node) || IsChanged(node)) return false;
-  return std::none_of(node.inputs.begin(), node.inputs.end(),
-                      [](const ir::Input& input) { return input.source != nullptr && IsChanged(*input.source); });
+  if (made > options_.small_fold_bytes && made / kMaxGrowth > given) return false;
+  if (HasEffect(node) || IsRandom(node) || IsChanged(&node)) return false;
+  return std::none_of(node.inputs.begin(), node.inputs.end(), [this](const ir::Input& input) {
+    return input.source != nullptr && IsChanged(input.source.get());
+  });
 }
 
 Status Folder::Replace(const ir::NodePtr& node, std::span<const ir::TensorPtr> outputs) {
@@ -128,7 +134,7 @@ Status Folder::Replace(const ir::NodePtr& node, std::span<const ir::TensorPtr> o
     MP_RETURN_IF_ERROR(ReplaceUses(graph, {node, static_cast<int32_t>(i)}, {constant, 0}));
     bytes_ += outputs[i]->data.size;
   }
-  MoveControls(graph, node, {});  // a constant is there from the beginning
+  MoveControls(graph, node, {});  // a constant is available from the start
   gone_[graph].push_back(node);
   ++folded_;
   return Ok();
@@ -137,6 +143,7 @@ Status Folder::Replace(const ir::NodePtr& node, std::span<const ir::TensorPtr> o
 void Folder::Sweep() {
   for (auto& [graph, nodes] : gone_) graph->RemoveNodes(nodes);
   gone_.clear();
+  changed_.clear();
 }
 
 }  // namespace millpond::passes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(q k' * scale + mask) v, for heads of rank 4, as one node. Transposes that only bring the heads to the front
-// are taken along: the node is told in which order its operands' dimensions stand (b batch, h heads, s sequence, d
-// depth).
+// softmax(q k' * scale + mask) v, for heads of rank 4, as one node. Transposes that only move the heads to the front
+// are absorbed: an attribute gives the order of each operand's dimensions (b batch, h heads, s sequence, d depth).
+//
 #include <cstring>
 
 #include "src/graph/passes/fuse.h"
@@ -10,23 +10,14 @@
 namespace millpond::passes {
 namespace {
 
-class AttentionFusion {
- public:
-  explicit AttentionFusion(ir::Graph* graph) : fuser_(graph) {}
+class AttentionFusion : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) {
-      Attention attention;
-      if (!fuser_.Gone(node) && node->type == "SoftmaxV2" && Read(node, &attention))
-        MP_RETURN_IF_ERROR(Emit(attention));
-    }
-    *out_changed |= fuser_.changed();
-    return Ok();
+  Status Visit(const ir::NodePtr& node) override {
+    Attention attention;
+    return node->type == "SoftmaxV2" && Read(node, &attention) ? Emit(attention) : Ok();
   }
 
- private:
   struct Heads {
     ir::Endpoint value;
     std::string layout = "bhsd";
@@ -35,7 +26,7 @@ class AttentionFusion {
     ir::NodePtr last;
     Heads q, k, v;
     ir::Endpoint mask;
-    ir::Endpoint condition;  // makes the mask: `hidden` where it is false
+    ir::Endpoint condition;  // gives the mask: `hidden` where it is false
     float hidden = 0;
     float scale = 1;
     std::string out_layout = "bhsd";
@@ -71,7 +62,7 @@ class AttentionFusion {
         return false;
       Before(heads);
     }
-    // Batches and heads that are broadcast are left to the products; what only a run can tell, the node can do too.
+    // Broadcast batches and heads are left to the plain matmuls; sizes known only at run time are fine.
     const auto size = [](const Heads& heads, char dim) {
       return Fuser::DescOf(heads.value).dims[heads.layout.find(dim)];
     };
@@ -112,14 +103,14 @@ class AttentionFusion {
     }
   }
 
-  // The number is so large that adding it to a score gives the number: so the condition may become a mask to add, also
-  // where a row hides everything.
+  // The number is so large that adding it to a score gives the number itself: so the condition can become an additive
+  // mask, even where a row is fully masked.
   bool IsCondition(const ir::Endpoint& condition) const {
     return condition.node != nullptr && Fuser::DescOf(condition).dtype == DType::kBool &&
            Fuser::RankOf(condition) >= 0 && Fuser::RankOf(condition) <= 4 && !fuser_.IsMutable(condition);
   }
 
-  // In a row that hides everything the number decides the result, and a mask would not tell it.
+  // In a fully masked row the number decides the result, which an additive mask would lose.
   static bool SeesSomething(const ir::Endpoint& condition, const ir::Dims& scores) {
     const ir::TensorPtr mask = Fuser::ConstOf(condition, DType::kBool);
     if (mask == nullptr || mask->desc.dims.empty() || mask->desc.dims.size() > 4) return false;
@@ -156,12 +147,12 @@ class AttentionFusion {
     }
   }
 
-  // Reads what the transpose reads, if nobody changes that.
+  // Reads what the transpose reads, unless that is changed in place.
   void Before(Heads* heads) const {
     const ir::NodePtr& node = heads->value.node;
     const std::vector<int64_t> perm = Fuser::PermOf(*node);
     const ir::Endpoint source = Fuser::At(*node, 0);
-    if (perm.size() != 4 || source.node == nullptr || fuser_.IsMutable(source) || !Fuser::IsPlain(*node)) return;
+    if (perm.size() != 4 || source.node == nullptr || fuser_.IsMutable(source) || !fuser_.IsPlain(*node)) return;
     if (Fuser::RankOf(source) != 4) return;
     std::string layout = "    ";
     for (size_t i = 0; i < 4; ++i) layout[static_cast<size_t>(perm[i])] = heads->layout[i];
@@ -218,7 +209,6 @@ class AttentionFusion {
     float hidden;
     ir::Endpoint mask;
   };
-  Fuser fuser_;
   std::vector<MadeMask> masks_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise nodes that feed one another become one node, whose kernel goes over the elements once: what is between
-// them never reaches memory. A group grows from its last node towards its sources; it takes a node whose readers are
-// all in it, so that nothing is computed twice.
+// Connected elementwise nodes become one node, whose kernel passes over the elements once: intermediate values never
+// reach memory. A group grows from its last node towards its sources; it takes a node only if all its
+// users are in it, so that nothing is computed twice.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -17,9 +17,9 @@ namespace {
 
 using chain::Op;
 
-// Fewer elements fit the caches anyway. Where not all dimensions are known: the product of those that are.
-constexpr int64_t kLeastElements = 4096;
-constexpr int64_t kLeastKnown = 256;
+// Fewer elements fit the caches anyway. With unknown dimensions: the product of the known ones.
+constexpr int64_t kMinElements = 4096;
+constexpr int64_t kMinKnown = 256;
 
 struct Word {
   std::string_view type;
@@ -54,7 +54,7 @@ constexpr Word kWords[] = {
     {"Reciprocal", Op::kReciprocal, 1},
 };
 
-// The word of a node that computes just that; none for other bases, scales and approximations.
+// The name of an operator that computes exactly that; none for other bases, scales and approximations.
 std::optional<Word> WordOf(const ir::Node& node) {
   const auto found =
       std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& w) { return w.type == node.type; });
@@ -72,23 +72,18 @@ std::optional<Word> WordOf(const ir::Node& node) {
   return word;
 }
 
-class Chains {
- public:
-  explicit Chains(ir::Graph* graph) : fuser_(graph) {}
+class Chains : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
+  Status Walk(const std::vector<ir::NodePtr>& order) override {
     for (size_t i = 0; i < order.size(); ++i) place_[order[i].get()] = i;
     for (auto at = order.rbegin(); at != order.rend(); ++at) {
       if (fuser_.Gone(*at) || taken_.contains(at->get()) || !IsMember(**at) || !IsLarge((*at)->outputs[0])) continue;
       MP_RETURN_IF_ERROR(Grow(*at));
     }
-    *out_changed |= fuser_.changed();
     return Ok();
   }
 
- private:
   struct Group {
     std::vector<ir::NodePtr> nodes;  // the last one first
     std::vector<ir::Endpoint> inputs;
@@ -97,8 +92,8 @@ class Chains {
 
   static bool IsLarge(const ir::TensorDesc& desc) {
     int64_t known = 1;
-    for (const int64_t dim : desc.dims) known = dim > 0 ? std::min<int64_t>(known * dim, kLeastElements) : known;
-    return known >= (desc.is_static() ? kLeastElements : kLeastKnown);
+    for (const int64_t dim : desc.dims) known = dim > 0 ? std::min<int64_t>(known * dim, kMinElements) : known;
+    return known >= (desc.is_static() ? kMinElements : kMinKnown);
   }
 
   bool IsMember(const ir::Node& node) const {
@@ -116,17 +111,17 @@ class Chains {
 
   bool ReadOnlyBy(const ir::NodePtr& node, const std::unordered_set<const ir::Node*>& members) const {
     if (fuser_.Returns({node, 0})) return false;
-    const auto users = node->Users();
+    const auto users = node->Users(members.size() + 1);
     return std::all_of(users.begin(), users.end(),
                        [&](const ir::NodePtr& user) { return members.contains(user.get()); });
   }
 
-  // A number that every element meets; not one whose rank would show in the result's.
+  // A scalar broadcast to every element; not one whose rank would change the result's.
   static std::optional<float> NumberAt(const ir::Endpoint& value, const ir::NodePtr& last) {
     return Fuser::RankOf(value) <= Fuser::RankOf({last, 0}) ? Fuser::NumberOf(value) : std::nullopt;
   }
 
-  // How many inputs and numbers the members would read.
+  // How many inputs and scalars the members would read.
   Group Described(std::vector<ir::NodePtr> nodes, const std::unordered_set<const ir::Node*>& members) const {
     Group group;
     group.nodes = std::move(nodes);
@@ -144,7 +139,7 @@ class Chains {
     return group;
   }
   static size_t NumberPlace(const Group& group, float number) {
-    // By their bits: zeros have signs, and NaN is not even itself.
+    // Bitwise: zeros have signs, and NaN compares unequal to itself.
     const auto same = [&](float other) { return std::bit_cast<uint32_t>(other) == std::bit_cast<uint32_t>(number); };
     return static_cast<size_t>(std::find_if(group.numbers.begin(), group.numbers.end(), same) - group.numbers.begin());
   }
@@ -156,7 +151,7 @@ class Chains {
   Status Grow(const ir::NodePtr& last) {
     std::unordered_set<const ir::Node*> members = {last.get()};
     Group group = Described({last}, members);
-    for (bool grown = true; grown && group.nodes.size() < chain::kMostInstructions;) {
+    for (bool grown = true; grown && group.nodes.size() < chain::kMaxInstructions;) {
       grown = false;
       for (const ir::Endpoint& input : group.inputs) {
         const ir::NodePtr node = input.node;
@@ -166,7 +161,7 @@ class Chains {
         std::vector<ir::NodePtr> nodes = group.nodes;
         nodes.push_back(node);
         Group larger = Described(std::move(nodes), members);
-        if (larger.inputs.size() > chain::kMostInputs || larger.numbers.size() > chain::kMostNumbers) {
+        if (larger.inputs.size() > chain::kMaxInputs || larger.numbers.size() > chain::kMaxNumbers) {
           members.erase(node.get());
           continue;
         }
@@ -212,7 +207,6 @@ class Chains {
     return fuser_.Fuse({last, 0}, made);
   }
 
-  Fuser fuser_;
   std::unordered_map<const ir::Node*, size_t> place_;  // in the graph's order
   std::unordered_set<const ir::Node*> taken_;          // into groups
 };

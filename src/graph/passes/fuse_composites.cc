@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that exporters write out step by step.
+// Functions that exporters decompose into primitives.
 #include <cmath>
 #include <numbers>
 
@@ -56,24 +56,16 @@ bool IsTanhArgument(const ir::Endpoint& u, ir::Endpoint* out_x) {
   return false;
 }
 
-class Composites {
- public:
-  explicit Composites(ir::Graph* graph) : fuser_(graph) {}
+class Composites : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) {
-      if (fuser_.Gone(node) || node->outputs.empty() || !Fuser::IsFloat({node, 0})) continue;
-      if (node->type == "Erf" || node->type == "Tanh") MP_RETURN_IF_ERROR(Gelu(node));
-      if (node->type == "Sigmoid") MP_RETURN_IF_ERROR(Swish(node));
-      if (node->type == "ReduceMean") MP_RETURN_IF_ERROR(Norm(node));
-    }
-    *out_changed |= fuser_.changed();
-    return Ok();
+  Status Visit(const ir::NodePtr& node) override {
+    if (node->outputs.empty() || !Fuser::IsFloat({node, 0})) return Ok();
+    if (node->type == "Erf" || node->type == "Tanh") return Gelu(node);
+    if (node->type == "Sigmoid") return Swish(node);
+    return node->type == "ReduceMean" ? Norm(node) : Ok();
   }
 
- private:
   ir::NodePtr Reader(const ir::NodePtr& node, std::string_view type) const {
     const ir::NodePtr reader = fuser_.SoleReader({node, 0});
     return reader != nullptr && reader->type == type ? reader : nullptr;
@@ -132,13 +124,13 @@ class Composites {
     return *out_size > 0;
   }
 
-  // A constant that has one number for each element of a row.
+  // A constant with one value per element of a row.
   static bool IsRow(const ir::Endpoint& value, int64_t size) {
     const ir::TensorPtr tensor = Fuser::ConstOf(value, DType::kFloat);
     return tensor != nullptr && ir::ElementsOf(tensor->desc.dims) == size && tensor->desc.dims.back() == size;
   }
 
-  // From mean(square) + epsilon to what is divided by its root: value == base / sqrt(mean + epsilon).
+  // From mean(square) + epsilon to the quotient by its root: value == base / sqrt(mean + epsilon).
   ir::NodePtr DividedByRoot(const ir::NodePtr& mean, float* out_epsilon, ir::Endpoint* out_base) const {
     const ir::NodePtr plus = Reader(mean, "Add");
     ir::Endpoint rest;
@@ -167,7 +159,7 @@ class Composites {
     ir::Endpoint divided;
     const ir::NodePtr normal = DividedByRoot(mean, &epsilon, &divided);
     if (normal == nullptr || !SameValue(divided, base) || fuser_.IsMutable(base)) return Ok();
-    // What follows: a factor and an addend for each element of a row.
+    // What follows: a scale and an offset per element of a row.
     ir::NodePtr last = normal;
     ir::Endpoint gamma, beta;
     if (const ir::NodePtr scaled = Reader(last, "Mul")) {
@@ -235,8 +227,6 @@ class Composites {
     made->outputs.push_back(RowStatistic(last->outputs[0], "rstd"));
     return fuser_.Fuse({last, 0}, made);
   }
-
-  Fuser fuser_;
 };
 
 }  // namespace

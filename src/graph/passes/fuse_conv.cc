@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution in two dimensions with a constant filter, and what follows it, as one node.
+// Fuses a 2-D convolution with constant filter and what follows it.
 #include <cmath>
 #include <cstring>
 
@@ -20,25 +20,17 @@ Floats FloatsOf(const ir::Tensor& tensor) {
   return values;
 }
 
-class ConvFusion {
- public:
-  explicit ConvFusion(ir::Graph* graph) : fuser_(graph) {}
+class ConvFusion : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) {
-      Conv conv;
-      if (!fuser_.Gone(node) && Read(node, &conv)) MP_RETURN_IF_ERROR(Fuse(&conv));
-    }
-    *out_changed |= fuser_.changed();
-    return Ok();
+  Status Visit(const ir::NodePtr& node) override {
+    Conv conv;
+    return Read(node, &conv) ? Fuse(&conv) : Ok();
   }
 
- private:
   struct Conv {
     ir::NodePtr node;
-    ir::NodePtr last;  // whose output the fused node gives
+    ir::NodePtr last;  // the fused node replaces its output
     ir::TensorPtr filter;
     std::vector<int64_t> strides, pads, dilations;  // of height and width; pads: both begins, then both ends
     int64_t groups = 1;
@@ -71,7 +63,7 @@ class ConvFusion {
     return ReadBias(Fuser::At(*node, 2), conv);
   }
 
-  // CANN's form: four numbers each, and formats that tell their order.
+  // CANN's form: four numbers each, ordered by the format.
   static bool FromConv2D(const ir::Node& node, Conv* conv) {
     const auto plain = [](int32_t format) { return format == kNchw || format == ir::kFormatNd; };
     if (Fuser::TextAttr(node, "data_format", "NHWC") != "NCHW" || Fuser::IntAttr(node, "offset_x", 0) != 0)
@@ -125,7 +117,7 @@ class ConvFusion {
     return true;
   }
 
-  // A constant that has one number for each channel, shaped so that it meets dimension 1.
+  // A constant with one value per channel, shaped to broadcast along dimension 1.
   bool AbsorbBias(Conv* conv) {
     const ir::NodePtr sum = fuser_.SoleReader({conv->last, 0});
     if (sum == nullptr || (sum->type != "Add" && sum->type != "BiasAdd")) return false;
@@ -154,7 +146,7 @@ class ConvFusion {
     if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return;
     const ir::TensorDesc& own = conv->last->outputs[0];
     const ir::TensorDesc& added = Fuser::DescOf(other);
-    // No broadcasting, as far as one can see: what only a run can tell, the node can do too.
+    // No broadcasting as far as shapes are known; what turns out at run time the node can handle.
     if (Fuser::RankOf(other) != 4 || own.dims != added.dims) return;
     conv->addend = other;
     conv->last = sum;
@@ -200,8 +192,6 @@ class ConvFusion {
         fuser_.NewNode("MillpondFusedConv", *conv.node, inputs, conv.last->outputs[0], std::move(attributes), &made));
     return fuser_.Fuse({conv.last, 0}, made);
   }
-
-  Fuser fuser_;
 };
 
 }  // namespace

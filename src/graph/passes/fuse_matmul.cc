@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product with a constant matrix, and what follows it, as one node.
+// Fuses a GEMM with constant RHS and what follows it.
 #include "src/graph/passes/activations.h"
 #include "src/graph/passes/fuse.h"
 #include "src/graph/passes/fuse_tools.h"
@@ -7,22 +7,14 @@
 namespace millpond::passes {
 namespace {
 
-class MatMulFusion {
- public:
-  explicit MatMulFusion(ir::Graph* graph) : fuser_(graph) {}
+class MatMulFusion : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) {
-      Product product;
-      if (!fuser_.Gone(node) && Read(node, &product)) MP_RETURN_IF_ERROR(Fuse(&product));
-    }
-    *out_changed |= fuser_.changed();
-    return Ok();
+  Status Visit(const ir::NodePtr& node) override {
+    Product product;
+    return Read(node, &product) ? Fuse(&product) : Ok();
   }
 
- private:
   struct Product {
     ir::NodePtr node;
     ir::NodePtr last;
@@ -69,7 +61,7 @@ class MatMulFusion {
       if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return false;
       const ir::TensorDesc& own = product->last->outputs[0];
       const ir::TensorDesc& that = Fuser::DescOf(other);
-      // As for convolutions: what only a run can tell, the node can do too.
+      // As for convolutions: what turns out at run time the node can handle.
       if (Fuser::RankOf(other) < 0 || own.dims != that.dims) return false;
       product->addend = other;
       return true;
@@ -85,7 +77,7 @@ class MatMulFusion {
     return Emit(*product);
   }
 
-  // Takes the sum that reads the result, if `take` agrees to the other operand.
+  // Absorbs the sum that reads the result, if `take` accepts the other operand.
   template <class Take>
   bool Sum(Product* product, Take take) {
     const ir::NodePtr sum = fuser_.SoleReader({product->last, 0});
@@ -117,8 +109,6 @@ class MatMulFusion {
                                       std::move(attributes), &made));
     return fuser_.Fuse({product.last, 0}, made);
   }
-
-  Fuser fuser_;
 };
 
 }  // namespace

@@ -105,18 +105,19 @@ bool Fuser::Returns(const ir::Endpoint& value) const {
   });
 }
 
-bool Fuser::IsPlain(const ir::Node& node) {
+Fuser::Fuser(ir::Graph* graph) : graph_(graph), mutable_(*graph) {
+  for (const ir::NodePtr& node : graph->nodes()) {
+    for (const ir::NodePtr& control : node->controls) waited_for_.insert(control.get());
+  }
+}
+
+bool Fuser::IsPlain(const ir::Node& node) const {
   if (!node.controls.empty() || HasEffect(node)) return false;
   const ir::Graph* graph = node.graph();
   for (const ir::NodePtr& target : graph->targets) {
     if (target.get() == &node) return false;
   }
-  for (const ir::NodePtr& user : node.Users()) {
-    for (const ir::NodePtr& control : user->controls) {
-      if (control.get() == &node) return false;
-    }
-  }
-  return true;
+  return !waited_for_.contains(&node);
 }
 
 bool Fuser::MayMove(const ir::Node& node) const {
@@ -149,7 +150,7 @@ ir::NodePtr Fuser::SoleReader(const ir::Endpoint& value) const {
   if (value.node == nullptr || !MayMove(*value.node) || Returns(value)) return nullptr;
   ir::NodePtr reader;
   size_t reads = 0;
-  for (const ir::NodePtr& user : value.node->Users()) {
+  for (const ir::NodePtr& user : value.node->Users(value.node->outputs.size() == 1 ? 2 : SIZE_MAX)) {
     for (const ir::Input& input : user->inputs) {
       if (input.source != value.node || input.index != value.index) continue;
       reader = user;
@@ -208,7 +209,7 @@ Status Fuser::Replace(const ir::Endpoint& old, const ir::Endpoint& value) {
   return Ok();
 }
 
-// Of a node that was fused itself, or given a name of ours on the way, the origins are named.
+// For a node that was itself fused, or renamed by a pass, its origins are listed.
 static void SetOrigins(std::span<const ir::NodePtr> gone, ir::Node* made) {
   std::vector<std::string> names, types;
   for (size_t i = gone.size(); i-- > 0;) {
@@ -247,7 +248,7 @@ void Fuser::Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone) {
     pending.pop_back();
     const Kind kind = KindOf(*now);
     const bool structural = kind == Kind::kData || kind == Kind::kVariable;
-    if (now->graph() != graph_ || structural || !now->Users().empty() || !IsPlain(*now)) continue;
+    if (now->graph() != graph_ || structural || now->HasUsers() || !IsPlain(*now)) continue;
     bool returned = false;
     for (size_t i = 0; i < now->outputs.size(); ++i) returned |= Returns({now, static_cast<int32_t>(i)});
     if (returned) continue;
@@ -260,6 +261,21 @@ void Fuser::Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone) {
     changed_ = true;
     pending.insert(pending.end(), sources.begin(), sources.end());
   }
+}
+
+Status FusingPass::Run(bool* out_changed) {
+  std::vector<ir::NodePtr> order;
+  MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
+  MP_RETURN_IF_ERROR(Walk(order));
+  *out_changed |= fuser_.changed();
+  return Ok();
+}
+
+Status FusingPass::Walk(const std::vector<ir::NodePtr>& order) {
+  for (const ir::NodePtr& node : order) {
+    if (!fuser_.Gone(node)) MP_RETURN_IF_ERROR(Visit(node));
+  }
+  return Ok();
 }
 
 }  // namespace millpond::passes

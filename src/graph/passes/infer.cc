@@ -11,10 +11,8 @@
 namespace millpond::passes {
 namespace {
 
-// Loops within loops are walked again for each round of the outer ones; a file that nests them to do harm ends here.
-constexpr size_t kMostVisits = 20'000'000;
-// A loop's shapes settle in two or three rounds; after these, what still changes is taken as unknown.
-constexpr int kMostRounds = 8;
+// A loop's shapes settle in two or three rounds; what still changes after these is taken as unknown.
+constexpr int kMaxRounds = 8;
 
 using Descs = std::vector<ir::TensorDesc>;
 
@@ -26,8 +24,8 @@ void SetShape(DType dtype, const ir::Dims& dims, ir::TensorDesc* desc) {
   desc->has_origin_shape = true;
 }
 
-// The reader's description of what it reads, under its own name. A format that a client gave the reader stays: it says
-// how to read, where the writer may have said nothing.
+// The reader's description of its input, under its own name. A format that a client set on the reader stays: the
+// writer may have none.
 void CopyShape(const ir::TensorDesc& from, ir::TensorDesc* to) {
   SetShape(from.dtype, from.dims, to);
   if (to->format != ir::kFormatNd) return;
@@ -35,8 +33,8 @@ void CopyShape(const ir::TensorDesc& from, ir::TensorDesc* to) {
   to->origin_format = from.origin_format;
 }
 
-// An image stays one through operators that keep its dimensions where they are: convolutions and what stands between
-// them. A client that describes its Data only need not repeat it.
+// The image format propagates through operators that keep the dimensions in place: convolutions and what is between
+// them. So a client need only describe its Data.
 void KeepFormat(ir::Node* node) {
   constexpr int32_t kImages[] = {0, 1, 27, 30};  // NCHW, NHWC, NDHWC, NCDHW
   static constexpr std::string_view kMoves[] = {"Transpose", "Permute", "Reshape", "TransData", "MatMul", "Gather",
@@ -86,15 +84,17 @@ Status VerifyTypes(const ir::Node& node, const NodeDoor& door) {
 
 class Walk {
  public:
-  explicit Walk(const InferEnvironment& environment) : environment_(environment) {}
+  explicit Walk(const InferEnvironment& environment)
+      : environment_(environment),
+        own_(0, kMaxVisits),
+        budget_(environment.budget != nullptr ? environment.budget : &own_) {}
 
-  // `settled`: shapes will not change any more, so that the hook may see the nodes.
+  // `settled`: shapes are final, so the hook may be called.
   Status Run(ir::Graph* graph, bool settled) {
     std::vector<ir::NodePtr> order;
     MP_RETURN_IF_ERROR(graph->Sorted(&order));
     for (const ir::NodePtr& node : order) {
-      MP_CHECK(++visits_ <= kMostVisits, kOverLimit, "graph \"%s\": loops are nested so deep that shapes do not settle",
-               graph->name.c_str());
+      MP_RETURN_IF_ERROR(budget_->Spend(0, 1).Prefixed("shapes of nested loops"));
       MP_RETURN_IF_ERROR(Visit(node.get(), settled));
       if (settled && environment_.after_node) MP_RETURN_IF_ERROR(environment_.after_node(node));
     }
@@ -103,7 +103,7 @@ class Walk {
 
   Status Visit(ir::Node* node, bool settled) {
     const Kind kind = KindOf(*node);
-    // What a subgraph is fed was settled by its caller.
+    // A subgraph's inputs were settled by its caller.
     if (kind == Kind::kData && node->graph()->parent() != nullptr) return Ok();
     for (ir::Input& input : node->inputs) {
       if (input.source == nullptr) continue;
@@ -147,7 +147,7 @@ class Walk {
       // Bounds are not shapes.
       if (result.waits && ir::IsKnownRank(output.dims)) output.dims.assign(output.dims.size(), ir::kUnknownDim);
       MP_REQUIRE(!ir::IsStatic(output.dims) || ir::ElementsOf(output.dims) >= 0,
-                 "%s: output %zu of shape %s has more elements than can be counted", Named(*node).c_str(), i,
+                 "%s: output %zu of shape %s has an element count that overflows", Named(*node).c_str(), i,
                  ir::TextOf(output.dims).c_str());
       SetShape(output.dtype, output.dims, &node->outputs[i]);
     }
@@ -155,7 +155,7 @@ class Walk {
     return Ok();
   }
 
-  // The constant that arrives here, through the inputs of branches too.
+  // The constant that reaches this input, also through the inputs of branches.
   ir::TensorPtr Constant(const ir::Node* node, int32_t index) const {
     while (node != nullptr && KindOf(*node) == Kind::kData) {
       const auto caller = callers_.find(node->graph());
@@ -176,7 +176,7 @@ class Walk {
     return descs;
   }
 
-  // Infers a subgraph that is fed what `given` describes, by the parent's inputs.
+  // Infers a subgraph whose inputs are described by `given`, indexed by the parent's inputs.
   Status Enter(ir::Graph* graph, const Descs& given, bool settled, Descs* out_outputs) {
     for (const ir::NodePtr& data : graph->inputs) {
       const ir::TensorDesc& desc = given[static_cast<size_t>(ParentInput(*data))];
@@ -215,7 +215,8 @@ class Walk {
     return Ok();
   }
 
-  // What goes round has one shape for all rounds: dimensions that a round changes become unknown, until none does.
+  // Loop-carried values have one shape for all iterations: dimensions that an iteration changes become unknown, until
+  // none does.
   Status VisitLoop(ir::Node* node, bool settled) {
     Descs given = InputsOf(*node);
     const size_t first = KindOf(*node) == Kind::kFor ? 3 : 0;
@@ -233,7 +234,7 @@ class Walk {
         ir::Dims joined = JoinDims(carried.dims, outputs[i].dims);
         if (joined == carried.dims) continue;
         changed = true;
-        carried.dims = round < kMostRounds ? std::move(joined) : ir::Dims{ir::kUnknownRank};
+        carried.dims = round < kMaxRounds ? std::move(joined) : ir::Dims{ir::kUnknownRank};
       }
       if (!changed) break;
     }
@@ -245,7 +246,8 @@ class Walk {
   }
 
   const InferEnvironment& environment_;
-  size_t visits_ = 0;
+  ir::Budget own_;
+  ir::Budget* budget_;
   std::unordered_map<const ir::Graph*, const ir::Node*> callers_;  // of branches and calls, which run once
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node: constants and the like say what they are, operators ask the table, a client's own ask the client.
+// One node: constants and the like describe themselves, operators use the table, custom operators ask the client.
 //
-// The table's rules want every dimension. Where some are not known, they are asked three times with three different
-// numbers in all unknown places: what comes out the same each time does not depend on them. 1 is one of the numbers,
-// since rules cut off at some length ("at most 10") then show it.
+// The table's rules need every dimension. Where some are unknown, the rule is evaluated three times, with three
+// different numbers in all unknown places: a result that is the same each time does not depend on them. 1 is one of
+// the numbers, since it exposes rules that clamp to a length ("at most 10").
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -21,7 +21,7 @@ const ir::Dims kAnyShape = {ir::kUnknownRank};
 ir::Dims UnknownOfRank(size_t rank) { return ir::Dims(rank, ir::kUnknownDim); }
 
 void OutputOf(const ir::TensorDesc& desc, InferResult* out) {
-  // Without any shape the client said nothing; with a mark among the dimensions, that one is unknown.
+  // No shape: the client described nothing; a marker among the dimensions: that one is unknown.
   ir::Dims dims = desc.has_shape ? desc.dims : kAnyShape;
   if (ir::IsKnownRank(dims)) {
     for (int64_t& dim : dims) dim = std::max(dim, ir::kUnknownDim);
@@ -42,7 +42,7 @@ Status ListAttr(const ir::Node& node, std::string_view name, ir::Dims* out) {
   return Ok();
 }
 
-// Constants whose bytes are elsewhere.
+// Constants whose bytes are in a file.
 Status InferDescribed(const ir::Node& node, std::string_view shape, InferResult* out) {
   InferResult::Output output;
   output.dtype = TypeAttr(node, "dtype", DType::kUndefined);
@@ -89,7 +89,7 @@ Status InferShapeOf(const ir::Node& node, std::span<const InferInput> inputs, In
 Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, const ClientOperators& clients,
                      InferResult* out) {
   const auto copy = std::make_shared<ir::Node>(node.name, node.type);
-  copy->inputs = node.inputs;  // with sources, which do not learn of it
+  copy->inputs = node.inputs;  // with sources, which do not record it as a user
   copy->outputs = node.outputs;
   copy->attributes = node.attributes;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -106,7 +106,7 @@ Status InferByClient(const ir::Node& node, std::span<const InferInput> inputs, c
   return Ok();
 }
 
-// Operators that have no row and only change operands in place (Assign) give what they are given.
+// Operators without a row that only change operands in place (Assign) return their input.
 bool InferReferences(const ir::Node& node, std::span<const InferInput> inputs, InferResult* out) {
   const DoorBinding* binding = nullptr;
   const auto pairs = InPlace(node);
@@ -115,7 +115,7 @@ bool InferReferences(const ir::Node& node, std::span<const InferInput> inputs, I
   return true;
 }
 
-// Asks the table for one node, once or with numbers in place of what is not known.
+// Queries the table for one node, once or with probe numbers for unknown dimensions.
 class TableInference {
  public:
   TableInference(const ir::Node& node, const NodeDoor& door, std::span<const InferInput> inputs)
@@ -143,7 +143,7 @@ class TableInference {
       tensor.values = inputs_[i].values;
       tensor.format = node_.inputs[i].desc.format;
       for (int64_t& dim : tensor.dims) dim = dim < 0 ? probe : dim;
-      MP_REQUIRE(ir::ElementsOf(tensor.dims) >= 0, "input %zu of shape %s has more elements than can be counted", i,
+      MP_REQUIRE(ir::ElementsOf(tensor.dims) >= 0, "input %zu of shape %s has an element count that overflows", i,
                  ir::TextOf(tensor.dims).c_str());
     }
     Status status = InferGe(node_.type, question_, answer);
@@ -185,7 +185,7 @@ class TableInference {
         joined->outputs[i].dims = JoinDims(joined->outputs[i].dims, answer.outputs[i].dims);
       }
     }
-    // Numbers that do not go together say nothing of those that will come: the run judges them.
+    // Probe numbers that are inconsistent prove nothing about the actual ones: the run validates those.
     if (!ranks_known || !joined) return GiveTypes(-1, out);
     out->waits = joined->waits;
     for (auto& output : joined->outputs) {
@@ -204,7 +204,7 @@ class TableInference {
     return Ok();
   }
 
-  // Sizes that are written out, and those that are kept.
+  // Explicit sizes, and those copied from the input.
   ir::Dims ReshapedKeeping(const ir::Attr& shape) const {
     const auto* wanted = shape.As<std::vector<int64_t>>();
     if (wanted == nullptr) return kAnyShape;
@@ -218,9 +218,9 @@ class TableInference {
     return dims;
   }
 
-  // What is sure of a result before the numbers come that decide its sizes: for some operators, the rank.
+  // What is certain about a result before the values that decide its sizes are known: for some operators, the rank.
   ir::Dims ShapeWithoutNumbers() const {
-    enum class Rank { kOne, kLength, kSame };  // one; as many as the input has numbers; the input's
+    enum class Rank { kOne, kLength, kSame };  // one; the number of elements of the input; the input's
     struct Rule {
       std::string_view type;
       Rank rank;
@@ -246,7 +246,7 @@ class TableInference {
     return kAnyShape;
   }
 
-  // By the names of the graph's operator: the rules know other doors' too.
+  // By the names of the graph's operator: the rules also know those of other doors.
   std::string InputsText() const {
     std::string text;
     for (size_t i = 0; i < inputs_.size() && i < node_.inputs.size(); ++i) {

@@ -46,7 +46,7 @@ TEST(Infer, ConstantsDecideShapes) {
   EXPECT_EQ(Text(reshape), "FLOAT [2,12]");
 }
 
-TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknownButForItsRank) {
+TEST(Infer, AShapeDecidedByInputValuesHasOnlyAKnownRank) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {4, 6}, 0);
   const auto shape = test.Data("shape", DType::kInt64, {2}, 1);
@@ -59,7 +59,7 @@ TEST(Infer, AShapeThatAnInputsValuesDecideIsUnknownButForItsRank) {
   EXPECT_EQ(Text(open), "FLOAT [-2]");
 }
 
-TEST(Infer, UnknownDimensionsSpreadAndKnownOnesStay) {
+TEST(Infer, UnknownDimensionsPropagateAndKnownOnesStay) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {-1, 768}, 0);
   const auto w = test.Data("w", DType::kFloat, {768, 10}, 1);
@@ -73,7 +73,7 @@ TEST(Infer, UnknownDimensionsSpreadAndKnownOnesStay) {
   EXPECT_EQ(Text(shape), "INT32 [2]");
 }
 
-TEST(Infer, UnknownRanksSpread) {
+TEST(Infer, UnknownRanksPropagate) {
   TestGraph test;
   const auto x = test.Data("x", DType::kHalf, {-2});
   const auto relu = test.Unary("relu", "Relu", x);
@@ -82,7 +82,7 @@ TEST(Infer, UnknownRanksSpread) {
   EXPECT_EQ(Text(relu), "FLOAT16 [-2]");
 }
 
-TEST(Infer, ADataThatNobodyDescribedTakesAnyShape) {
+TEST(Infer, AnUndescribedDataAcceptsAnyShape) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {});
   x->outputs[0].has_shape = false;
@@ -113,7 +113,7 @@ TEST(Infer, NamesTheInputOfAnotherType) {
       << message;
 }
 
-TEST(Infer, AnOperatorThatNoKernelImplementsIsRefusedByName) {
+TEST(Infer, AnOperatorWithoutAKernelIsRefusedByName) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {4});
   const auto node = test.Add("old", "Switch", {{"data", {x, 0}}, {"pred", {test.Data("p", DType::kBool, {}, 1), 0}}},
@@ -123,7 +123,7 @@ TEST(Infer, AnOperatorThatNoKernelImplementsIsRefusedByName) {
   EXPECT_NE(message.find("node \"old\" (Switch)"), std::string::npos) << message;
 }
 
-TEST(Infer, AClientsOwnOperatorIsAskedOfTheClient) {
+TEST(Infer, ACustomOperatorIsInferredByTheClient) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {4, 2});
   const auto mine = test.Unary("mine", "MyOperator", x);
@@ -145,15 +145,15 @@ TEST(Infer, AClientsOwnOperatorIsAskedOfTheClient) {
             "node \"mine\" (MyOperator): the client registered the type without an infer function");
 }
 
-TEST(Infer, AShapeThatCannotBeCountedIsRefused) {
+TEST(Infer, AShapeWhoseSizeOverflowsIsRefused) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {int64_t{1} << 40, int64_t{1} << 40});
   test.Return({test.Unary("relu", "Relu", x)});
   EXPECT_EQ(Refused(test),
-            "node \"x\" (Data): output 0 of shape [1099511627776,1099511627776] has more elements than can be counted");
+            "node \"x\" (Data): output 0 of shape [1099511627776,1099511627776] has an element count that overflows");
 }
 
-TEST(Infer, AnImagesFormatGoesOnUntilItsDimensionsMove) {
+TEST(Infer, AnImageFormatPropagatesUntilItsDimensionsMove) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {1, 3, 8, 8});
   x->outputs[0].format = 0;  // NCHW
@@ -170,7 +170,7 @@ TEST(Infer, AnImagesFormatGoesOnUntilItsDimensionsMove) {
   EXPECT_EQ(said->outputs[0].format, 1);
 }
 
-TEST(Infer, FileConstantsAndPlaceHoldersSayWhatTheyAre) {
+TEST(Infer, FileConstantsAndPlaceHoldersDescribeThemselves) {
   TestGraph test;
   const auto file = test.Add("file", "FileConstant");
   file->attributes["dtype"].value = DType::kHalf;
@@ -186,7 +186,7 @@ TEST(Infer, FileConstantsAndPlaceHoldersSayWhatTheyAre) {
   EXPECT_EQ(Refused(test), "node \"file\" (FileConstant): attribute \"shape\" (ListInt) must be given and is missing");
 }
 
-TEST(Infer, ReferencesGiveWhatTheyAreGiven) {
+TEST(Infer, ReferencesReturnTheirInput) {
   TestGraph test;
   const auto variable = test.Add("v", "Variable");
   variable->outputs[0].dims = {2, 2};
@@ -228,7 +228,7 @@ TEST(Infer, BranchesThatAgreeGiveTheirShape) {
   EXPECT_EQ(Text(one.a), "FLOAT [2,8]");
 }
 
-TEST(Infer, DimensionsThatBranchesDifferInAreUnknown) {
+TEST(Infer, DimensionsInWhichBranchesDifferAreUnknown) {
   IfGraph one;
   const auto shape = one.then_branch.Ints("shape", {4, 4});
   one.Finish(one.then_branch.Add("r", "Reshape", {{"x", {one.a, 0}}, {"shape", {shape, 0}}}), one.b);
@@ -236,7 +236,7 @@ TEST(Infer, DimensionsThatBranchesDifferInAreUnknown) {
   EXPECT_EQ(Text(one.node), "FLOAT [-1,-1]");
 }
 
-TEST(Infer, RanksThatBranchesDifferInAreUnknown) {
+TEST(Infer, RanksInWhichBranchesDifferAreUnknown) {
   IfGraph one;
   const auto shape = one.then_branch.Ints("shape", {16});
   one.Finish(one.then_branch.Add("r", "Reshape", {{"x", {one.a, 0}}, {"shape", {shape, 0}}}), one.b);
@@ -295,7 +295,7 @@ TEST(Infer, ALoopThatKeepsItsShapesKeepsThemKnown) {
   EXPECT_EQ(Text(one.body.graph->outputs[0].node), "FLOAT [2,8]");
 }
 
-TEST(Infer, ADimensionThatARoundChangesIsUnknown) {
+TEST(Infer, ADimensionThatAnIterationChangesIsUnknown) {
   LoopGraph one;
   const auto axis = one.body.Ints("axis", {0});
   const auto twice =
@@ -306,7 +306,7 @@ TEST(Infer, ADimensionThatARoundChangesIsUnknown) {
   EXPECT_EQ(Text(one.b), "FLOAT [-1,8]");
 }
 
-TEST(Infer, WhatGoesRoundKeepsItsType) {
+TEST(Infer, LoopCarriedValuesKeepTheirType) {
   LoopGraph one;
   const auto cast = one.body.Unary("cast", "Cast", one.b);
   cast->attributes["dst_type"].value = int64_t{1};
@@ -315,7 +315,7 @@ TEST(Infer, WhatGoesRoundKeepsItsType) {
             "node \"loop\" (While): input 0 is FLOAT, and its body gives FLOAT16 for the next round; they must agree");
 }
 
-TEST(InferNode, TellsWhichInputsValuesItNeedsAndUsesThem) {
+TEST(InferNode, ReportsWhichInputsValuesItNeedsAndUsesThem) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {4, 6}, 0);
   const auto shape = test.Data("shape", DType::kInt64, {2}, 1);

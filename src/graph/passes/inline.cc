@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subgraphs that run exactly once, where the node that runs them stands.
+// Inlines subgraphs that run exactly once.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "src/graph/passes/kinds.h"
 #include "src/graph/passes/rewrite.h"
@@ -10,22 +11,24 @@
 namespace millpond::passes {
 namespace {
 
-// Puts the nodes of `body` in the place of `caller`.
+// Replaces `caller` by the nodes of `body`.
 class Inliner {
  public:
-  Inliner(ir::Graph* graph, const ir::NodePtr& caller, const ir::Graph& body)
-      : graph_(graph), caller_(caller), body_(body) {}
+  Inliner(ir::Graph* graph, const ir::NodePtr& caller, const ir::Graph& body, ir::Budget* budget)
+      : graph_(graph), caller_(caller), body_(body), budget_(budget) {}
 
   Status Run() {
     MP_RETURN_IF_ERROR(CopyNodes());
     for (const auto& [from, to] : copies_) MP_RETURN_IF_ERROR(Link(*from, to));
+    std::unordered_set<const ir::Node*> returned;
+    for (const ir::Endpoint& output : body_.outputs) returned.insert(output.node.get());
     std::vector<ir::NodePtr> last;
     for (const auto& [from, to] : copies_) {
       if (KindOf(*to) == Kind::kConst) continue;
       if (!Follows(*from)) {
         for (const ir::NodePtr& control : caller_->controls) to->AddControl(control);
       }
-      if (from->Users().empty() || IsReturned(*from)) last.push_back(to);
+      if (returned.contains(from.get()) || !from->HasUsers()) last.push_back(to);
     }
     for (size_t i = 0; i < body_.outputs.size(); ++i) {
       const ir::Endpoint to = Mapped(body_.outputs[i].node, body_.outputs[i].index);
@@ -46,6 +49,8 @@ class Inliner {
   Status CopyNodes() {
     for (const ir::NodePtr& node : body_.nodes()) {
       if (KindOf(*node) == Kind::kData) continue;
+      // The caller's name before each: a long one multiplies.
+      MP_RETURN_IF_ERROR(budget_->Spend(2 * (caller_->name.size() + node->name.size()), 1).Prefixed("inlining"));
       auto copy = std::make_shared<ir::Node>(FreeName(*graph_, caller_->name + "/" + node->name), node->type);
       for (const ir::Input& input : node->inputs) copy->inputs.push_back({input.desc, nullptr, 0});
       copy->outputs = node->outputs;
@@ -58,7 +63,7 @@ class Inliner {
     return Ok();
   }
 
-  // Where what `node` gives comes from now; null when it stands for an input that is absent.
+  // The new source of `node`'s output; null when it represents an absent input.
   ir::Endpoint Mapped(const ir::NodePtr& node, int32_t index) const {
     if (const auto found = copy_of_.find(node.get()); found != copy_of_.end()) return {found->second, index};
     const ir::Input& input = caller_->inputs[static_cast<size_t>(ParentInput(*node))];
@@ -79,7 +84,7 @@ class Inliner {
     return Ok();
   }
 
-  // Runs after some other node of the body, and so after what that one waits for.
+  // Runs after another node of the body, and so after what that one waits for.
   bool Follows(const ir::Node& node) const {
     const auto counts = [&](const ir::NodePtr& source) {
       return source != nullptr && copy_of_.contains(source.get()) && KindOf(*source) != Kind::kConst;
@@ -89,24 +94,23 @@ class Inliner {
            std::any_of(node.controls.begin(), node.controls.end(), counts);
   }
 
-  bool IsReturned(const ir::Node& node) const {
-    return std::any_of(body_.outputs.begin(), body_.outputs.end(),
-                       [&](const ir::Endpoint& output) { return output.node.get() == &node; });
-  }
-
   ir::Graph* graph_;
   const ir::NodePtr& caller_;
   const ir::Graph& body_;
+  ir::Budget* budget_;
   std::vector<std::pair<ir::NodePtr, ir::NodePtr>> copies_;  // in the body's order
   std::unordered_map<const ir::Node*, ir::NodePtr> copy_of_;
 };
 
-Status Inline(ir::Graph* graph, const ir::NodePtr& caller, const ir::GraphPtr& body) {
-  MP_RETURN_IF_ERROR(Inliner(graph, caller, *body).Run());
-  graph->RemoveNode(caller);
+// The caller stays, unused: all callers are removed together, since each removal walks over the whole graph.
+Status Inline(ir::Graph* graph, const ir::NodePtr& caller, const ir::GraphPtr& body, ir::Budget* budget) {
+  MP_RETURN_IF_ERROR(Inliner(graph, caller, *body, budget).Run());
   graph->RemoveSubgraph(body->name);
   return Ok();
 }
+
+// Each subgraph is inlined once, so nodes do not multiply: only their names grow.
+ir::Budget NamesBudget() { return {uint64_t{1} << 30, kMaxVisits}; }
 
 std::vector<ir::NodePtr> NodesOfKind(const ir::Graph& graph, std::initializer_list<Kind> kinds) {
   std::vector<ir::NodePtr> found;
@@ -116,7 +120,7 @@ std::vector<ir::NodePtr> NodesOfKind(const ir::Graph& graph, std::initializer_li
   return found;
 }
 
-// The branch that a constant chooses; null when nothing does.
+// The branch that a constant condition chooses; null when it is not constant.
 ir::GraphPtr ChosenBranch(const ir::Node& node) {
   if (node.inputs.empty()) return nullptr;
   const ir::TensorPtr condition = ConstantAt(node.inputs[0].source.get(), node.inputs[0].index);
@@ -153,25 +157,31 @@ std::optional<bool> TruthOf(const ir::Tensor& condition) {
 }
 
 Status InlineCalls(ir::Graph* graph, bool* out_changed) {
-  // A body may bring calls of its own; verified graphs nest them to a bound.
+  ir::Budget budget = NamesBudget();
+  // A body may contain calls; in verified graphs their nesting is bounded.
   for (std::vector<ir::NodePtr> calls; !(calls = NodesOfKind(*graph, {Kind::kCall})).empty();) {
     for (const ir::NodePtr& call : calls) {
       const ir::GraphPtr body = SubgraphOf(*call, "f");
       MP_CHECK(body != nullptr, kInternal, "%s: its subgraph is gone", Named(*call).c_str());
-      MP_RETURN_IF_ERROR(Inline(graph, call, body));
+      MP_RETURN_IF_ERROR(Inline(graph, call, body, &budget));
       *out_changed = true;
     }
+    graph->RemoveNodes(calls);
   }
   return Ok();
 }
 
 Status ChooseBranches(ir::Graph* graph, bool* out_changed) {
+  ir::Budget budget = NamesBudget();
+  std::vector<ir::NodePtr> gone;
   for (const ir::NodePtr& node : NodesOfKind(*graph, {Kind::kIf, Kind::kCase})) {
     const ir::GraphPtr branch = ChosenBranch(*node);
     if (branch == nullptr) continue;
-    MP_RETURN_IF_ERROR(Inline(graph, node, branch));
+    MP_RETURN_IF_ERROR(Inline(graph, node, branch, &budget));
+    gone.push_back(node);
     *out_changed = true;
   }
+  graph->RemoveNodes(gone);
   return Ok();
 }
 

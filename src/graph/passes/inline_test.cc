@@ -33,14 +33,9 @@ struct CallGraph {
   }
 };
 
-bool Inlined(const TestGraph& test) {
-  bool changed = false;
-  TestGraph::Expect(Verify(test.graph.get(), {}));
-  TestGraph::Expect(InlineCalls(test.graph.get(), &changed));
-  return changed;
-}
+bool Inlined(const TestGraph& test) { return Changes(test, InlineCalls); }
 
-TEST(InlineCalls, TheBodysNodesTakeTheCallsPlace) {
+TEST(InlineCalls, TheBodysNodesReplaceTheCall) {
   CallGraph one;
   ASSERT_TRUE(Inlined(one.test));
   EXPECT_EQ(one.test.Names(), (Names{"x", "z", "call/relu", "call/add"}));
@@ -64,7 +59,7 @@ TEST(InlineCalls, OrderIsKept) {
   EXPECT_EQ(last->controls, std::vector<ir::NodePtr>{one.test.graph->FindNode("call/add")});
 }
 
-TEST(InlineCalls, CallsWithinCallsGoToo) {
+TEST(InlineCalls, NestedCallsAreInlinedToo) {
   CallGraph one;
   TestGraph outer("outer");
   const auto x = outer.Data("ox", DType::kFloat, {2}, 0);
@@ -86,10 +81,15 @@ TEST(InlineCalls, CallsWithinCallsGoToo) {
 }
 
 // If(cond, x): relu(x) or abs(x).
+// A branch of one node, which reads the branch's input.
+void AddBranch(const TestGraph& test, const char* graph, const char* node, const char* type) {
+  TestGraph branch(graph);
+  branch.Return({branch.Unary(node, type, branch.Data("a", DType::kFloat, {2}))});
+  TestGraph::Expect(test.graph->AddSubgraph(branch.graph));
+}
+
 struct IfGraph {
   TestGraph test;
-  TestGraph then_branch{"then"};
-  TestGraph else_branch{"else"};
   ir::NodePtr x = test.Data("x", DType::kFloat, {2}, 0);
   ir::NodePtr node;
 
@@ -97,17 +97,13 @@ struct IfGraph {
     const ir::NodePtr cond = condition(&test);
     node = test.Add("if", "If", {{"cond", {cond, 0}}, {"input0", {x, 0}}}, {"output0"});
     node->subgraphs = {{"then_branch", "then"}, {"else_branch", "else"}};
-    then_branch.Return({then_branch.Unary("relu", "Relu", then_branch.Data("a", DType::kFloat, {2}))});
-    else_branch.Return({else_branch.Unary("abs", "Abs", else_branch.Data("b", DType::kFloat, {2}))});
-    TestGraph::Expect(test.graph->AddSubgraph(then_branch.graph));
-    TestGraph::Expect(test.graph->AddSubgraph(else_branch.graph));
+    AddBranch(test, "then", "relu", "Relu");
+    AddBranch(test, "else", "abs", "Abs");
     test.Return({node});
   }
 
   std::string Chosen() {
-    bool changed = false;
-    TestGraph::Expect(Verify(test.graph.get(), {}));
-    TestGraph::Expect(ChooseBranches(test.graph.get(), &changed));
+    const bool changed = Changes(test, ChooseBranches);
     return changed ? test.graph->outputs[0].node->name : "";
   }
 };
@@ -123,12 +119,12 @@ TEST(ChooseBranches, AConstantConditionChoosesOne) {
   EXPECT_EQ(chosen(false), "if/abs");
 }
 
-TEST(ChooseBranches, WhatARunDecidesStays) {
+TEST(ChooseBranches, ARunTimeConditionStays) {
   EXPECT_EQ(IfGraph([](TestGraph* test) { return test->Data("cond", DType::kBool, {}, 1); }).Chosen(), "");
 }
 
-// Facts, ge_ops_notes: a numeric scalar is a test for nonzero, and what is no scalar is true when it has elements.
-TEST(ChooseBranches, TruthIsNonzeroOrNotEmpty) {
+// As GE defines conditions: a numeric scalar is true when nonzero, any other tensor when it has elements.
+TEST(ChooseBranches, TrueMeansNonzeroOrNotEmpty) {
   const auto truth = [](DType dtype, ir::Dims dims, const auto& values) {
     ir::Tensor tensor;
     tensor.desc.dtype = dtype;
@@ -144,24 +140,18 @@ TEST(ChooseBranches, TruthIsNonzeroOrNotEmpty) {
   EXPECT_EQ(truth(DType::kString, {}, std::vector<char>{'a'}), std::nullopt);
 }
 
-TEST(ChooseBranches, ACasesIndexPastTheEndRunsTheLast) {
+TEST(ChooseBranches, ACaseIndexPastTheEndRunsTheLastBranch) {
   for (const auto& [index, expected] : std::vector<std::pair<int32_t, std::string>>{
            {0, "case/relu"}, {1, "case/abs"}, {7, "case/abs"}, {-1, "case/abs"}}) {
     TestGraph test;
-    TestGraph first("first");
-    TestGraph second("second");
     const auto x = test.Data("x", DType::kFloat, {2});
     const auto which = test.Const<int32_t>("which", DType::kInt32, {}, {index});
     const auto node = test.Add("case", "Case", {{"branch_index", {which, 0}}, {"input0", {x, 0}}}, {"output0"});
     node->subgraphs = {{"branches0", "first"}, {"branches1", "second"}};
-    first.Return({first.Unary("relu", "Relu", first.Data("a", DType::kFloat, {2}))});
-    second.Return({second.Unary("abs", "Abs", second.Data("b", DType::kFloat, {2}))});
-    TestGraph::Expect(test.graph->AddSubgraph(first.graph));
-    TestGraph::Expect(test.graph->AddSubgraph(second.graph));
+    AddBranch(test, "first", "relu", "Relu");
+    AddBranch(test, "second", "abs", "Abs");
     test.Return({node});
-    TestGraph::Expect(Verify(test.graph.get(), {}));
-    bool changed = false;
-    TestGraph::Expect(ChooseBranches(test.graph.get(), &changed));
+    Changes(test, ChooseBranches);
     EXPECT_EQ(test.graph->outputs[0].node->name, expected) << index;
   }
 }
@@ -179,7 +169,7 @@ TEST(Optimize, PassesRunInTheirOrderAndEachIsDumped) {
                            "matmul", "attention", "layout", "transposes", "elementwise", "prepack", "final"}));
 }
 
-TEST(Optimize, AConditionThatFoldingFindsChoosesItsBranch) {
+TEST(Optimize, AConditionFoundByFoldingChoosesItsBranch) {
   IfGraph one([](TestGraph* test) { return test->Unary("rank", "Rank", test->Data("any", DType::kFloat, {-1}, 1)); });
   TestGraph::Expect(Optimize(one.test.graph.get(), {}, {}));
   EXPECT_EQ(one.test.Names(), (Names{"x", "any", "if/relu"}));
@@ -187,7 +177,7 @@ TEST(Optimize, AConditionThatFoldingFindsChoosesItsBranch) {
   EXPECT_EQ(one.test.graph->outputs[0].node->outputs[0].dims, ir::Dims{2});
 }
 
-TEST(Optimize, APassThatIsSwitchedOffLeavesTheGraphAsItIs) {
+TEST(Optimize, ADisabledPassLeavesTheGraphUnchanged) {
   CallGraph one;
   one.test.Unary("dead", "Relu", one.x);
   PassOptions options;
@@ -197,7 +187,7 @@ TEST(Optimize, APassThatIsSwitchedOffLeavesTheGraphAsItIs) {
   EXPECT_EQ(one.call->outputs[0].dims, ir::Dims{2});
 }
 
-TEST(Optimize, ADeadNodeThatNoKernelImplementsDoesNoHarm) {
+TEST(Optimize, ADeadNodeWithoutAKernelIsHarmless) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   const auto p = test.Data("p", DType::kBool, {}, 1);

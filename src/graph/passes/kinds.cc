@@ -54,7 +54,7 @@ bool HasAny(std::string_view type, std::span<const std::string_view> words) {
                      [&](std::string_view word) { return type.find(word) != std::string_view::npos; });
 }
 
-// Handles of queues, tables and the like: what they hold is not in any tensor.
+// Handles of queues, tables and the like: their contents are not in any tensor.
 bool IsHandle(const GeOperand& operand) {
   constexpr uint64_t kResource = uint64_t{1} << 23;
   constexpr uint64_t kStringRef = uint64_t{1} << 24;
@@ -157,10 +157,10 @@ bool IsRandom(const ir::Node& node) {
   static constexpr std::array<std::string_view, 8> kWords = {
       "Random", "DropOut", "Dropout", "Multinomial", "TruncatedNormal", "StandardNormal", "Bernoulli", "Stateful"};
   const Kind kind = KindOf(node);
-  if (IsControlFlow(kind)) return true;  // what its subgraphs do is not looked into
+  if (IsControlFlow(kind)) return true;  // its subgraphs are not examined
   if (kind != Kind::kOperator) return false;
   if (FindGeDefinition(node.type) == nullptr || node.type == "Normal") return true;
-  // These draw from a seed that they are given, so that the same inputs give the same numbers.
+  // These take their seed as an input, so the same inputs give the same numbers.
   if (node.type.find("Stateless") != std::string::npos) return false;
   return HasAny(node.type, kWords);
 }
@@ -175,7 +175,7 @@ MutableOutputs::MutableOutputs(const ir::Graph& graph) {
       outputs_.emplace(node->inputs[input].source.get(), node->inputs[input].index);
     }
     if (!pairs.empty()) continue;
-    // What it does to its operands is not said.
+    // What it does to its operands is unknown.
     for (const ir::Input& input : node->inputs) outputs_.emplace(input.source.get(), input.index);
   }
 }

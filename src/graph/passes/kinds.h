@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node is, as far as passes and lowering must tell nodes apart: structure, control flow, effects.
+// Node classification for passes and lowering: structure, control flow, effects.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
 #define MILLPOND_SRC_GRAPH_PASSES_KINDS_H_
 
@@ -13,11 +13,11 @@
 
 namespace millpond::passes {
 
-// The attribute of a subgraph's Data: which of the parent node's inputs it stands for. Verify sets it on each.
+// The attribute of a subgraph's Data: the parent node's input that it represents. Verify sets it on each.
 inline constexpr std::string_view kParentIndex = "_parent_node_index";
 
-// Attributes of a node that was made of several: their names and types, in the order they ran. Of a constant that was
-// packed: the constant's. The vendor's tools know both.
+// Attributes of a fused node: names and types of the original nodes, in execution order; of a packed constant: the
+// original's. The vendor's tools know both.
 inline constexpr std::string_view kOriginNames = "_datadump_original_op_names";
 inline constexpr std::string_view kOriginTypes = "_datadump_original_op_types";
 
@@ -48,32 +48,32 @@ inline bool IsControlFlow(Kind kind) { return kind >= Kind::kCall; }
 // `node "add" (Add)`, for messages.
 std::string Named(const ir::Node& node);
 
-// The constant's tensor; null when the node is no constant or has none.
+// The constant's tensor; null when the node is not a constant or has none.
 ir::TensorPtr ConstantOf(const ir::Node& node);
 
-// The constant that arrives here, through identities too; null when it is none.
+// The constant that reaches this input, also through identities; null when none does.
 ir::TensorPtr ConstantAt(const ir::Node* node, int32_t index);
 
-// A type that an attribute gives, as a type or as its number.
+// A data type given by an attribute, as a type or as an integer.
 DType TypeAttr(const ir::Node& node, std::string_view name, DType otherwise);
 
 // The subgraph that a node runs under this name; null when there is none.
 ir::GraphPtr SubgraphOf(const ir::Node& node, std::string_view name);
 
-// Which of the parent's inputs a subgraph's Data stands for. pre: verified.
+// The parent's input that a subgraph's Data represents. pre: verified.
 int64_t ParentInput(const ir::Node& data);
 
-// Places (input, output) of operands that are changed in place: same name on both sides.
+// Indices (input, output) of operands that are changed in place: same name on both sides.
 std::vector<std::pair<size_t, size_t>> InPlace(const ir::Node& node);
 
-// Does something besides giving its outputs: changes an operand, prints, talks to other ranks, holds a resource, has no
-// outputs at all; so does what runs a subgraph with such a node.
+// Has side effects: changes an operand, prints, communicates with other ranks, holds a resource, has no outputs at all,
+// or runs a subgraph with such a node.
 bool HasEffect(const ir::Node& node);
-// Two runs on the same inputs may differ, as far as we know.
+// Two runs on the same inputs may differ.
 bool IsRandom(const ir::Node& node);
 
-// The outputs whose memory somebody changes: of variables and reference inputs, and what in-place operators work on.
-// Reading one of them twice may give two values.
+// The outputs whose memory is changed: of variables and reference inputs, and operands of in-place operators.
+// Reading one twice may give two values.
 class MutableOutputs {
  public:
   explicit MutableOutputs(const ir::Graph& graph);

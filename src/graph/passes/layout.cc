@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels last: a CPU's convolution reads and writes [N, H, W, C] fastest. Each convolution, and what is between them
-// and does not care, is made anew on transposed values; transposes stand only where such a region begins and ends.
+// Channels last: a CPU's convolution reads and writes [N, H, W, C] fastest. Each convolution, and layout-agnostic
+// nodes between them, are rebuilt on transposed values; transposes remain only at the borders of such a region.
 //
-// Why new nodes: an old one stays as long as somebody outside reads it, so a region needs no proof that it is closed.
+// Why new nodes: an old one stays as long as it has users outside, so there is no need to prove a region closed.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -34,24 +34,19 @@ ir::TensorDesc ChannelsLast(const ir::TensorDesc& desc) {
   return turned;
 }
 
-class Layout {
- public:
-  explicit Layout(ir::Graph* graph) : fuser_(graph) {}
+class Layout : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) MP_RETURN_IF_ERROR(Visit(node));
-    // Last first: whoever read a turned value is gone before it is asked for.
+  Status Walk(const std::vector<ir::NodePtr>& order) override {
+    MP_RETURN_IF_ERROR(FusingPass::Walk(order));
+    // Last first: users of a transposed value are removed before the value is examined.
     for (auto turned = turned_.rbegin(); turned != turned_.rend(); ++turned) MP_RETURN_IF_ERROR(Leave(*turned));
-    *out_changed |= fuser_.changed();
     return Ok();
   }
 
- private:
   using Key = std::pair<const ir::Node*, int32_t>;
 
-  Status Visit(const ir::NodePtr& node) {
+  Status Visit(const ir::NodePtr& node) override {
     if (node->outputs.empty() || !fuser_.MayMove(*node)) return Ok();
     if (node->type == "MillpondFusedConv") return Conv(node);
     if (Fuser::RankOf({node, 0}) == 4 && Elementwise().contains(node->type)) return Pointwise(node);
@@ -66,7 +61,7 @@ class Layout {
     return found != values_.end() ? &found->second : nullptr;
   }
 
-  // The value with channels last; makes it if nobody has. `value` by copy: it may be what `out` points to.
+  // The value with channels last; created on first use. `value` by copy: it may be what `out` points to.
   Status Turn(const ir::Node& after, const ir::Endpoint value, ir::Endpoint* out) {
     if (const ir::Endpoint* there = Find(value)) {
       *out = *there;
@@ -111,7 +106,7 @@ class Layout {
     return Ok();
   }
 
-  // All operands are turned already and of one shape, or are single numbers.
+  // All operands are already transposed and of one shape, or are scalars.
   Status Pointwise(const ir::NodePtr& node) {
     std::vector<ir::Endpoint> inputs;
     bool any = false;
@@ -147,14 +142,14 @@ class Layout {
     return Ok();
   }
 
-  // Of all pixels: the result has one for each channel, so that its order is the same either way.
+  // Over all pixels: the result has one value per channel, so its order is the same either way.
   Status Reduce(const ir::NodePtr& node) {
     const ir::Endpoint* turned = Find(Fuser::At(*node, 0));
     std::vector<int64_t> axes = Fuser::IntsOf(Fuser::At(*node, 1));
     for (int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
     std::sort(axes.begin(), axes.end());
     if (turned == nullptr || axes != std::vector<int64_t>{2, 3} || Fuser::RankOf({node, 0}) < 2) return Ok();
-    // A reshape can be told all sizes but one.
+    // A reshape needs all sizes but one.
     const ir::Dims& dims = node->outputs[0].dims;
     if (std::count_if(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; }) > 1) return Ok();
     constexpr int64_t kPixels[] = {1, 2};
@@ -193,9 +188,9 @@ class Layout {
     return Ok();
   }
 
-  // Those who read the old value and have no form with channels last.
+  // Users of the old value that have no channels-last form.
   Status Leave(const ir::NodePtr& old) {
-    if (old->Users().empty() && !fuser_.Returns({old, 0})) {
+    if (!old->HasUsers() && !fuser_.Returns({old, 0})) {
       fuser_.Drop(old);
       return Ok();
     }
@@ -208,7 +203,6 @@ class Layout {
     return fuser_.Replace({old, 0}, {back, 0});
   }
 
-  Fuser fuser_;
   std::map<Key, ir::Endpoint> values_;
   std::vector<ir::NodePtr> turned_;
 };

@@ -64,8 +64,7 @@ bool MatchByName(std::span<const GeOperand> operands, std::span<const std::strin
   return true;
 }
 
-// Each operand that is not dynamic takes one place; dynamic ones share evenly what is left. Trailing ones may be
-// missing.
+// Each non-dynamic operand takes one slot; dynamic ones share the rest evenly. Trailing ones may be missing.
 bool MatchByPlace(std::span<const GeOperand> operands, size_t places, std::vector<uint32_t>* out) {
   const size_t dynamic =
       static_cast<size_t>(std::count_if(operands.begin(), operands.end(), [](const GeOperand& operand) {

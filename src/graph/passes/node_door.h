@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a node to the operator table's door: attributes in its terms and how many tensors each operand has.
+// Converts a node for the operator table's door: its attributes, and how many tensors each operand has.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_NODE_DOOR_H_
 #define MILLPOND_SRC_GRAPH_PASSES_NODE_DOOR_H_
 
@@ -15,17 +15,17 @@
 
 namespace millpond::passes {
 
-// Kinds that no row takes (tensors, graphs) are left out.
+// Kinds that no row uses (tensors, graphs) are omitted.
 millpond::Attributes DoorAttributes(const ir::Attributes& attributes);
 
-// The operand of the definition that each place belongs to, told by the names at the places (dynamic operands are
-// name0, name1, ...) or, when some name tells nothing, by the places alone. False when there are too many or too few.
+// The definition's operand for each index, from the names (dynamic operands are name0, name1, ...) or, when a
+// name does not match, from the positions alone. False when there are too many or too few.
 bool MatchOperands(std::span<const GeOperand> operands, std::span<const std::string_view> names,
                    std::vector<uint32_t>* out_operands);
 std::vector<std::string_view> InputNames(const ir::Node& node);
 std::vector<std::string_view> OutputNames(const ir::Node& node);
 
-// What of a node never changes from run to run.
+// The parts of a node that never change between runs.
 struct NodeDoor {
   millpond::Attributes attributes;
   // How many tensors each operand of the definition has; empty where there is no definition.

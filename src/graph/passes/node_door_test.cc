@@ -22,20 +22,20 @@ Matched Match(std::span<const GeOperand> operands, std::vector<std::string_view>
   return MatchOperands(operands, names, &matched) ? matched : Matched{~0u};
 }
 
-TEST(MatchOperands, NamesTellHoweverManyEachHas) {
+TEST(MatchOperands, NamesDecideHoweverManyEachHas) {
   EXPECT_EQ(Match(kOperands, {"x0", "x1", "axis", "w0"}), (Matched{0, 0, 1, 2}));
   EXPECT_EQ(Match(kOperands, {"bias", "w0", "w1", "w2", "axis"}), (Matched{3, 2, 2, 2, 1}));
   EXPECT_EQ(Match(kOperands, {}), Matched{});
 }
 
-TEST(MatchOperands, WithoutNamesPlacesTell) {
+TEST(MatchOperands, WithoutNamesPositionsDecide) {
   EXPECT_EQ(Match(kOperands, {"", "", "", "", "", ""}), (Matched{0, 0, 1, 2, 2, 3}));
   EXPECT_EQ(Match(kOperands, {"a", "b", "c", "d", "e"}), Matched{~0u});  // three for two: which would have more?
   EXPECT_EQ(Match(std::span(kOperands).subspan(1, 1), {"whatever"}), (Matched{0}));
   EXPECT_EQ(Match(std::span(kOperands).subspan(1, 1), {"one", "too many"}), Matched{~0u});
 }
 
-TEST(MatchOperands, OneThatIsNotDynamicComesOnce) {
+TEST(MatchOperands, ANonDynamicOperandAppearsOnce) {
   EXPECT_EQ(Match(std::span(kOperands).subspan(1, 1), {"axis", "axis"}), Matched{~0u});
 }
 
@@ -57,7 +57,7 @@ TEST(DoorOf, AttributesKeepTheirKinds) {
   EXPECT_TRUE(door.input_counts.empty());
 }
 
-TEST(DoorOf, CountsWhatEachOperandHas) {
+TEST(DoorOf, CountsTheTensorsOfEachOperand) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   const auto axis = test.Ints("axis", {0});
@@ -68,7 +68,7 @@ TEST(DoorOf, CountsWhatEachOperandHas) {
   EXPECT_EQ(door.output_counts, (std::vector<uint32_t>{1}));
 }
 
-TEST(Kinds, EffectsAndChanceAreToldByDefinition) {
+TEST(Kinds, EffectsAndRandomnessFollowFromTheDefinition) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   const auto relu = test.Unary("relu", "Relu", x);

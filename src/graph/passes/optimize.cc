@@ -4,6 +4,7 @@
 #include "src/base/format.h"
 #include "src/graph/passes/fuse.h"
 #include "src/graph/passes/infer.h"
+#include "src/graph/passes/precision.h"
 #include "src/graph/passes/rewrite.h"
 #include "src/graph/passes/verify.h"
 
@@ -24,11 +25,22 @@ class Driver {
     MP_RETURN_IF_ERROR(InferAndFold());
     MP_RETURN_IF_ERROR(Pass(options_.remove_identities, RemoveIdentities, "identities"));
     MP_RETURN_IF_ERROR(Pass(options_.deduplicate, Deduplicate, "deduplicate"));
+    MP_RETURN_IF_ERROR(Round());
     MP_RETURN_IF_ERROR(Fuse());
     return Pass(options_.remove_dead, RemoveDead, "final");
   }
 
  private:
+  // Constants are rounded once, by folding anew.
+  Status Round() {
+    if (options_.rounding == Rounding::kNone) return Ok();
+    const auto round = [this](ir::Graph* graph, bool* changed) {
+      return RoundToHalf(graph, options_.rounding, changed);
+    };
+    MP_RETURN_IF_ERROR(Pass(true, round, "precision"));
+    return InferAndFold();
+  }
+
   Status Fuse() {
     const Fusions& wanted = options_.fusions;
     MP_RETURN_IF_ERROR(Pass(wanted.composites, FuseComposites, "composites"));
@@ -52,7 +64,7 @@ class Driver {
     const std::vector<ir::GraphPtr> subgraphs(graph_->subgraphs().begin(), graph_->subgraphs().end());
     MP_RETURN_IF_ERROR(pass(graph_, out_changed));
     for (const ir::GraphPtr& subgraph : subgraphs) {
-      if (subgraph->parent() != graph_) continue;  // it went on the way
+      if (subgraph->parent() != graph_) continue;  // removed in the meantime
       MP_RETURN_IF_ERROR(pass(subgraph.get(), out_changed));
     }
     RemoveUnusedSubgraphs(graph_);
@@ -68,10 +80,12 @@ class Driver {
     return Ok();
   }
 
-  // Each round but the last takes at least one If or Case away.
+  // Each round but the last removes at least one If or Case.
   Status InferAndFold() {
     Folder folder(options_, environment_);
+    ir::Budget visits(0, kMaxVisits);  // of all rounds together
     InferEnvironment infer;
+    infer.budget = &visits;
     infer.clients = &environment_.clients;
     if (options_.fold) infer.after_node = [&](const ir::NodePtr& node) { return folder.Fold(node); };
     for (bool again = true; again;) {
@@ -119,7 +133,7 @@ Status Fusions::Parse(std::string_view text, Fusions* out) {
       known = true;
     }
     MP_REQUIRE(known,
-               "'%.*s' is no fusing pass; there are composites, conv, matmul, attention, layout, transposes, "
+               "'%.*s' is not a fusing pass; there are composites, conv, matmul, attention, layout, transposes, "
                "elementwise and prepack",
                static_cast<int>(word.size()), word.data());
   }

@@ -3,14 +3,15 @@
 //   verify       the graph is well formed; NetOutput becomes Graph::outputs; operands in the order of their definitions
 //   dead         nodes that nothing needs (again at the end)
 //   inline       PartitionedCall and StatefulPartitionedCall become the nodes of their subgraph
-//   infer        every output's type and shape; on the way constants are folded, so that shapes that hang on them are
-//                known at once; If and Case with a constant condition become the branch they choose, and what it brings
-//                is inferred and folded in turn
-//   identities   Identity and its kin are bypassed
+//   infer        every output's type and shape; constants are folded on the way, so that shapes that depend on
+//                them are known; If and Case with a constant condition become the branch they choose, which is
+//                inferred and folded in turn
+//   identities   Identity and the like are bypassed
 //   deduplicate  nodes that compute the same become one
+//   precision    where it is forced: values are rounded to half (precision.h), and constants folded again
 //   composites, conv, matmul, attention, layout, transposes, elementwise, prepack: see fuse.h
 //   dead
-// A pass that is switched off leaves the graph as it is; verify and infer always run.
+// A disabled pass leaves the graph unchanged; verify and infer always run.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_
 #define MILLPOND_SRC_GRAPH_PASSES_OPTIMIZE_H_
 
@@ -18,7 +19,7 @@
 
 namespace millpond::passes {
 
-// Rewrites a root graph in place. After a failure the graph may be half rewritten: give a copy.
+// Rewrites a root graph in place. After a failure the graph may be half rewritten: pass a copy.
 Status Optimize(ir::Graph* graph, const PassOptions& options, const PassEnvironment& environment);
 
 }  // namespace millpond::passes

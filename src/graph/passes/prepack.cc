@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant filters and matrices of fused nodes in the form that their kernels read. The packing is done by kernels too:
-// one tells how many bytes it takes, the other does it.
+// Packs constant filters and matrices of fused nodes for their kernels. Kernels do the packing too: one returns the
+// size in bytes, the other packs.
 #include <algorithm>
 #include <cstring>
 
@@ -26,7 +26,7 @@ class Packing {
 
  private:
   static constexpr size_t kConstant = 1;  // the place of filter and weight
-  // Sizes that are not known yet. What is packed for them works for others too.
+  // Assumed for unknown sizes. Weights packed for them work for others too.
   static constexpr int64_t kLikelyPixels = 56;
   static constexpr int64_t kLikelyRows = 128;
 
@@ -82,7 +82,7 @@ class Packing {
     return Ok();
   }
 
-  // A kernel that cannot pack is no failure: the plain constant works too.
+  // A kernel that cannot pack is not a failure: the plain constant works too.
   bool RunOn(const std::string& type, const char* operand, const ir::TensorPtr& value, const ir::Attributes& attributes,
              std::vector<ir::TensorPtr>* out) const {
     ir::Node node(type, type);

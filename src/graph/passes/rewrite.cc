@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes share, and those that only take nodes away.
+// Shared by the passes, and the passes that only remove nodes.
 #include "src/graph/passes/rewrite.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Status RemoveDead(ir::Graph* graph, bool* out_changed) {
     for (const ir::Input& input : node->inputs) {
       if (input.source != nullptr) pending.push_back(input.source);
     }
-    // Even one that computes nothing of use: it carries the order of others.
+    // Even one whose result is unused: it orders others.
     pending.insert(pending.end(), node->controls.begin(), node->controls.end());
   }
   std::vector<ir::NodePtr> dead;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small graphs for the passes' tests, one line for each node.
+// Small graphs for the passes' tests, one line per node.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_TEST_GRAPH_H_
 #define MILLPOND_SRC_GRAPH_PASSES_TEST_GRAPH_H_
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/graph/ir/graph.h"
+#include "src/graph/passes/verify.h"
 #include "src/ops/ge_ops.h"
 
 namespace millpond::passes {
@@ -85,6 +86,14 @@ class TestGraph {
 
   ir::GraphPtr graph;
 };
+
+// Runs a pass on the graph, which must be well formed: whether it changed something.
+inline bool Changes(const TestGraph& test, Status (*pass)(ir::Graph*, bool*)) {
+  bool changed = false;
+  TestGraph::Expect(Verify(test.graph.get(), {}));
+  TestGraph::Expect(pass(test.graph.get(), &changed));
+  return changed;
+}
 
 }  // namespace millpond::passes
 

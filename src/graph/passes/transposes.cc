@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposes that undo each other, or only move dimensions of size 1.
+// Removes transposes that cancel out, or only move dimensions of size 1.
 #include "src/graph/passes/fuse.h"
 #include "src/graph/passes/fuse_tools.h"
 
@@ -15,7 +15,7 @@ bool IsIdentity(const Perm& perm) {
   return true;
 }
 
-// Dimensions of more than one element keep their order, so that the bytes stay where they are.
+// Dimensions larger than 1 keep their order, so the bytes do not move.
 bool KeepsBytes(const Perm& perm, const ir::Dims& dims) {
   int64_t last = -1;
   for (const int64_t dim : perm) {
@@ -26,22 +26,11 @@ bool KeepsBytes(const Perm& perm, const ir::Dims& dims) {
   return true;
 }
 
-class Transposes {
- public:
-  explicit Transposes(ir::Graph* graph) : fuser_(graph) {}
+class Transposes : public FusingPass {
+  using FusingPass::FusingPass;
 
-  Status Run(bool* out_changed) {
-    std::vector<ir::NodePtr> order;
-    MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-    for (const ir::NodePtr& node : order) {
-      if (!fuser_.Gone(node) && fuser_.MayMove(*node)) MP_RETURN_IF_ERROR(Visit(node));
-    }
-    *out_changed |= fuser_.changed();
-    return Ok();
-  }
-
- private:
-  Status Visit(const ir::NodePtr& node) {
+  Status Visit(const ir::NodePtr& node) override {
+    if (!fuser_.MayMove(*node)) return Ok();
     Perm perm = Fuser::PermOf(*node);
     ir::Endpoint x = Fuser::At(*node, 0);
     if (perm.empty() || x.node == nullptr || Fuser::RankOf(x) != static_cast<int>(perm.size())) return Ok();
@@ -72,8 +61,6 @@ class Transposes {
     MP_RETURN_IF_ERROR(fuser_.NewNode("Reshape", *node, inputs, node->outputs[0], {}, &made));
     return fuser_.Replace({node, 0}, {made, 0});
   }
-
-  Fuser fuser_;
 };
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace millpond::passes {
 namespace {
 
-// Clients nest a few levels; more than these are a file made to do harm.
-constexpr size_t kMostNested = 32;
-constexpr size_t kMostSubgraphs = 10'000;
+// Clients nest a few levels; more than this is a malicious file.
+constexpr size_t kMaxNested = 32;
+constexpr size_t kMaxSubgraphs = 10'000;
 
 const int64_t* IntAttr(const ir::Attributes& attributes, std::string_view name) {
   const auto found = attributes.find(name);
@@ -45,12 +45,12 @@ Status VerifyEndpoints(const ir::Graph& graph) {
   return Ok();
 }
 
-// In a subgraph an input of NetOutput may say which of the parent's outputs it is.
+// In a subgraph an input of NetOutput may name the parent's output it represents.
 Status SettleNetOutput(ir::Graph* graph) {
   ir::NodePtr net_output;
   for (const ir::NodePtr& node : graph->nodes()) {
     if (KindOf(*node) != Kind::kNetOutput) continue;
-    MP_REQUIRE(net_output == nullptr, "graph \"%s\" has two NetOutput nodes, \"%s\" and \"%s\"; one is possible",
+    MP_REQUIRE(net_output == nullptr, "graph \"%s\" has two NetOutput nodes, \"%s\" and \"%s\"; only one is allowed",
                graph->name.c_str(), net_output->name.c_str(), node->name.c_str());
     net_output = node;
   }
@@ -75,11 +75,11 @@ Status SettleNetOutput(ir::Graph* graph) {
   return Ok();
 }
 
-// Nothing asked for: everything that nobody reads is run for its effect.
+// No outputs: every node without users is run for its effects.
 void SettleTargets(ir::Graph* graph) {
   if (!graph->outputs.empty() || !graph->targets.empty()) return;
   for (const ir::NodePtr& node : graph->nodes()) {
-    if (KindOf(*node) != Kind::kData && node->Users().empty()) graph->targets.push_back(node);
+    if (KindOf(*node) != Kind::kData && !node->HasUsers()) graph->targets.push_back(node);
   }
 }
 
@@ -112,7 +112,7 @@ void SettleInputs(ir::Graph* root) {
   root->inputs = std::move(data);
 }
 
-// The parent's input that a subgraph's Data means by its `index`.
+// The parent's input that a subgraph's Data refers to by `index`.
 int64_t ParentIndexFor(Kind parent, int64_t index) {
   switch (parent) {
     case Kind::kIf:
@@ -149,14 +149,14 @@ Status VerifyOutputCount(const ir::Graph& graph, const ir::Node& parent, std::st
   return Ok();
 }
 
-// What each kind expects of its own numbers and of its subgraphs'.
+// What each kind requires of its own operand counts and of its subgraphs'.
 Status VerifyArity(const ir::Graph& graph, const ir::Node& parent, std::string_view name) {
   const Kind kind = KindOf(parent);
   if (kind == Kind::kWhile && name == "cond") return VerifyOutputCount(graph, parent, name, 1);
   if (kind == Kind::kWhile || kind == Kind::kFor) {
     const size_t carried = kind == Kind::kWhile ? parent.inputs.size() : parent.inputs.size() - 3;
-    MP_REQUIRE(parent.outputs.size() == carried, "%s: has %zu outputs, and %zu values go round", Named(parent).c_str(),
-               parent.outputs.size(), carried);
+    MP_REQUIRE(parent.outputs.size() == carried, "%s: has %zu outputs, but %zu loop-carried values",
+               Named(parent).c_str(), parent.outputs.size(), carried);
   }
   return VerifyOutputCount(graph, parent, name, parent.outputs.size());
 }
@@ -204,8 +204,8 @@ class Verifier {
     while (!pending.empty()) {
       const Level level = std::move(pending.back());
       pending.pop_back();
-      MP_REQUIRE(level.callers.size() <= kMostNested, "graph \"%s\": subgraphs are nested more than %zu deep",
-                 level.graph->name.c_str(), kMostNested);
+      MP_REQUIRE(level.callers.size() <= kMaxNested, "graph \"%s\": subgraphs are nested more than %zu deep",
+                 level.graph->name.c_str(), kMaxNested);
       for (const ir::NodePtr& node : level.graph->nodes()) {
         MP_RETURN_IF_ERROR(VerifySubgraphNames(*node));
         for (ir::SubgraphRef& ref : node->subgraphs) {
@@ -248,7 +248,7 @@ class Verifier {
   // can be inferred and rewritten for its own caller.
   Status Enter(const Level& level, const ir::Node& node, ir::SubgraphRef* ref, ir::Graph** out) {
     ir::GraphPtr graph = root_->FindSubgraph(ref->graph);
-    MP_REQUIRE(graph != nullptr, "%s: its subgraph \"%s\" is said to be graph \"%s\", and there is none of that name",
+    MP_REQUIRE(graph != nullptr, "%s: its subgraph \"%s\" refers to graph \"%s\", which does not exist",
                Named(node).c_str(), ref->name.c_str(), ref->graph.c_str());
     const ir::Graph* origin = OriginOf(graph.get());
     const bool recursive = origin == OriginOf(level.graph) ||
@@ -256,8 +256,8 @@ class Verifier {
     MP_REQUIRE(!recursive, "%s: its subgraph \"%s\" (\"%s\") runs itself", Named(node).c_str(), ref->name.c_str(),
                graph->name.c_str());
     if (!used_.insert(graph.get()).second) {
-      MP_REQUIRE(root_->subgraphs().size() < kMostSubgraphs, "graph \"%s\": more than %zu subgraphs",
-                 root_->name.c_str(), kMostSubgraphs);
+      MP_REQUIRE(root_->subgraphs().size() < kMaxSubgraphs, "graph \"%s\": more than %zu subgraphs",
+                 root_->name.c_str(), kMaxSubgraphs);
       MP_RETURN_IF_ERROR(Copy(&graph));
       ref->graph = graph->name;
       used_.insert(graph.get());
@@ -274,7 +274,7 @@ class Verifier {
   Status Copy(ir::GraphPtr* graph) {
     const ir::GraphPtr copy = (*graph)->Clone();
     for (const ir::NodePtr& data : DataNodes(**graph)) {
-      // What was settled for the first caller need not be right for the second.
+      // What was settled for the first caller may be wrong for the second.
       if (derived_.contains(data.get())) copy->FindNode(data->name)->attributes.erase(std::string(kParentIndex));
     }
     size_t number = 2;
@@ -288,7 +288,7 @@ class Verifier {
   ir::Graph* root_;
   const ClientOperators& clients_;
   std::unordered_set<const ir::Graph*> used_;
-  std::unordered_set<const ir::Node*> derived_;  // Data whose parent's input was told by `index`
+  std::unordered_set<const ir::Node*> derived_;  // Data whose parent input came from `index`
   std::unordered_map<const ir::Graph*, const ir::Graph*> origins_;
 };
 
@@ -296,7 +296,7 @@ class Verifier {
 
 Status Verify(ir::Graph* graph, const ClientOperators& clients) {
   MP_REQUIRE(graph->parent() == nullptr,
-             "graph \"%s\" is a subgraph of \"%s\"; a root graph is verified with all of its", graph->name.c_str(),
+             "graph \"%s\" is a subgraph of \"%s\"; verify the root graph, with all its subgraphs", graph->name.c_str(),
              graph->parent()->name.c_str());
   return Verifier(graph, clients).Run();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this a graph at all? Every other pass, and lowering, relies on what this one says and settles.
+// Checks that a graph is well formed and normalises it. All other passes, and lowering, rely on it.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_VERIFY_H_
 #define MILLPOND_SRC_GRAPH_PASSES_VERIFY_H_
 
@@ -8,13 +8,12 @@
 namespace millpond::passes {
 
 // Fails with the node, the operand and what was expected. Otherwise the graph, subgraphs included, is as follows:
-// - no cycles, edges within one graph, every required operand connected, attributes there and of their kind;
-// - operands by place as the definition has them, with a place for each absent optional one, each by its name;
-// - no NetOutput: Graph::outputs is what a run returns and Graph::targets what else it must do. A graph that has
-// neither
-//   has all nodes without users as targets;
+// - no cycles, edges within one graph, every required operand and attribute present, attributes of the right kind;
+// - operands in the definition's order, named, with a slot for each absent optional one;
+// - no NetOutput: Graph::outputs is what a run returns and Graph::targets what else it must do. A graph with neither
+//   gets all nodes without users as targets;
 // - Graph::inputs are the Data and RefData nodes in the order of their `index` (renumbered in the order of nodes when
-//   they are not 0, 1, 2, ...); in a subgraph in the order of the parent's inputs they stand for (attribute
+//   they are not 0, 1, 2, ...); in a subgraph in the order of the parent's inputs they represent (attribute
 //   _parent_node_index, set on each);
 // - each subgraph is run by one node, and none by itself.
 Status Verify(ir::Graph* graph, const ClientOperators& clients);

@@ -12,7 +12,7 @@
 namespace millpond::passes {
 namespace {
 
-// What an attribute holds, in the words of definitions.
+// An attribute's type, as definitions spell it.
 struct KindText {
   const char* operator()(std::monostate) const { return "an empty list"; }
   const char* operator()(bool) const { return "Bool"; }
@@ -46,7 +46,7 @@ bool IsOneOf(const ir::Attr& attr) {
   return (std::holds_alternative<T>(attr.value) || ...);
 }
 
-// A list that has no members may have lost its kind on the way.
+// An empty list may have lost its type in serialisation.
 struct IsEmptyList {
   bool operator()(std::monostate) const { return true; }
   template <class T>
@@ -59,7 +59,7 @@ struct IsEmptyList {
   }
 };
 
-// Files keep types as numbers and texts as bytes; both ways are taken.
+// Files store types as integers and strings as bytes; either is accepted.
 bool Fits(GeAttrType type, const ir::Attr& attr) {
   const bool empty_list = std::visit(IsEmptyList{}, attr.value);
   switch (type) {
@@ -128,7 +128,7 @@ std::string MemberName(const GeOperand& operand, size_t member) {
   return name;
 }
 
-// Inputs in the definition's order, each with its name, absent ones too.
+// Inputs in the definition's order, each named, including absent ones.
 Status ArrangeInputs(ir::Node* node, const GeOp& definition) {
   std::vector<uint32_t> operand_of;
   MP_REQUIRE(MatchOperands(definition.inputs, InputNames(*node), &operand_of),
@@ -141,7 +141,7 @@ Status ArrangeInputs(ir::Node* node, const GeOp& definition) {
     size_t member = 0;
     for (size_t place = 0; place < node->inputs.size(); ++place) {
       if (operand_of[place] != i) continue;
-      arranged.push_back(std::move(node->inputs[place]));  // edges are known by node, so that a place may change
+      arranged.push_back(std::move(node->inputs[place]));  // edges are keyed by node, so an index may change
       arranged.back().desc.name = MemberName(operand, member++);
     }
     if (member > 0 || operand.presence == GePresence::kDynamic) continue;
@@ -154,7 +154,7 @@ Status ArrangeInputs(ir::Node* node, const GeOp& definition) {
   return Ok();
 }
 
-// Edges know outputs by place: they keep theirs, and those that nobody mentioned come behind.
+// Edges refer to outputs by index: those keep theirs, and outputs not mentioned follow.
 Status ArrangeOutputs(ir::Node* node, const GeOp& definition) {
   std::vector<uint32_t> operand_of;
   MP_REQUIRE(MatchOperands(definition.outputs, OutputNames(*node), &operand_of),
@@ -218,7 +218,7 @@ Status VerifyConstant(const ir::Node& node) {
   return Ok();
 }
 
-// Kinds with one output that are there even when nobody described it.
+// Kinds whose single output exists even when not described.
 void GiveOutput(ir::Node* node, const char* name) {
   if (node->outputs.empty()) node->outputs.emplace_back();
   if (node->outputs[0].name.empty()) node->outputs[0].name = name;
@@ -247,7 +247,7 @@ Status VerifyNode(const ir::NodePtr& node, const ClientOperators& clients) {
       break;
   }
   const GeOp* definition = FindGeDefinition(node->type);
-  // A client's own definition of a type that we know gives way to ours, as the built-in ones have priority in GE.
+  // A built-in definition takes precedence over a client's, as in GE.
   if (definition == nullptr && clients.knows && clients.knows(node->type)) return Ok();
   MP_REQUIRE(definition != nullptr, "%s: there is no operator of type \"%s\"", Named(*node).c_str(),
              node->type.c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Verify asks of one node alone.
+// The part of Verify that looks at a single node.
 #ifndef MILLPOND_SRC_GRAPH_PASSES_VERIFY_NODE_H_
 #define MILLPOND_SRC_GRAPH_PASSES_VERIFY_NODE_H_
 
@@ -7,7 +7,8 @@
 
 namespace millpond::passes {
 
-// Its type is known, its operands and attributes fit the definition; puts the operands in the definition's order.
+// Checks that its type is known and its operands and attributes match the definition; puts the operands in the
+// definition's order.
 Status VerifyNode(const ir::NodePtr& node, const ClientOperators& clients);
 
 }  // namespace millpond::passes

@@ -13,6 +13,16 @@ std::string Refused(const TestGraph& test, const ClientOperators& clients = {}) 
   return Verify(test.graph.get(), clients).message();
 }
 
+// A graph that returns one node, which reads a vector.
+struct OneNode {
+  TestGraph test;
+  ir::NodePtr node;
+
+  OneNode(const char* name, const char* type) : node(test.Unary(name, type, test.Data("x", DType::kFloat, {2}))) {
+    test.Return({node});
+  }
+};
+
 TEST(Verify, AcceptsAGraphThatIsWellFormed) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2, 3});
@@ -38,7 +48,7 @@ TEST(Verify, NamesTheRequiredInputThatIsNotConnected) {
   EXPECT_EQ(Refused(test), "graph \"g\": node \"add\" (Add): input 1 (\"x2\") is not connected, and Add needs it");
 }
 
-TEST(Verify, NamesTheRequiredInputThatIsNotThereAtAll) {
+TEST(Verify, NamesTheRequiredInputThatIsMissing) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   test.Return({test.Add("add", "Add", {{"x1", {x, 0}}})});
@@ -53,60 +63,42 @@ TEST(Verify, RefusesMoreInputsThanTheDefinitionHas) {
 }
 
 TEST(Verify, NamesTheOutputThatASourceDoesNotHave) {
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  const auto relu = test.Unary("relu", "Relu", x);
-  test.Return({relu});
-  relu->inputs[0].index = 3;
-  EXPECT_EQ(Refused(test),
+  OneNode relu("relu", "Relu");
+  relu.node->inputs[0].index = 3;
+  EXPECT_EQ(Refused(relu.test),
             "graph \"g\": node \"relu\" (Relu): input 0 (\"x\") asks for output 3 of node \"x\" (Data), which has 1");
 }
 
-TEST(Verify, RefusesATypeThatNobodyDefined) {
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  test.Return({test.Unary("odd", "NoSuchOperator", x)});
-  EXPECT_EQ(Refused(test),
+TEST(Verify, RefusesAnUndefinedType) {
+  EXPECT_EQ(Refused(OneNode("odd", "NoSuchOperator").test),
             "graph \"g\": node \"odd\" (NoSuchOperator): there is no operator of type \"NoSuchOperator\"");
 }
 
 TEST(Verify, AcceptsATypeThatTheClientRegistered) {
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  test.Return({test.Unary("odd", "MyOperator", x)});
   ClientOperators clients;
   clients.knows = [](std::string_view type) { return type == "MyOperator"; };
-  EXPECT_EQ(Refused(test, clients), "");
+  EXPECT_EQ(Refused(OneNode("odd", "MyOperator").test, clients), "");
 }
 
 TEST(Verify, NamesTheRequiredAttributeThatIsMissing) {
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  test.Return({test.Unary("cast", "Cast", x)});
-  EXPECT_EQ(Refused(test),
+  EXPECT_EQ(Refused(OneNode("cast", "Cast").test),
             "graph \"g\": node \"cast\" (Cast): attribute \"dst_type\" (Int) must be given and is missing");
 }
 
 TEST(Verify, NamesTheAttributeOfAnotherKind) {
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  const auto cast = test.Unary("cast", "Cast", x);
-  cast->attributes["dst_type"].value = std::string("float");
-  test.Return({cast});
-  EXPECT_EQ(Refused(test), "graph \"g\": node \"cast\" (Cast): attribute \"dst_type\" is String, and must be Int");
+  OneNode cast("cast", "Cast");
+  cast.node->attributes["dst_type"].value = std::string("float");
+  EXPECT_EQ(Refused(cast.test), "graph \"g\": node \"cast\" (Cast): attribute \"dst_type\" is String, and must be Int");
 }
 
 TEST(Verify, TakesTypesAsNumbersAndNumbersAsTypes) {  // files keep them either way
-  TestGraph test;
-  const auto x = test.Data("x", DType::kFloat, {2});
-  const auto cast = test.Unary("cast", "Cast", x);
-  cast->attributes["dst_type"].value = DType::kInt32;
-  cast->attributes["_note"].value = true;  // attributes that no definition has are the client's own
-  test.Return({cast});
-  EXPECT_EQ(Refused(test), "");
+  OneNode cast("cast", "Cast");
+  cast.node->attributes["dst_type"].value = DType::kInt32;
+  cast.node->attributes["_note"].value = true;  // attributes that no definition has are the client's own
+  EXPECT_EQ(Refused(cast.test), "");
 }
 
-TEST(Verify, PutsInputsInTheDefinitionsOrderWithAPlaceForAbsentOnes) {
+TEST(Verify, PutsInputsInTheDefinitionsOrderWithASlotForAbsentOnes) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2, 2});
   const auto bias = test.Data("b", DType::kFloat, {2}, 1);
@@ -143,15 +135,15 @@ TEST(Verify, NetOutputBecomesTheGraphsOutputsAndTargets) {
   EXPECT_EQ(test.graph->FindNode("out"), nullptr);
 }
 
-TEST(Verify, OneNetOutputIsPossible) {
+TEST(Verify, TwoNetOutputsAreRefused) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   test.Add("a", "NetOutput", {{"x0", {x, 0}}}, {});
   test.Add("b", "NetOutput", {{"x0", {x, 0}}}, {});
-  EXPECT_EQ(Refused(test), "graph \"g\" has two NetOutput nodes, \"a\" and \"b\"; one is possible");
+  EXPECT_EQ(Refused(test), "graph \"g\" has two NetOutput nodes, \"a\" and \"b\"; only one is allowed");
 }
 
-TEST(Verify, WithoutOutputsWhatNobodyReadsIsTheTarget) {
+TEST(Verify, WithoutOutputsUnusedNodesAreTheTargets) {
   TestGraph test;
   const auto x = test.Data("x", DType::kFloat, {2});
   const auto relu = test.Unary("relu", "Relu", x);
@@ -168,7 +160,7 @@ TEST(Verify, DataIsOrderedByIndex) {
   EXPECT_EQ(test.graph->inputs, (std::vector<ir::NodePtr>{b, a}));
 }
 
-// Facts, 3.3 AddGraph: indexes that are not contiguous are renumbered in the order of nodes.
+// AddGraph: indexes that are not contiguous are renumbered in the order of nodes.
 TEST(Verify, DataIsRenumberedInTheOrderOfNodesWhenIndexesHaveGaps) {
   TestGraph test;
   const auto a = test.Data("a", DType::kFloat, {2}, 7);
@@ -197,15 +189,13 @@ struct CallGraph {
 
 TEST(Verify, NamesTheSubgraphThatIsMissing) {
   CallGraph one;
-  EXPECT_EQ(
-      Refused(one.test),
-      "node \"call\" (PartitionedCall): its subgraph \"f\" is said to be graph \"body\", and there is none of that "
-      "name");
+  EXPECT_EQ(Refused(one.test),
+            "node \"call\" (PartitionedCall): its subgraph \"f\" refers to graph \"body\", which does not exist");
   one.call->subgraphs.clear();
   EXPECT_EQ(Refused(one.test), "node \"call\" (PartitionedCall): subgraph \"f\" is missing");
 }
 
-TEST(Verify, ASubgraphMustGiveWhatItsNodeGives) {
+TEST(Verify, ASubgraphMustHaveItsNodesOutputs) {
   CallGraph one;
   TestGraph::Expect(one.test.graph->AddSubgraph(one.body.graph));
   EXPECT_EQ(Refused(one.test), "");
@@ -215,7 +205,7 @@ TEST(Verify, ASubgraphMustGiveWhatItsNodeGives) {
             "expected");
 }
 
-TEST(Verify, ASubgraphsDataMustStandForAnInputThatExists) {
+TEST(Verify, ASubgraphsDataMustRepresentAnExistingInput) {
   CallGraph one;
   TestGraph::Expect(one.test.graph->AddSubgraph(one.body.graph));
   one.inner->attributes["index"].value = int64_t{4};
@@ -243,7 +233,7 @@ TEST(Verify, ASubgraphThatTwoNodesRunIsCopiedForTheSecond) {
   EXPECT_EQ(one.test.graph->subgraphs().size(), 2u);
 }
 
-TEST(Verify, ABranchsDataCountsBehindTheCondition) {
+TEST(Verify, ABranchsDataIndexCountsFromAfterTheCondition) {
   TestGraph test;
   TestGraph then_branch("then");
   TestGraph else_branch("else");

@@ -80,9 +80,9 @@ def differences(expected, found, tolerance, exact=False, precise=None):
     close = torch.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
     if close.all():
         return complaints
-    if not exact and precise is not None and (expected.is_floating_point() or expected.is_complex()):
-        if _as_good_as_cpu(expected, found, precise(), rtol, atol):
-            return complaints
+    may_be_finer = not exact and precise is not None and (expected.is_floating_point() or expected.is_complex())
+    if may_be_finer and _as_good_as_cpu(expected, found, precise(), rtol, atol):
+        return complaints
     return [*complaints, _describe(expected, found, close, rtol, atol)]
 
 

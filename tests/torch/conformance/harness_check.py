@@ -92,7 +92,7 @@ def main():
 
     def serve(job, tell):
         pair = pairs.Pair(job["op"], "float32", job["direction"])
-        return judge.Judge(known[job["op"]], pair, device).verdict(8, lambda index: tell({"sample": index}))
+        return judge.Comparison(known[job["op"]], pair, device).verdict(8, lambda index: tell({"sample": index}))
     jobs = [{"op": name, "direction": "forward"} for name in known]
     jobs += [{"op": name, "direction": "backward"} for name in ("right", "wrong_value")]
     workers.STARTING = 20.0 if device == "npu" else 1.0

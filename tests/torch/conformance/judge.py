@@ -36,7 +36,7 @@ class Run:
     used_random: bool = False
 
 
-class Judge:
+class Comparison:
     def __init__(self, entry, pair, device, kind="sample"):
         self.entry, self.pair, self.device, self.kind = entry, pair, device, kind
         self.backward = pair.direction == pairs.BACKWARD

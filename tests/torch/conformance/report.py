@@ -21,9 +21,10 @@ from pairs import BACKWARD, FORWARD, Pair
 
 STATES = ("pass", "cpu", "refused", "differs", "wrong", "crash", "hang", "none")
 FAILING = ("wrong", "crash", "hang")
-# Of the pairs that torch_npu does not send to CPU, this share must pass.
+# Of the pairs that torch_npu does not send to CPU, this share must pass. A ratchet: the figure of the last run, rounded down to a
+# tenth; it only goes up (test_conformance.py says when).
 FLOAT32_FORWARD, FLOAT32_BACKWARD, OTHERS = "float32 forward", "float32 backward", "other types forward"
-LEAST_PERCENT = {FLOAT32_FORWARD: 92.0, FLOAT32_BACKWARD: 88.0, OTHERS: 85.0}
+MIN_PERCENT = {FLOAT32_FORWARD: 95.5, FLOAT32_BACKWARD: 96.5, OTHERS: 95.0}
 ACLNN = re.compile(r"\b(aclnn\w+|aclStft|aclRfft1D)\b")
 GE_TYPE = re.compile(r"(?:OPS function error: |working operator name is )(\w+)")
 
@@ -115,7 +116,7 @@ def count(records):
 
 
 def percent(counted):
-    """Of the pairs that are judged and not sent to CPU, the share that passes."""
+    """Of the pairs that are checked and not sent to CPU, the share that passes."""
     judged = sum(number for state, number in counted.items() if state not in ("cpu", "none"))
     return 100.0 * counted["pass"] / judged if judged else 100.0
 
@@ -128,8 +129,8 @@ def table(records):
         if chosen:
             counted = count(chosen)
             rows.append((name, *(str(counted[state]) for state in columns), f"{percent(counted):.1f}", needed))
-    for name, least in LEAST_PERCENT.items():
-        add(name, [record for record in records if group(record.pair) == name], f"{least:.0f}")
+    for name, least in MIN_PERCENT.items():
+        add(name, [record for record in records if group(record.pair) == name], f"{least:.1f}")
     for dtype in dict.fromkeys(record.pair.dtype for record in records if record.pair.dtype != "float32"):
         add(f"  {dtype}", [r for r in records if r.pair.dtype == dtype and r.pair.direction == FORWARD])
     add("all", records)

@@ -93,7 +93,7 @@ class Suite:
         import judge
         pair = pair_of(job)
         only = job.get("samples", None if self.options.only_sample is None else [self.options.only_sample])
-        one = judge.Judge(self.entries[pair.op], pair, self.options.device, self.options.kind)
+        one = judge.Comparison(self.entries[pair.op], pair, self.options.device, self.options.kind)
         return one.verdict(self.options.samples, lambda index: tell({"sample": index}), only)
 
     def record(self, job, result):

@@ -24,7 +24,8 @@ ON_NPU = {"right": "pass", "did_nothing": "wrong", "did_nothing_again": "wrong",
 
 
 def python(*arguments, env):
-    return subprocess.run([sys.executable, *map(str, arguments)], env=env, capture_output=True, text=True, timeout=LIMIT_S)
+    return subprocess.run([sys.executable, *map(str, arguments)], env=env, capture_output=True, text=True, timeout=LIMIT_S,
+                          check=False)
 
 
 @pytest.mark.parametrize("device, expected", [("cpu", ON_CPU), ("npu", ON_NPU)])
@@ -76,14 +77,16 @@ def test_every_refusal_has_a_reason(rows):
 
 
 def test_enough_pairs_pass(run):
-    """run.py's closing table names the share that passes and the share that is needed (report.LEAST_PERCENT)."""
+    """run.py's closing table names the share that passes and the share that is needed (report.MIN_PERCENT)."""
     judged = {}
     for line in run.stdout.splitlines():
         words = line.split()
-        if len(words) > 9 and words[-1].isdecimal() and words[-2].count(".") == 1:
+        if len(words) > 9 and words[-1].count(".") == 1 and words[-2].count(".") == 1:
             judged[" ".join(words[:-9])] = (float(words[-2]), float(words[-1]))
     assert len(judged) == 3, f"no table in what run.py printed:\n{run.stdout[-2000:]}"
     assert {name: found for name, found in judged.items() if found[0] < found[1]} == {}
+    slack = {name: found for name, found in judged.items() if found[0] >= found[1] + 0.2}
+    assert slack == {}, "more pass than the ratchet asks for: write the new shares into report.MIN_PERCENT"
 
 
 def test_list_of_what_the_wheel_asks_differently_is_current(run):

@@ -5,6 +5,7 @@ The parent has imported torch, torch_npu and op_db and never uses the device: to
 first use. So a worker costs a fork, not the seconds of an import.
 """
 
+import contextlib
 import json
 import os
 import selectors
@@ -26,7 +27,7 @@ class Worker:
     """One child, fed with one job at a time. serve(job, tell) runs in the child and returns the result."""
 
     def __init__(self, serve, variables=None):
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  as long as the worker
         jobs_read, self.jobs = os.pipe()
         self.results, results_write = os.pipe()
         sys.stdout.flush()
@@ -45,10 +46,8 @@ class Worker:
     def give(self, job, seconds):
         self.job, self.progress = job, None
         self.deadline = time.monotonic() + seconds + (STARTING if self.done == 0 else 0)
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it died; reading its results will say so
             os.write(self.jobs, (json.dumps(job) + "\n").encode())
-        except BrokenPipeError:
-            pass  # it died; reading its results will say so
 
     def read(self):
         """New messages; None when the child has gone."""

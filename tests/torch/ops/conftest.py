@@ -2,9 +2,13 @@
 """GE operators by their type: what the library says of their outputs (aclopInferShape), and what a run gives."""
 
 import ctypes
+import sys
+from pathlib import Path
 
 import pytest
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # ge_tensors
 
 TYPES = {torch.float32: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4, torch.int16: 6, torch.int64: 9, torch.float64: 11,
          torch.bool: 12, torch.uint16: 7, torch.uint64: 10, torch.complex64: 16, torch.complex128: 17, torch.bfloat16: 27}
@@ -41,10 +45,10 @@ class Ge:
         self.execute = self.compiler.aclopCompileAndExecuteV2
         self.execute.argtypes = [ctypes.c_char_p] + [INT, POINTER, POINTER] * 2 + [POINTER, INT, INT, ctypes.c_char_p, POINTER]
 
-    def desc(self, tensor, format=FORMAT_ND):
+    def desc(self, tensor, layout=FORMAT_ND):
         if tensor is None:
             return self.acl.aclCreateTensorDesc(UNDEFINED, 0, None, FORMAT_ND)
-        return self.acl.aclCreateTensorDesc(TYPES[tensor.dtype], tensor.dim(), array(ctypes.c_int64, tensor.shape), format)
+        return self.acl.aclCreateTensorDesc(TYPES[tensor.dtype], tensor.dim(), array(ctypes.c_int64, tensor.shape), layout)
 
     def buffer(self, tensor):
         if tensor is None:

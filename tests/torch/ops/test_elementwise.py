@@ -119,5 +119,5 @@ def test_complex_numbers():
 
 
 def test_shapes_that_do_not_broadcast_are_named():
-    with pytest.raises(RuntimeError, match="(?s)shape.*broadcast|must match|Sizes of tensors"):
+    with pytest.raises(RuntimeError, match=r"(?s)shape.*broadcast|must match|Sizes of tensors"):
         torch.add(torch.ones(3, device="npu"), torch.ones(4, device="npu"))

@@ -9,11 +9,12 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 SHAPES = [(3, 4), (7,), (2, 1, 5), (), (0, 3), (33, 17)]
 UNARY = ("abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac log log10 log1p log2 neg reciprocal round sigmoid sign sin sinh "
          "sqrt tan tanh trunc").split()
+COUNT = len(SHAPES)
 BINARY = "add sub mul div maximum minimum pow".split()
 MANY = 60  # the wheel cuts long lists into several calls
 
 
-def lists(dtype, seed, count=len(SHAPES)):
+def lists(dtype, seed, count=COUNT):
     generator = torch.Generator().manual_seed(seed)
     return [torch.rand(SHAPES[i % len(SHAPES)], generator=generator).mul(0.8).add(0.1).to(dtype) for i in range(count)]
 

@@ -145,5 +145,5 @@ def test_the_mask_of_a_max_pool_leads_its_gradient(ge):
 
 
 def test_a_window_that_does_not_fit_is_refused_by_name(ge):
-    with pytest.raises(AssertionError, match="MaxPoolV3: .*window of 9 does not fit in 7"):
+    with pytest.raises(AssertionError, match=r"MaxPoolV3: .*window of 9 does not fit in 7"):
         ge.run("MaxPoolV3", [X], {"ksize": [1, 1, 9, 9], "strides": [1] * 4})

@@ -7,13 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu  # noqa: F401 - brings the device and its libraries
+from ge_tensors import values
 
 ACL_FLOAT, ACL_FORMAT_ND = 0, 2
-
-
-def values(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 2
-
 
 X, Y, Z = values(3, 4), values(3, 4, seed=2), values(3, 4, seed=3)
 BIAS = values(4, seed=4)

@@ -4,16 +4,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from ge_tensors import ints, values
 
 I32, I64 = torch.int32, torch.int64
-
-
-def values(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 2
-
-
-def ints(*numbers, dtype=I64):
-    return torch.tensor(list(numbers), dtype=dtype)
 
 
 def one(number, dtype=I32):

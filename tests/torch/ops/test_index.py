@@ -101,6 +101,6 @@ def test_masked_softmax(dtype):
 
 def test_a_type_that_cannot_be_is_refused_at_once():
     whole_numbers = torch.arange(4).npu()
-    with pytest.raises(RuntimeError, match="aclnnStd.*INT64"):
+    with pytest.raises(RuntimeError, match=r"aclnnStd.*INT64"):
         torch.std(whole_numbers)
     close(whole_numbers, torch.arange(4))  # and the device goes on

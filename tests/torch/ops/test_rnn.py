@@ -61,3 +61,21 @@ def test_cells(kind):
 
     for got, want in zip(run("npu"), run("cpu")):
         torch.testing.assert_close(got, want, **CLOSE)
+
+
+def gradient_inputs(**optional):
+    """Of DynamicRNNGrad: two steps, a batch of one, three features, hidden size four; then seq_length, mask, wci, wcf, wco."""
+    steps, features, hidden = (2, 1, 4), 3, 4
+    states = [torch.rand(1, 1, hidden) for _ in range(2)]
+    traces = [torch.rand(steps) for _ in range(2)]
+    return [torch.rand(2, 1, features), torch.rand(features + hidden, 4 * hidden), torch.rand(4 * hidden), torch.rand(steps), *states, *traces,
+            torch.rand(steps), torch.rand(1, hidden), torch.rand(1, hidden), *(torch.rand(steps) for _ in range(5)),
+            None, *(optional.get(name) for name in ("mask", "wci", "wcf", "wco"))]
+
+
+@pytest.mark.parametrize("name", ["mask", "wci", "wcf", "wco"])
+def test_peepholes_and_masks_are_refused_unless_they_change_nothing(ge, name):
+    zeros = torch.zeros(4, dtype=torch.uint8 if name == "mask" else torch.float32)
+    ge.run("DynamicRNNGrad", gradient_inputs(**{name: zeros}), outputs=5)
+    with pytest.raises(RuntimeError, match=f"{name} has elements that are not zero"):
+        ge.run("DynamicRNNGrad", gradient_inputs(**{name: zeros + 1}), outputs=5)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program of examples/torch in a process of its own, on the virtual NPU or on the CPU alone."""
 
-import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -13,18 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "torch"
 TIMEOUT_S = 240
-# What a tester's shell may have set and a test chooses for itself.
-CHOSEN_HERE = ("TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "TORCH_DEVICE_BACKEND_AUTOLOAD", "MASTER_ADDR", "MASTER_PORT")
-
-
-@pytest.fixture(scope="session")
-def torch_env(ascend_env):
-    if os.environ.get("MILLPOND_TORCH", "").lower() == "off":
-        pytest.skip("MILLPOND_TORCH is off: no torch is installed and no kernels are built")
-    for package in ("torch", "torch_npu"):
-        if importlib.util.find_spec(package) is None:
-            pytest.fail(f"{sys.executable} has no {package}; ./millpond test installs it into .venv")
-    return {name: value for name, value in ascend_env.items() if name not in CHOSEN_HERE}
 
 
 class Program:

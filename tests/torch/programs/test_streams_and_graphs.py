@@ -45,7 +45,7 @@ def test_the_trace_has_every_kernel_with_its_stream(on_npu, tmp_path):
     for event in events:
         if event.get("cat") == "task":
             streams.setdefault(event["name"], []).append(event["tid"])
-    matmuls, relus = (sum((tids for name, tids in streams.items() if part in name), []) for part in ("Matmul", "Relu"))
+    matmuls, relus = ([tid for name, tids in streams.items() if part in name for tid in tids] for part in ("Matmul", "Relu"))
     # 20 in order on the default stream, 20 on a stream of their own.
     assert (len(matmuls), len(relus)) == (40, 40), {name: len(tids) for name, tids in streams.items()}
     assert {matmuls.count(tid) for tid in set(matmuls)} == {20} == {relus.count(tid) for tid in set(relus)}

@@ -309,8 +309,7 @@ def a_fault_in_the_run_names_the_node():
     def function(x, at):
         return torch.gather(x, 0, at)
 
-    told = reason(compiled(function), torch.randn(4, 4, device=DEVICE), torch.full((1, 4), 9, device=DEVICE))
-    return told
+    return reason(compiled(function), torch.randn(4, 4, device=DEVICE), torch.full((1, 4), 9, device=DEVICE))
 
 
 @case

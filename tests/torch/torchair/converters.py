@@ -23,15 +23,15 @@ import types
 from operator import getitem
 
 import torch
-import torch_npu
-import torchair  # noqa: F401  fills the table of converters
-import torchair._ge_concrete_graph.ge_converter.custom  # noqa: F401
+import torch_npu  # noqa: F401  registers the device
+import torchair  # fills the table of converters
+import torchair._ge_concrete_graph.ge_converter.custom
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torchair._ge_concrete_graph.fx2ge_converter import _declare_supported_converters
 from torchair._ge_concrete_graph.supported_declaration import _TypedTensor
 from torchair.npu_fx_compiler import get_compiler
 
-MOST_ELEMENTS = 1 << 19
+MAX_ELEMENTS = 1 << 19
 TYPE_NUMBERS = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
                 torch.float64: 7, torch.complex64: 9, torch.bool: 11, torch.qint8: 12, torch.quint8: 13, torch.qint32: 14, torch.bfloat16: 15}
 # Nothing to compare: what they give is chance, or whatever the memory held.
@@ -115,8 +115,7 @@ def compiled(operator, args, kwargs, form):
         graph.output(tuple(graph.call_function(getitem, (call, i)) for i, one in enumerate(form) if one is not None))
     else:
         graph.output((call,))
-    run = get_compiler(torchair.CompilerConfig())(torch.fx.GraphModule(torch.nn.Module(), graph), fakes)
-    return run
+    return get_compiler(torchair.CompilerConfig())(torch.fx.GraphModule(torch.nn.Module(), graph), fakes)
 
 
 def differs(got, want):
@@ -146,7 +145,7 @@ def judge(operator, case):
     """(state, reason)"""
     described = []
     mapped([list(case.args), case.kwargs], lambda leaf: described.append(leaf) if isinstance(leaf, _TypedTensor) else None)
-    if sum(math.prod(leaf.dims) for leaf in described) > MOST_ELEMENTS:
+    if sum(math.prod(leaf.dims) for leaf in described) > MAX_ELEMENTS:
         return "large", ""
     args, kwargs = (mapped(one, lambda leaf: made(leaf) if isinstance(leaf, _TypedTensor) else leaf) for one in (list(case.args), case.kwargs))
     args, kwargs = as_called(operator, args, kwargs)

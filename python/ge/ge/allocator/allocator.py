@@ -24,8 +24,10 @@ class MemBlock:
 
 
 class Allocator(ABC):
-    """malloc and free may be called from any thread, one call at a time per allocator. The engine keeps the object, and each block, until it needs
-    them no more: not only until it is unregistered. An exception in either makes the run that asked fail, with the exception as the cause.
+    """malloc and free may be called from any thread, one call at a time per allocator.
+
+    The engine keeps the object, and each block, until it needs them no more, which may be after it was unregistered. An
+    exception in either makes the run that asked fail, with the exception as the cause.
     """
 
     @abstractmethod

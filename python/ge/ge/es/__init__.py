@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs built the eager way: GraphBuilder makes inputs and constants, functions of ge.es.all add operators, and build_and_reset gives the graph.
+"""Graphs built the eager way: GraphBuilder makes inputs and constants, the functions of ge.es.all add operators.
 
 ge.es.math, ge.es.nn and their like hold the same functions as ge.es.all.
 """
@@ -11,7 +11,8 @@ from typing import List, Optional
 from .graph_builder import GraphBuilder, InputType, attr_scope, control_dependency_scope
 from .tensor_holder import TensorHolder
 
-__all__ = ["GraphBuilder", "InputType", "TensorHolder", "attr_scope", "control_dependency_scope", "get_plugin", "list_plugins"]
+__all__ = ["GraphBuilder", "InputType", "TensorHolder", "attr_scope", "control_dependency_scope", "get_plugin",
+           "list_plugins"]
 
 _PLUGINS = ("all", "cv", "math", "nn", "transformer")
 

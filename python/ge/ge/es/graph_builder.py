@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds one graph."""
 
-import contextlib
-import ctypes
-import threading
 from enum import Enum
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
-from ge._native import failed, lib, pointers
-from ge.graph._attr import encode, kind_of
+from ge import _check as check
+from ge._native import failed, lib
+from ge._object import Uncopyable
 from ge.graph.graph import Graph
 from ge.graph.node import Node
+from ge.graph.operator import Operator
 from ge.graph.tensor import Tensor
 from ge.graph.tensor_desc import TensorDesc
 from ge.graph.types import AttrValueType, DataType, Format
 
+from ._scopes import attr_scope, control_dependency_scope, current
 from .tensor_holder import TensorHolder
 
-_scopes = threading.local()
+__all__ = ["GraphBuilder", "InputType", "attr_scope", "control_dependency_scope"]
 
 
 class InputType(Enum):
@@ -27,36 +27,21 @@ class InputType(Enum):
     ANY_DATA = "AnyData"
 
 
-_INPUT_TYPES = {kind.value for kind in InputType}
-
-
-class GraphBuilder:
-    """Tensors keep their builder. After build_and_reset nothing can be added any more."""
+class GraphBuilder(Uncopyable):
+    """Inputs and constants come from here, other nodes from the functions of ge.es.all. build_and_reset ends it."""
 
     def __init__(self, name: Optional[str] = None) -> None:
-        self._handle: Optional[int] = None
-        if name is not None and not isinstance(name, str):
-            raise TypeError("Graph name must be a string")
+        if name is not None:
+            check.text("GraphBuilder", name=name)
+        self._graph = Graph(name or "graph")
         self._name = name or "graph"
-        self._is_built = False
-        self._named = 0
+        self._done = False
+        self._numbered = 0  # nodes that were named by their type and a number
         self._inputs: Set[int] = set()
-        # Nodes and places, not tensors: a tensor keeps its builder, and the two would keep each other.
+        # Not the tensors: they keep the builder, and the two would keep each other.
         self._outputs: Dict[int, Tuple[Node, int]] = {}
-        self._handle = lib.graph_create(self._name.encode("utf-8"))
-        if not self._handle or lib.graph_set_valid(self._handle) != 0:
-            raise failed("Failed to create graph builder")
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            lib.graph_destroy(self._handle)
-            self._handle = None
-
-    def __copy__(self) -> NoReturn:
-        raise RuntimeError("GraphBuilder does not support copy")
-
-    def __deepcopy__(self, memo) -> NoReturn:
-        raise RuntimeError("GraphBuilder does not support deepcopy")
+        if lib.graph_set_valid(self._graph._native) != 0:
+            raise failed(f"GraphBuilder: the graph '{self._name}' cannot be filled")
 
     @property
     def name(self) -> str:
@@ -73,309 +58,238 @@ class GraphBuilder:
         format: Format = Format.FORMAT_ND,
         shape: Optional[List[int]] = None,
     ) -> TensorHolder:
-        """The graph's input of that number; they count from 0 without a gap. Without a shape it is a scalar, but one that says nothing at all (no shape, and
-        the default type and format) is what the first run brings.
+        """Input number `index` of the graph; the numbers have no gap when it is built.
+
+        An input of which nothing is said (no shape, the default type and format) takes what the first run brings.
+        Otherwise no shape means a scalar.
         """
-        self._check_usable("create input")
+        where = "GraphBuilder.create_input"
+        self._check_open(where)
+        check.instance(where, InputType, type_str=type_str)
+        if name is not None:
+            check.text(where, name=name)
         if not isinstance(index, int):
-            raise TypeError("Input index must be an integer")
-        if shape is not None and (not isinstance(shape, list) or not all(isinstance(dim, int) for dim in shape)):
-            raise TypeError("Shape must be a list of integers")
-        if index < 0 or index in self._inputs:
-            raise RuntimeError(f"Failed to create input; the index {index} is {'negative' if index < 0 else 'taken'}")
+            raise check.refusal(TypeError, where, "index", index, "an int from 0 on")
+        if index < 0:
+            raise check.refusal(RuntimeError, where, "index", index, "an int from 0 on")
+        if index in self._inputs:
+            raise RuntimeError(f"{where}: '{self._name}' has an input {index} already; "
+                               f"the next free index is {_gap(self._inputs)}")
+        if shape is not None:
+            check.dims(where, shape=shape)
         desc = TensorDesc(shape, format, data_type)
-        is_open = shape is None and data_type == DataType.DT_FLOAT and format == Format.FORMAT_ND
-        operands = () if is_open else (("x", False), ("y", True))
-        holder = self._create(type_str.value, name or f"input_{index}", index, operands, desc, "input")
+        with Operator._new(where, name or f"input_{index}", type_str.value) as operator:
+            operator._put(where, "index", AttrValueType.VT_INT, index)
+            if shape is not None or data_type != DataType.DT_FLOAT or format != Format.FORMAT_ND:
+                operator._describe(where, False, "x", desc)
+                operator._describe(where, True, "y", desc)
+            made = self._settle(self._graph._add(where, operator))
         self._inputs.add(index)
-        return holder
+        return made
 
     def create_inputs(self, num: int, start_index: int = 0) -> List[TensorHolder]:
-        """Scalars of type float."""
-        self._check_usable("create inputs")
-        if not isinstance(num, int) or num <= 0:
-            raise TypeError("Number of inputs must be a positive integer")
-        if not isinstance(start_index, int) or start_index < 0:
-            raise TypeError("Start index must be a non-negative integer")
-        return [self.create_input(index) for index in range(start_index, start_index + num)]
+        """Inputs of which nothing is said."""
+        where = "GraphBuilder.create_inputs"
+        self._check_open(where)
+        for what, value, least in (("num", num, 1), ("start_index", start_index, 0)):
+            if not isinstance(value, int) or value < least:
+                raise check.refusal(TypeError, where, what, value, f"an int from {least} on")
+        return [self.create_input(start_index + place) for place in range(num)]
 
     def create_variable(self, index: int, name: str) -> TensorHolder:
-        self._check_usable("create variable")
-        if not isinstance(index, int):
-            raise TypeError("Index must be an integer")
-        if not isinstance(name, str):
-            raise TypeError("Name must be a string")
-        return self._create("Variable", name, index, (), None, "variable")
+        where = "GraphBuilder.create_variable"
+        self._check_open(where)
+        check.integer(where, index=index)
+        check.text(where, name=name)
+        with Operator._new(where, name, "Variable") as operator:
+            operator._put(where, "index", AttrValueType.VT_INT, index)
+            return self._settle(self._graph._add(where, operator))
 
-    def _create(self, kind: str, name: str, index: int, operands: Sequence[Tuple[str, bool]], desc: Optional[TensorDesc],
-                what: str) -> TensorHolder:
-        operator = lib.operator_create(name.encode("utf-8"), kind.encode("utf-8"))
-        if not operator:
-            raise failed(f"Failed to create {what}")
-        try:
-            self._set_attr(operator, "index", index, what)
-            for operand, is_output in operands:
-                if lib.operator_set_desc(operator, is_output, operand.encode("utf-8"), desc._handle) != 0:
-                    raise failed(f"Failed to create {what}")
-            node = self._add(operator, name)
-        finally:
-            lib.operator_destroy(operator)
-        return self._apply_scope_infos_to_node(TensorHolder._create_from(node, self))
-
-    # --- constants
+    # --- constants. A number makes a scalar, a list a vector, unless a shape is given.
     def create_const_int64(self, value: Union[int, List[int]], shape: Optional[List[int]] = None) -> TensorHolder:
-        """A number makes a scalar, a list a vector, unless a shape is given."""
-        return self._const(value, shape, DataType.DT_INT64, "int64")
+        return self._constant("create_const_int64", DataType.DT_INT64, value, shape)
 
     def create_const_uint64(self, value: Union[int, List[int]], shape: Optional[List[int]] = None) -> TensorHolder:
-        return self._const(value, shape, DataType.DT_UINT64, "uint64")
+        return self._constant("create_const_uint64", DataType.DT_UINT64, value, shape)
 
     def create_const_int32(self, value: Union[int, List[int]], shape: Optional[List[int]] = None) -> TensorHolder:
-        return self._const(value, shape, DataType.DT_INT32, "int32")
+        return self._constant("create_const_int32", DataType.DT_INT32, value, shape)
 
     def create_const_uint32(self, value: Union[int, List[int]], shape: Optional[List[int]] = None) -> TensorHolder:
-        return self._const(value, shape, DataType.DT_UINT32, "uint32")
+        return self._constant("create_const_uint32", DataType.DT_UINT32, value, shape)
 
     def create_const_float(self, value: Union[float, List[float]], shape: Optional[List[int]] = None) -> TensorHolder:
-        return self._const(value, shape, DataType.DT_FLOAT, "float")
+        return self._constant("create_const_float", DataType.DT_FLOAT, value, shape)
 
     def create_vector_int64(self, value: List[int]) -> TensorHolder:
-        self._check_usable("create vector")
-        if not isinstance(value, list) or not all(isinstance(one, int) for one in value):
-            raise TypeError("Value must be a list of integers")
-        return self._add_const(value, [len(value)], DataType.DT_INT64, "int64 vector")
+        check.listed("GraphBuilder.create_vector_int64", int, value=value)
+        return self._constant("create_vector_int64", DataType.DT_INT64, value)
 
     def create_scalar_int64(self, value: int) -> TensorHolder:
-        return self._scalar(value, DataType.DT_INT64, "int64")
+        return self._scalar("create_scalar_int64", DataType.DT_INT64, value)
 
     def create_scalar_int32(self, value: int) -> TensorHolder:
-        return self._scalar(value, DataType.DT_INT32, "int32")
+        return self._scalar("create_scalar_int32", DataType.DT_INT32, value)
 
     def create_scalar_uint64(self, value: int) -> TensorHolder:
-        if isinstance(value, int) and value < 0:
-            raise ValueError("Value must be non-negative for uint64")
-        return self._scalar(value, DataType.DT_UINT64, "uint64")
+        return self._scalar("create_scalar_uint64", DataType.DT_UINT64, value)
 
     def create_scalar_uint32(self, value: int) -> TensorHolder:
-        if isinstance(value, int) and not 0 <= value < 1 << 32:
-            raise ValueError("Value must be in range [0, 2^32-1] for uint32")
-        return self._scalar(value, DataType.DT_UINT32, "uint32")
+        return self._scalar("create_scalar_uint32", DataType.DT_UINT32, value)
 
     def create_scalar_float(self, value: float) -> TensorHolder:
-        return self._scalar(value, DataType.DT_FLOAT, "float")
+        return self._scalar("create_scalar_float", DataType.DT_FLOAT, value)
 
-    def _const(self, value: Any, shape: Optional[List[int]], data_type: DataType, word: str) -> TensorHolder:
-        self._check_usable("create constant")
-        is_float = data_type == DataType.DT_FLOAT
-        items = (int, float) if is_float else int
-        if isinstance(value, items):
-            values, dims = [value], shape or []
-        elif isinstance(value, list) and all(isinstance(one, items) for one in value):
-            values, dims = value, shape if shape is not None else [len(value)]
-        else:
-            raise TypeError("Value must be a float or list of floats" if is_float else "Value must be an integer or list of integers")
-        if not dims and len(values) == 1:
-            return getattr(self, f"create_scalar_{word}")(values[0])
-        expected = 1
-        for dim in dims:
-            expected *= dim
-        if len(values) != expected:
-            raise ValueError(f"Value count ({len(values)}) doesn't match shape {dims} (expected {expected} elements)")
-        return self._add_const(values, dims, data_type, f"{word} constant")
+    def _scalar(self, method: str, data_type: DataType, value: Any) -> TensorHolder:
+        if isinstance(value, list):
+            give = f"{'a number' if data_type == DataType.DT_FLOAT else 'an int'}; the create_const_ methods take lists"
+            raise check.refusal(TypeError, f"GraphBuilder.{method}", "value", value, give)
+        return self._constant(method, data_type, value)
 
-    def _scalar(self, value: Any, data_type: DataType, word: str) -> TensorHolder:
-        self._check_usable("create scalar")
-        if not isinstance(value, (int, float) if data_type == DataType.DT_FLOAT else int):
-            raise TypeError("Value must be a number" if data_type == DataType.DT_FLOAT else "Value must be an integer")
-        return self._add_const([value], [], data_type, f"{word} scalar")
-
-    def _add_const(self, values: List[Any], dims: List[int], data_type: DataType, what: str) -> TensorHolder:
-        name = self._next_name("Const")
-        tensor = Tensor(values, None, data_type, Format.FORMAT_ND, dims)
-        desc = tensor.get_tensor_desc()
-        operator = lib.operator_create(name.encode("utf-8"), b"Const")
-        if not operator:
-            raise failed(f"Failed to create {what}")
+    def _constant(self, method: str, data_type: DataType, value: Any,
+                  shape: Optional[List[int]] = None) -> TensorHolder:
+        where = f"GraphBuilder.{method}"
+        self._check_open(where)
+        number, word = ((int, float), "a number") if data_type == DataType.DT_FLOAT else (int, "an int")
+        values = value if isinstance(value, list) else [value]
+        for place, one in enumerate(values):
+            if not isinstance(one, number):
+                what = "value" if values is not value else f"value[{place}]"
+                raise check.refusal(TypeError, where, what, one, f"{word} that fits {data_type.name}")
+        dims = shape if shape is not None else [len(values)] if values is value else []
+        check.dims(where, shape=dims)
+        if check.product(dims) != len(values):
+            raise ValueError(f"{where}: {len(values)} values are given for shape {dims}; give {check.product(dims)}")
         try:
-            self._set_attr(operator, "value", tensor, what)
-            if lib.operator_set_desc(operator, True, b"y", desc._handle) != 0:
-                raise failed(f"Failed to create {what}")
-            node = self._add(operator, name)
-        finally:
-            lib.operator_destroy(operator)
-        return self._apply_scope_infos_to_node(TensorHolder._create_from(node, self))
+            tensor = Tensor(values, None, data_type, Format.FORMAT_ND, dims)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        with Operator._new(where, self._next_name("Const"), "Const") as operator:
+            operator._put(where, "value", AttrValueType.VT_TENSOR, tensor)
+            operator._describe(where, True, "y", tensor.get_tensor_desc())
+            return self._settle(self._graph._add(where, operator))
 
-    # --- attributes
+    # --- attributes: of the graph, of the node of a tensor, of the tensor itself
     def set_graph_attr_int64(self, attr_name: str, value: int) -> None:
-        self._set_graph_attr(attr_name, value, AttrValueType.VT_INT)
+        self._checked_attr("set_graph_attr_int64", attr_name, value, int)
+        self._graph.set_attr(attr_name, int(value))
 
     def set_graph_attr_string(self, attr_name: str, value: str) -> None:
-        self._set_graph_attr(attr_name, value, AttrValueType.VT_STRING)
+        self._checked_attr("set_graph_attr_string", attr_name, value, str)
+        self._graph.set_attr(attr_name, value)
 
     def set_graph_attr_bool(self, attr_name: str, value: bool) -> None:
-        self._set_graph_attr(attr_name, value, AttrValueType.VT_BOOL)
+        self._checked_attr("set_graph_attr_bool", attr_name, value, bool)
+        self._graph.set_attr(attr_name, value)
 
     def set_tensor_attr_int64(self, tensor: TensorHolder, attr_name: str, value: int) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_INT, "tensor")
+        self._checked_attr("set_tensor_attr_int64", attr_name, value, int, tensor)
+        tensor._node.set_output_attr(attr_name, tensor._output, int(value))
 
     def set_tensor_attr_string(self, tensor: TensorHolder, attr_name: str, value: str) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_STRING, "tensor")
+        self._checked_attr("set_tensor_attr_string", attr_name, value, str, tensor)
+        tensor._node.set_output_attr(attr_name, tensor._output, value)
 
     def set_tensor_attr_bool(self, tensor: TensorHolder, attr_name: str, value: bool) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_BOOL, "tensor")
+        self._checked_attr("set_tensor_attr_bool", attr_name, value, bool, tensor)
+        tensor._node.set_output_attr(attr_name, tensor._output, value)
 
     def set_node_attr_int64(self, tensor: TensorHolder, attr_name: str, value: int) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_INT, "node")
+        self._checked_attr("set_node_attr_int64", attr_name, value, int, tensor)
+        tensor._node.set_attr(attr_name, int(value))
 
     def set_node_attr_string(self, tensor: TensorHolder, attr_name: str, value: str) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_STRING, "node")
+        self._checked_attr("set_node_attr_string", attr_name, value, str, tensor)
+        tensor._node.set_attr(attr_name, value)
 
     def set_node_attr_bool(self, tensor: TensorHolder, attr_name: str, value: bool) -> None:
-        self._set_holder_attr(tensor, attr_name, value, AttrValueType.VT_BOOL, "node")
+        self._checked_attr("set_node_attr_bool", attr_name, value, bool, tensor)
+        tensor._node.set_attr(attr_name, value)
 
-    def _set_graph_attr(self, name: str, value: Any, kind: AttrValueType) -> None:
-        self._check_usable("set graph attribute")
-        _check_attr(name, value, kind)
-        attr = encode(kind, value)
-        if lib.graph_set_attr(self._handle, name.encode("utf-8"), ctypes.byref(attr)) != 0:
-            raise failed(f"Failed to set graph attribute {name} for graph {self.name}")
+    def _checked_attr(self, method: str, name: str, value: Any, kind: type, *tensors: Any) -> None:
+        where = f"GraphBuilder.{method}"
+        self._check_open(where)
+        for tensor in tensors:
+            check.instance(where, TensorHolder, tensor=tensor)
+        check.text(where, attr_name=name)
+        check.instance(where, kind, value=value)
 
-    def _set_holder_attr(self, tensor: TensorHolder, name: str, value: Any, kind: AttrValueType, word: str) -> None:
-        self._check_usable(f"set {word} attribute")
-        if not isinstance(tensor, TensorHolder):
-            raise TypeError("Tensor must be a TensorHolder")
-        _check_attr(name, value, kind)
-        side, index = (2, tensor._index) if word == "tensor" else (0, 0)
-        attr = encode(kind, value)
-        if lib.node_set_attr(tensor._handle._handle, side, index, name.encode("utf-8"), ctypes.byref(attr)) != 0:
-            raise failed(f"Failed to set {word} attribute {name} for {word} {tensor.name}")
-
-    # --- edges and outputs
+    # --- the order of nodes, outputs, and the graph
     def add_control_dependency(self, dst_tensor: TensorHolder, src_tensors: List[TensorHolder]) -> None:
-        """The node of dst_tensor runs after those of src_tensors."""
-        self._check_usable("add control dependency")
-        if not isinstance(dst_tensor, TensorHolder):
-            raise TypeError("dst_tensor must be a TensorHolder")
-        if not isinstance(src_tensors, list):
-            raise TypeError("src_tensors must be a list")
-        if not all(isinstance(tensor, TensorHolder) for tensor in src_tensors):
-            raise TypeError("src_tensors must be a list of TensorHolder")
-        for source in src_tensors:
-            if lib.graph_add_control_edge(self._handle, source._handle._handle, dst_tensor._handle._handle) != 0:
-                raise failed(f"Failed to add control dependency for nodes in graph {self.name}")
+        """The node of dst_tensor runs after the nodes of src_tensors."""
+        where = "GraphBuilder.add_control_dependency"
+        self._check_open(where)
+        check.instance(where, TensorHolder, dst_tensor=dst_tensor)
+        check.listed(where, TensorHolder, src_tensors=src_tensors)
+        for earlier in src_tensors:
+            self._graph.add_control_edge(earlier._node, dst_tensor._node)
 
     def set_graph_output(self, tensor: TensorHolder, output_index: int) -> None:
-        """What a run returns in that place; they count from 0 without a gap."""
-        self._check_usable("set graph output")
-        if not isinstance(tensor, TensorHolder):
-            raise TypeError("Tensor must be a TensorHolder")
-        if not isinstance(output_index, int):
-            raise TypeError("Output index must be an integer")
-        failure = f"Failed to set graph output for graph {self.name} output index {output_index}"
-        if output_index < 0 or output_index in self._outputs:
-            raise RuntimeError(f"{failure}; the index is {'negative' if output_index < 0 else 'taken'}")
-        if tensor._builder is not self or tensor._index < 0:
-            raise RuntimeError(f"{failure}; {tensor.name} is {'of another GraphBuilder' if tensor._builder is not self else 'a node without outputs'}")
-        self._outputs[output_index] = (tensor._handle, tensor._index)
+        """Makes the tensor output number `output_index` of the graph; the numbers have no gap when it is built."""
+        where = "GraphBuilder.set_graph_output"
+        self._check_open(where)
+        check.instance(where, TensorHolder, tensor=tensor)
+        check.integer(where, output_index=output_index)
+        if output_index < 0:
+            raise check.refusal(RuntimeError, where, "output_index", output_index, "an int from 0 on")
+        if output_index in self._outputs:
+            raise RuntimeError(f"{where}: '{self._name}' has an output {output_index} already; "
+                               f"the next free index is {_gap(self._outputs)}")
+        if tensor._home is not self:
+            raise RuntimeError(f"{where}: '{tensor.name}' is in the graph '{tensor._home.name}'; "
+                               f"give a tensor of '{self._name}'")
+        if tensor._output < 0:
+            raise RuntimeError(f"{where}: the node '{tensor.name}' has no output; give a tensor of another node")
+        self._outputs[output_index] = (tensor._node, tensor._output)
 
     def build_and_reset(self, outputs: Optional[List[TensorHolder]] = None) -> Graph:
-        """The graph. `outputs`: what it returns, in this order, where set_graph_output did not say."""
-        self._check_usable("build_and_reset")
+        """Ends the builder and returns the graph. `outputs` become its outputs, as set_graph_output makes them."""
+        where = "GraphBuilder.build_and_reset"
+        self._check_open(where)
         if outputs is not None:
-            if not isinstance(outputs, list):
-                raise TypeError("Outputs must be a list")
-            if not all(isinstance(tensor, TensorHolder) for tensor in outputs):
-                raise TypeError("All outputs must be TensorHolder objects")
+            check.listed(where, TensorHolder, outputs=outputs)
             for place, tensor in enumerate(outputs):
                 self.set_graph_output(tensor, place)
-        for word, indices in (("input", self._inputs), ("output", self._outputs)):
-            if sorted(indices) != list(range(len(indices))):
-                raise RuntimeError(f"Failed to build graph; {word}s must count from 0 without a gap, but are {sorted(indices)}")
-        self._settle_inputs()
-        self._add_net_output([self._outputs[place] for place in range(len(self._outputs))])
-        self._is_built = True
-        graph = lib.graph_share(self._handle)
-        if not graph:
-            raise failed("Failed to build graph")
-        return Graph._create_from(graph)
-
-    def _settle_inputs(self) -> None:
-        """What was said about an input's tensor is said about the input."""
-        for node in Graph._create_from(self._handle, owns_handle=False, owner=self).get_direct_nodes():
-            if node.type in _INPUT_TYPES:
+        for word, taken in (("input", self._inputs), ("output", self._outputs)):
+            if _gap(taken) < len(taken):
+                raise RuntimeError(f"{where}: the {word}s of '{self._name}' are {sorted(taken)}; "
+                                   f"{word} {_gap(taken)} is missing")
+        kinds = {kind.value for kind in InputType}
+        for node in self._graph.get_direct_nodes():
+            if node.type in kinds:  # what was said of the tensor since then holds for the input
                 node.update_input_desc(0, node.get_output_desc(0))
+        self._end_in(where, [self._outputs[place] for place in range(len(self._outputs))])
+        self._done = True
+        return self._graph
 
-    def _add_net_output(self, outputs: List[Tuple[Node, int]]) -> None:
-        operator = lib.operator_create(b"NetOutput", b"NetOutput")
-        try:
-            if not operator or lib.operator_dynamic(operator, False, b"x", len(outputs)) != 0:
-                raise failed("Failed to build graph")
-            end = self._add(operator, "NetOutput")
-        finally:
-            lib.operator_destroy(operator)
+    def _end_in(self, where: str, outputs: List[Tuple[Node, int]]) -> None:
+        with Operator._new(where, "NetOutput", "NetOutput") as operator:
+            operator.register_dynamic_input("x", len(outputs))
+            end = self._graph._add(where, operator)
         for place, (node, index) in enumerate(outputs):
-            if lib.graph_add_edge(self._handle, node._handle, index, end._handle, place) != 0:
-                raise failed("Failed to build graph")
-        indices = (ctypes.c_int32 * len(outputs))(*[index for _, index in outputs])
-        if lib.graph_set_outputs(self._handle, pointers([node._handle for node, _ in outputs]), indices, len(outputs)) != 0:
-            raise failed("Failed to build graph")
+            self._graph.add_data_edge(node, index, end, place)
+        self._graph._set_outputs(where, outputs)
 
     # --- for the functions that add operators
-    def _check_usable(self, operation: str) -> None:
-        if self._is_built:
-            raise RuntimeError(f"Cannot {operation}: GraphBuilder has already been built. Create a new GraphBuilder to build another graph.")
+    def _check_open(self, where: str) -> None:
+        if self._done:
+            raise RuntimeError(f"{where}: the graph '{self._name}' is built; make a new GraphBuilder for another one")
 
     def _next_name(self, kind: str) -> str:
-        name = f"{kind}_{self._named}"
-        self._named += 1
+        name = f"{kind}_{self._numbered}"
+        self._numbered += 1
         return name
 
-    def _add(self, operator: int, name: str) -> Node:
-        node = lib.graph_add_operator(self._handle, operator)
-        if not node:
-            raise failed(f"Failed to add {name} to graph {self.name}")
-        return Node._create_from(node)
-
-    @staticmethod
-    def _set_attr(operator: int, name: str, value: Any, what: str) -> None:
-        attr = encode(kind_of(value), value)
-        if lib.operator_set_attr(operator, name.encode("utf-8"), ctypes.byref(attr)) != 0:
-            raise failed(f"Failed to create {what}")
-
-    def _apply_scope_infos_to_node(self, tensor_holder: TensorHolder) -> TensorHolder:
-        for name, value in getattr(_scopes, "attrs", {}).items():
-            tensor_holder._handle.set_attr(name, value)
-        before = getattr(_scopes, "controls", [])
-        if before:
-            self.add_control_dependency(tensor_holder, before)
-        return tensor_holder
+    def _settle(self, node: Node) -> TensorHolder:
+        """A node that was just added gets what the scopes around it say."""
+        made = TensorHolder._of(node, self)
+        for name, value in current.attributes.items():
+            node.set_attr(name, value)
+        if current.earlier:
+            self.add_control_dependency(made, current.earlier)
+        return made
 
 
-def _check_attr(name: str, value: Any, kind: AttrValueType) -> None:
-    if not isinstance(name, str):
-        raise TypeError("Attribute name must be a string")
-    item, word = {AttrValueType.VT_INT: (int, "an integer"), AttrValueType.VT_STRING: (str, "a string"), AttrValueType.VT_BOOL: (bool, "a boolean")}[kind]
-    if not isinstance(value, item):
-        raise TypeError(f"Value must be {word}")
-
-
-@contextlib.contextmanager
-def attr_scope(attr_maps: Dict[str, Any]) -> Iterator[None]:
-    """Nodes made on this thread in the meantime get these attributes. Scopes add up; the inner one counts."""
-    before = getattr(_scopes, "attrs", {})
-    _scopes.attrs = {**before, **attr_maps}
-    try:
-        yield
-    finally:
-        _scopes.attrs = before
-
-
-@contextlib.contextmanager
-def control_dependency_scope(tensors: List[TensorHolder]) -> Iterator[None]:
-    """Nodes made on this thread in the meantime run after the nodes of these tensors. Scopes add up."""
-    before = getattr(_scopes, "controls", [])
-    _scopes.controls = before + tensors
-    try:
-        yield
-    finally:
-        _scopes.controls = before
+def _gap(taken: Any) -> int:
+    """The first number that is missing."""
+    return next(number for number in range(len(taken) + 1) if number not in taken)

@@ -1,100 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One output of a node in a graph that is being built."""
+"""Tensors of a graph that is being built."""
 
-from typing import TYPE_CHECKING, List, NoReturn, Union
+from typing import TYPE_CHECKING, Any, List, NoReturn, Union
 
+from ge import _check as check
 from ge.graph.node import Node
+from ge.graph.tensor_desc import TensorDesc
 from ge.graph.types import DataType, Format
-
-from .tensor_like import TensorLike, convert_to_tensor_holder
 
 if TYPE_CHECKING:
     from .graph_builder import GraphBuilder
+    from .tensor_like import TensorLike
 
-Operand = Union["TensorHolder", TensorLike]
+Operand = Union["TensorHolder", "TensorLike"]
 
 
 class TensorHolder:
-    """Keeps its builder. + - * / add operators; the other side may be a number or a list of numbers."""
+    """One output of a node; it keeps the builder of its graph. Arithmetic adds nodes; numbers become constants."""
+
+    _node: Node
+    _home: "GraphBuilder"
+    _output: int  # -1: the node has none, and stands here for its place in the order of nodes
 
     def __init__(self) -> NoReturn:
-        raise RuntimeError("TensorHolder objects should not be created directly")
+        raise RuntimeError("TensorHolder(): programs do not make a TensorHolder; get one from a create_ method of "
+                           "GraphBuilder or a function of ge.es.all")
 
     @classmethod
-    def _create_from(cls, handle: Node, owner_builder: "GraphBuilder", index: int = 0) -> "TensorHolder":
-        if not handle:
-            raise ValueError("Tensor handle cannot be None")
-        if not owner_builder:
-            raise ValueError("Owner builder cannot be None")
+    def _of(cls, node: Node, home: "GraphBuilder", output: int = 0) -> "TensorHolder":
         made = cls.__new__(cls)
-        made._handle = handle
-        made._builder = owner_builder
-        made._index = index  # -1: the node has no output, and is here for control edges
+        made._node, made._home, made._output = node, home, output
         return made
 
     def get_owner_builder(self) -> "GraphBuilder":
-        return self._builder
+        return self._home
 
     @property
     def name(self) -> str:
-        """The node's."""
-        return self._handle.name
+        """The name of the node."""
+        return self._node.name
 
-    def _get_node_snapshot(self) -> Node:
-        return self._handle
-
+    # Setters return the tensor, so that they can be chained.
     def set_data_type(self, data_type: DataType) -> "TensorHolder":
-        self._builder._check_usable("set data type")
-        if not isinstance(data_type, DataType):
-            raise TypeError("Data type must be a DataType enum")
-        return self._update("data type", lambda desc: desc.set_data_type(data_type))
+        where = "TensorHolder.set_data_type"
+        desc = self._described(where)
+        check.instance(where, DataType, data_type=data_type)
+        return self._describe(desc.set_data_type(data_type))
 
     def set_format(self, format: Format) -> "TensorHolder":
-        self._builder._check_usable("set format")
-        if not isinstance(format, Format):
-            raise TypeError("Format must be a Format enum")
-        return self._update("format", lambda desc: desc.set_format(format).set_origin_format(format))
+        where = "TensorHolder.set_format"
+        desc = self._described(where)
+        check.instance(where, Format, format=format)
+        return self._describe(desc.set_format(format).set_origin_format(format))
 
     def set_shape(self, shape: List[int]) -> "TensorHolder":
-        self._builder._check_usable("set shape")
-        if not isinstance(shape, list):
-            raise TypeError("Shape must be a list of integers")
-        if not all(isinstance(dim, int) for dim in shape):
-            raise TypeError("All shape dimensions must be integers")
-        return self._update("shape", lambda desc: desc.set_shape(shape).set_origin_shape(shape))
+        where = "TensorHolder.set_shape"
+        desc = self._described(where)
+        check.dims(where, shape=shape)
+        return self._describe(desc.set_shape(shape).set_origin_shape(shape))
 
-    def _update(self, what: str, change) -> "TensorHolder":
-        try:
-            desc = self._handle.get_output_desc(self._index)
-            change(desc)
-            self._handle.update_output_desc(self._index, desc)
-        except RuntimeError as error:
-            raise RuntimeError(f"Failed to set {what}; {error}") from error
+    def _described(self, where: str) -> TensorDesc:
+        self._home._check_open(where)
+        return self._node.get_output_desc(self._output)
+
+    def _describe(self, desc: TensorDesc) -> "TensorHolder":
+        self._node.update_output_desc(self._output, desc)
         return self
 
-    def _binary(self, other: Operand, kind: str, word: str) -> "TensorHolder":
-        from ._operators import add_node
-
-        self._builder._check_usable(word)
-        right = convert_to_tensor_holder(other, self._builder)
-        if right is None:
-            raise TypeError("Value must be TensorHolder or int|float or nested lists of int|float")
-        if self._builder is not right._builder:
-            raise ValueError(
-                f"Cannot perform {word}: tensors from different GraphBuilders ('{self._builder.name}' vs '{right._builder.name}')")
-        return add_node(self._builder, kind, (("x1", self), ("x2", right)))
-
     def add(self, other: Operand) -> "TensorHolder":
-        return self._binary(other, "Add", "add")
+        return self._compute("Add", self, other)
 
     def sub(self, other: Operand) -> "TensorHolder":
-        return self._binary(other, "Sub", "sub")
+        return self._compute("Sub", self, other)
 
     def mul(self, other: Operand) -> "TensorHolder":
-        return self._binary(other, "Mul", "mul")
+        return self._compute("Mul", self, other)
 
     def div(self, other: Operand) -> "TensorHolder":
-        return self._binary(other, "Div", "div")
+        return self._compute("Div", self, other)
 
     __add__ = __radd__ = add
     __sub__ = sub
@@ -102,7 +85,14 @@ class TensorHolder:
     __truediv__ = div
 
     def __rsub__(self, other: Operand) -> "TensorHolder":
-        return convert_to_tensor_holder(other, self._builder).sub(self)
+        return self._compute("Sub", other, self)
 
     def __rtruediv__(self, other: Operand) -> "TensorHolder":
-        return convert_to_tensor_holder(other, self._builder).div(self)
+        return self._compute("Div", other, self)
+
+    def _compute(self, kind: str, left: Any, right: Any) -> "TensorHolder":
+        from . import _operators  # which needs this module
+
+        if left is None or right is None:  # to build(), an input that is left out
+            raise check.refusal(TypeError, kind, "an operand", None, "a TensorHolder, a number or a list of numbers")
+        return _operators.build(kind, (("x1", left), ("x2", right)), owner=self._home)

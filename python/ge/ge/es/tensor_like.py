@@ -1,60 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and lists of numbers where a tensor is wanted: they become constants of the graph."""
+"""What may stand where an operator wants a tensor: numbers, and lists of them, become constants of its graph."""
 
-from typing import TYPE_CHECKING, List, Optional, Tuple, Union
+from typing import List, Optional, Tuple, Union
 
-if TYPE_CHECKING:
-    from ge.es import GraphBuilder, TensorHolder
+from ge import _check as check
+
+from .graph_builder import GraphBuilder
+from .tensor_holder import TensorHolder
 
 Number = Union[int, float]
 TensorLike = Union[int, float, List["TensorLike"]]
 
+_WANTED = "a TensorHolder, a number or lists of numbers"
 
-def convert_to_tensor_holder(value: "Optional[Union[TensorHolder, TensorLike]]", owner_builder: "GraphBuilder") -> "Optional[TensorHolder]":
-    """Integers become int64, anything with a float in it float; None stays None."""
-    from ge.es.tensor_holder import TensorHolder
 
+def convert_to_tensor_holder(value: Union[TensorHolder, TensorLike, None],
+                             owner_builder: GraphBuilder) -> Optional[TensorHolder]:
+    """A constant of float where there is a float among the numbers, else of int64. None stays None: no input."""
     if value is None or isinstance(value, TensorHolder):
         return value
-    if isinstance(value, int):
-        return owner_builder.create_scalar_int64(value)
-    if isinstance(value, float):
-        return owner_builder.create_scalar_float(value)
-    if isinstance(value, list):
-        flat, shape = _flatten_and_infer_shape(value)
-        if any(isinstance(one, float) for one in flat):
-            return owner_builder.create_const_float(flat, shape=shape)
-        return owner_builder.create_const_int64(flat, shape=shape)
-    raise TypeError("Value must be TensorHolder or int|float or nested lists of int|float or None")
+    numbers, shape = _flat("convert_to_tensor_holder", value)
+    if any(isinstance(number, float) for number in numbers):
+        return owner_builder.create_const_float(numbers, shape)
+    return owner_builder.create_const_int64(numbers, shape)
 
 
-def resolve_builder(*values: "Union[TensorHolder, TensorLike, GraphBuilder, None]") -> "GraphBuilder":
-    """The builder of the first tensor among them."""
-    from ge.es import GraphBuilder, TensorHolder
-
-    if not values:
-        raise ValueError("At least one argument is required to resolve GraphBuilder")
+def resolve_builder(*values: Union[TensorHolder, TensorLike, GraphBuilder, None]) -> GraphBuilder:
+    """The builder among the values, or that of a tensor among them: the first that is found."""
     for value in values:
-        if isinstance(value, GraphBuilder):
-            return value
-        if isinstance(value, TensorHolder):
-            return value.get_owner_builder()
-    raise ValueError("Please ensure at least one input tensor or an explicit owner_builder is provided when supported")
+        builder = value._home if isinstance(value, TensorHolder) else value
+        if isinstance(builder, GraphBuilder):
+            return builder
+    raise ValueError(f"resolve_builder: none of the {len(values)} values tells the graph; give a TensorHolder, "
+                     f"or the GraphBuilder where the operator takes one")
 
 
-def _flatten_and_infer_shape(value: List[TensorLike]) -> Tuple[List[Number], List[int]]:
-    """[[1, 2], [3, 4]] as [1, 2, 3, 4] and [2, 2]."""
-    if not value:
-        return value, [0]
-
-    def walk(current: TensorLike) -> Tuple[List[Number], List[int]]:
-        if isinstance(current, (int, float)):
-            return [current], []
-        if not isinstance(current, list) or not current:
-            raise TypeError("Value must be int|float or nested lists of int|float")
-        parts = [walk(one) for one in current]
-        if any(shape != parts[0][1] for _, shape in parts):
-            raise ValueError("Irregular nested list: all sub-lists must have the same shape")
-        return [one for flat, _ in parts for one in flat], [len(current), *parts[0][1]]
-
-    return walk(value)
+def _flat(where: str, value: TensorLike) -> Tuple[List[Number], List[int]]:
+    """[[1, 2], [3, 4]] as the numbers [1, 2, 3, 4] and the shape [2, 2]."""
+    if isinstance(value, (int, float)):
+        return [value], []
+    if not isinstance(value, list):
+        raise check.refusal(TypeError, where, "value", value, _WANTED)
+    numbers: List[Number] = []
+    shapes = []
+    for row in value:
+        more, shape = _flat(where, row)
+        numbers += more
+        shapes.append(shape)
+    if any(shape != shapes[0] for shape in shapes):
+        uneven = next(place for place, shape in enumerate(shapes) if shape != shapes[0])
+        raise ValueError(f"{where}: value[0] has the shape {shapes[0]}, but value[{uneven}] has {shapes[uneven]}; "
+                         f"give lists of one length: {check.shown(value)}")
+    return numbers, [len(value), *(shapes[0] if shapes else [])]

@@ -8,4 +8,5 @@ from .tensor import Tensor
 from .tensor_desc import Shape, TensorDesc
 from .types import DataType, Format, Placement
 
-__all__ = ["DataType", "DumpFormat", "Format", "Graph", "Node", "Operator", "Placement", "Shape", "Tensor", "TensorDesc"]
+__all__ = ["DataType", "DumpFormat", "Format", "Graph", "Node", "Operator", "Placement", "Shape", "Tensor",
+           "TensorDesc"]

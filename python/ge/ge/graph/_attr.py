@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of attributes: what they are in Python, and how they reach the library."""
+"""Values of attributes: what kind they are in Python, and how they reach the library and come back."""
 
 import ctypes
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from ge._native import int64s, lib
+from ge import _check as check
+from ge._native import lib
 
-from .types import AttrValueType as VT, DataType
+from .tensor import Tensor
+from .types import AttrValueType as VT
+from .types import DataType
 
 
 class NativeAttr(ctypes.Structure):
@@ -17,165 +20,103 @@ class NativeAttr(ctypes.Structure):
                 ("tensors", ctypes.POINTER(ctypes.c_void_p)), ("lengths", ctypes.POINTER(ctypes.c_int64))]
 
 
-_INTEGERS = (VT.VT_INT, VT.VT_BOOL, VT.VT_DATA_TYPE)
+class _Kind(NamedTuple):
+    """How one value is written and read."""
+
+    field: str  # of NativeAttr
+    item: Any  # what an element of the field is
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _whole(value: Any) -> int:
+    number = int(value)
+    check.integer("attribute", check.INT64_MIN, check.INT64_MAX, value=number)
+    return number
+
+
+def _utf8(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    check.text("attribute", value=value)
+    return value.encode("utf-8")
+
+
+def _address(value: Any) -> Optional[int]:
+    check.instance("attribute", Tensor, value=value)
+    return value._native
+
+
+_KINDS: Dict[VT, _Kind] = {
+    VT.VT_INT: _Kind("ints", ctypes.c_int64, _whole, int),
+    VT.VT_BOOL: _Kind("ints", ctypes.c_int64, _whole, bool),
+    VT.VT_DATA_TYPE: _Kind("ints", ctypes.c_int64, _whole, DataType),
+    VT.VT_FLOAT: _Kind("floats", ctypes.c_float, float, float),
+    VT.VT_STRING: _Kind("texts", ctypes.c_char_p, _utf8, lambda words: words.decode("utf-8", errors="replace")),
+    VT.VT_TENSOR: _Kind("tensors", ctypes.c_void_p, _address, Tensor._adopt),
+}
+# Python type: kind. A bool and a DataType are integers too, so the order counts.
+_TYPES = ((str, VT.VT_STRING), (float, VT.VT_FLOAT), (bool, VT.VT_BOOL), (DataType, VT.VT_DATA_TYPE), (int, VT.VT_INT),
+          (Tensor, VT.VT_TENSOR))
+_ADVICE = "a str, int, float, bool, DataType or Tensor, or a list of one of them or of lists of int, not empty"
+
+
+def kind_of(where: str, value: Any) -> VT:
+    """The kind of attribute that a Python value makes."""
+    values = value if isinstance(value, list) else [value]
+    for item, kind in _TYPES:
+        if values and all(isinstance(one, item) for one in values):
+            return VT(VT.VT_LIST_BASE + kind) if isinstance(value, list) else kind
+    if values and all(isinstance(row, list) and all(isinstance(one, int) for one in row) for row in values):
+        return VT.VT_LIST_LIST_INT
+    raise check.refusal(ValueError, where, "value", value, _ADVICE)
 
 
 def encode(kind: VT, value: Any) -> NativeAttr:
-    """`value` as the library takes it. What the fields point to lives as long as the result."""
-    is_list = kind >= VT.VT_LIST_BASE or kind == VT.VT_LIST_LIST_INT
-    single = VT(kind - VT.VT_LIST_BASE) if kind > VT.VT_LIST_BASE else kind
-    values = list(value) if is_list else [value]
-    attr = NativeAttr(type=kind, count=len(values))
-    kept: List[Any] = []
-
-    def keep(field: str, made: ctypes.Array, item: Any) -> None:
-        kept.append(made)
-        setattr(attr, field, ctypes.cast(made, ctypes.POINTER(item)))
-
+    """The value as the library takes it. What the fields point to lives as long as the result."""
     if kind == VT.VT_LIST_LIST_INT:
-        keep("ints", int64s([int(one) for row in values for one in row]), ctypes.c_int64)
-        keep("lengths", int64s([len(row) for row in values]), ctypes.c_int64)
-    elif single in _INTEGERS:
-        keep("ints", int64s([int(one) for one in values]), ctypes.c_int64)
-    elif single == VT.VT_FLOAT:
-        keep("floats", (ctypes.c_float * len(values))(*[float(one) for one in values]), ctypes.c_float)
-    elif single == VT.VT_STRING:
-        texts = [one if isinstance(one, bytes) else one.encode("utf-8") for one in values]
-        keep("texts", (ctypes.c_char_p * len(texts))(*texts), ctypes.c_char_p)
-    elif single == VT.VT_TENSOR:
-        keep("tensors", (ctypes.c_void_p * len(values))(*[getattr(one._handle, "value", one._handle) for one in values]), ctypes.c_void_p)
-        kept.append(values)
+        attr = NativeAttr(type=kind, count=len(value))
+        kept = [_point(attr, "ints", ctypes.c_int64, [_whole(one) for row in value for one in row]),
+                _point(attr, "lengths", ctypes.c_int64, [len(row) for row in value])]
     else:
-        raise ValueError(f"Unsupported attribute type: {kind!r}")
+        values = list(value) if kind > VT.VT_LIST_BASE else [value]
+        how = _KINDS[_single(kind)]
+        attr = NativeAttr(type=kind, count=len(values))
+        kept = [_point(attr, how.field, how.item, [how.write(one) for one in values]), values]
     attr.kept = kept
     return attr
 
 
-def decode(address: int) -> Tuple[VT, Any]:
-    """The kind and the value of what the library handed out, which is given back."""
-    from .tensor import Tensor
-
+def decode(where: str, address: int) -> Any:
+    """The value that the library handed out, whose memory it gets back."""
     try:
         attr = ctypes.cast(address, ctypes.POINTER(NativeAttr)).contents
         kind = VT(attr.type)
-        single = VT(kind - VT.VT_LIST_BASE) if kind > VT.VT_LIST_BASE else kind
-        count = range(attr.count)
         if kind == VT.VT_LIST_LIST_INT:
-            rows, place = [], 0
-            for row in count:
-                rows.append(attr.ints[place:place + attr.lengths[row]])
-                place += attr.lengths[row]
-            return kind, rows
-        if single == VT.VT_STRING:
-            values: List[Any] = [attr.texts[place].decode("utf-8", errors="replace") for place in count]
-        elif single == VT.VT_FLOAT:
-            values = [attr.floats[place] for place in count]
-        elif single == VT.VT_TENSOR:
-            values = [Tensor._create_from(attr.tensors[place]) for place in count]
-        elif single in _INTEGERS:
-            convert = {VT.VT_BOOL: bool, VT.VT_DATA_TYPE: DataType}.get(single, int)
-            values = [convert(attr.ints[place]) for place in count]
-        else:
-            raise RuntimeError(f"Unsupported attribute type: {kind.name}")
-        return kind, values if kind > VT.VT_LIST_BASE else values[0]
+            return _rows(attr)
+        how = _KINDS.get(_single(kind))
+        if how is None or attr.count == 0 and kind < VT.VT_LIST_BASE:
+            raise RuntimeError(f"{where}: Python has no value for an attribute of {kind.name}; leave it to the engine")
+        values = [how.read(getattr(attr, how.field)[place]) for place in range(attr.count)]
+        return values if kind > VT.VT_LIST_BASE else values[0]
     finally:
         lib.attr_destroy(address)
 
 
-_SINGLE = ((str, VT.VT_STRING, "a string"), (float, VT.VT_FLOAT, "a number"), (bool, VT.VT_BOOL, "a boolean"),
-           (DataType, VT.VT_DATA_TYPE, "a DataType"), (int, VT.VT_INT, "an integer"))
-_LISTS = ((float, VT.VT_LIST_FLOAT), (bool, VT.VT_LIST_BOOL), (DataType, VT.VT_LIST_DATA_TYPE), (int, VT.VT_LIST_INT), (str, VT.VT_LIST_STRING))
+def _single(kind: VT) -> VT:
+    return VT(kind - VT.VT_LIST_BASE) if kind > VT.VT_LIST_BASE else kind
 
 
-def kind_of(value: Any) -> VT:
-    """The kind of attribute that a Python value makes: text, numbers, types, tensors, and lists of one of them."""
-    from .tensor import Tensor
-
-    if isinstance(value, list):
-        if not value:
-            raise ValueError("Empty list is not supported")
-        for item, kind in _LISTS:
-            if all(isinstance(one, item) for one in value):
-                return kind
-        if all(isinstance(one, Tensor) for one in value):
-            return VT.VT_LIST_TENSOR
-        if all(isinstance(row, list) and all(isinstance(one, int) for one in row) for row in value):
-            return VT.VT_LIST_LIST_INT
-    elif isinstance(value, Tensor):
-        return VT.VT_TENSOR
-    else:
-        for item, kind, _ in _SINGLE:
-            if isinstance(value, item):
-                return kind
-    raise ValueError(f"Unsupported attribute type: {type(value)} for value: {value}")
+def _point(attr: NativeAttr, field: str, item: Any, values: List[Any]) -> Any:
+    """Lets the field point to an array of the values, which is the caller's to keep."""
+    made = (item * len(values))(*values)
+    setattr(attr, field, ctypes.cast(made, ctypes.POINTER(item)))
+    return made
 
 
-class _AttrValue:
-    """One value with its kind. get_<kind> refuses what is of another kind."""
-
-    def __init__(self) -> None:
-        self._kind = VT.VT_NONE
-        self._value: Any = None
-
-    @property
-    def value_type(self) -> VT:
-        return self._kind
-
-    def get_value_type(self) -> VT:
-        return self._kind
-
-    def get_value(self) -> Any:
-        if self._kind == VT.VT_NONE:
-            raise RuntimeError(f"Unsupported attribute type: {self._kind}")
-        return self._value
-
-    def set_value(self, value: Any) -> None:
-        self._set(kind_of(value), value)
-
-    def _set(self, kind: VT, value: Any) -> bool:
-        self._kind, self._value = kind, value
-        return True
-
-    def _get(self, kind: VT) -> Any:
-        if self._kind != kind:
-            raise RuntimeError(f"Failed to get {kind.name[3:].lower()} value; the value is {self._kind.name}")
-        return self._value
-
-    def __str__(self) -> str:
-        return f"AttrValue(type: {self._kind.name[3:].lower()}, value: {self._value!r})"
-
-    __repr__ = __str__
-
-
-def _setter(kind: VT, items: tuple, words: str, is_list: bool, convert: Optional[type]) -> Callable[["_AttrValue", Any], bool]:
-    def set_one(self: _AttrValue, value: Any) -> bool:
-        if not isinstance(value, items):
-            raise TypeError(f"Value must be {words}")
-        return self._set(kind, convert(value) if convert else value)
-
-    def set_list(self: _AttrValue, values: List[Any]) -> bool:
-        if not isinstance(values, list):
-            raise TypeError("Values must be a list")
-        if not values:
-            raise ValueError("Empty list is not supported")
-        if not all(isinstance(value, items) for value in values):
-            raise TypeError(f"All values must be {words}")
-        return self._set(kind, [convert(value) for value in values] if convert else list(values))
-
-    return set_list if is_list else set_one
-
-
-def _define() -> None:
-    from .tensor import Tensor
-
-    kinds = (("string", str, "a string", "strings", None), ("float", (int, float), "a number", "numbers", float),
-             ("bool", bool, "a boolean", "booleans", None), ("int", int, "an integer", "integers", None),
-             ("data_type", DataType, "a DataType", "DataTypes", None), ("tensor", Tensor, "a Tensor", "Tensors", None))
-    for name, items, one, many, convert in kinds:
-        for prefix, words in (("", one), ("list_", many)):
-            kind = VT[f"VT_{prefix}{name}".upper()]
-            setattr(_AttrValue, f"set_{prefix}{name}", _setter(kind, items, words, bool(prefix), convert))
-            setattr(_AttrValue, f"get_{prefix}{name}", lambda self, kind=kind: self._get(kind))
-
-
-_define()
+def _rows(attr: NativeAttr) -> List[List[int]]:
+    rows, first = [], 0
+    for row in range(attr.count):
+        rows.append(attr.ints[first:first + attr.lengths[row]])
+        first += attr.lengths[row]
+    return rows

@@ -3,83 +3,106 @@
 
 import array
 import struct
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Union
+
+from ge import _check as check
 
 from .types import DataType
 
 Number = Union[int, float]
 Nested = Union[Number, List["Nested"]]
 
-# Type: (code of array and struct, bytes of one value)
-_CODES = {
-    DataType.DT_FLOAT: ("f", 4), DataType.DT_DOUBLE: ("d", 8), DataType.DT_INT8: ("b", 1), DataType.DT_UINT8: ("B", 1), DataType.DT_INT16: ("h", 2),
-    DataType.DT_UINT16: ("H", 2), DataType.DT_INT32: ("i", 4), DataType.DT_UINT32: ("I", 4), DataType.DT_INT64: ("q", 8), DataType.DT_UINT64: ("Q", 8),
-    DataType.DT_BOOL: ("B", 1), DataType.DT_COMPLEX64: ("f", 8), DataType.DT_COMPLEX128: ("d", 16), DataType.DT_FLOAT16: ("H", 2),
-    DataType.DT_BF16: ("H", 2),
-}
-_FROM_LISTS = (DataType.DT_FLOAT, DataType.DT_FLOAT16, DataType.DT_INT8, DataType.DT_UINT8, DataType.DT_INT16, DataType.DT_UINT16, DataType.DT_INT32,
-               DataType.DT_UINT32, DataType.DT_INT64, DataType.DT_UINT64)
+# Integers as array knows them.
+_WHOLE = {DataType.DT_INT8: "b", DataType.DT_UINT8: "B", DataType.DT_INT16: "h", DataType.DT_UINT16: "H",
+          DataType.DT_INT32: "i", DataType.DT_UINT32: "I", DataType.DT_INT64: "q", DataType.DT_UINT64: "Q"}
+# Bytes of one value, of every type that Python has numbers for.
+_BYTES = {**{data_type: array.array(code).itemsize for data_type, code in _WHOLE.items()},
+          DataType.DT_BOOL: 1, DataType.DT_FLOAT16: 2, DataType.DT_BF16: 2, DataType.DT_FLOAT: 4,
+          DataType.DT_DOUBLE: 8, DataType.DT_COMPLEX64: 8, DataType.DT_COMPLEX128: 16}
 
 
-def value_bytes(data_type: DataType) -> Optional[int]:
-    """Of one value; None for types that have no counterpart in Python."""
-    return _CODES[data_type][1] if data_type in _CODES else None
+def bytes_needed(data_type: DataType, shape: Sequence[int]) -> Optional[int]:
+    """By the values of a tensor; None where the type has no counterpart in Python or a dimension is not known."""
+    if data_type not in _BYTES or any(dim < 0 for dim in shape):
+        return None
+    return _BYTES[data_type] * check.product(list(shape))
 
 
-def to_bytes(data: Sequence[Number], data_type: DataType) -> bytes:
-    if data_type == DataType.DT_BOOL and all(isinstance(value, bool) for value in data):
-        return bytes(data)
-    if data_type == DataType.DT_DOUBLE:
-        raise RuntimeError("DT_DOUBLE is not supported in python Tensor constructor")
-    if data_type not in _FROM_LISTS:
-        raise RuntimeError(f"Failed to create Tensor with data type: {data_type}")
-    code = _CODES[data_type][0]
-    if data_type == DataType.DT_FLOAT16:
-        return b"".join(_half(float(value)) for value in data)
+def pack(where: str, values: List[Any], data_type: DataType) -> bytes:
+    """The bytes of a list. Numbers are converted: 2.7 is 2 as an integer, what is too large for a half is infinite."""
+    if data_type in _WHOLE:
+        return _converted(where, values, data_type, int, lambda whole: array.array(_WHOLE[data_type], whole).tobytes())
     if data_type == DataType.DT_FLOAT:
-        return array.array(code, [float(value) for value in data]).tobytes()
+        return _converted(where, values, data_type, float, lambda numbers: array.array("f", numbers).tobytes())
+    if data_type == DataType.DT_FLOAT16:
+        return _converted(where, values, data_type, float, lambda numbers: b"".join(map(_half, numbers)))
+    if data_type == DataType.DT_BOOL and all(isinstance(value, bool) for value in values):
+        return bytes(values)
+    name = DataType(data_type).name
+    if data_type == DataType.DT_BOOL:
+        raise RuntimeError(f"{where}: data has a value that is not a bool; give True and False for {name}")
+    raise RuntimeError(f"{where}: a list cannot become {name}; give the bytes in a file, or one of DT_BOOL, DT_FLOAT, "
+                       f"DT_FLOAT16 and the integers of 8 to 64 bits as data_type")
+
+
+def _converted(where: str, values: List[Any], data_type: DataType, convert: type,
+               write: Callable[[List[Any]], bytes]) -> bytes:
     try:
-        return array.array(code, [int(value) for value in data]).tobytes()
-    except OverflowError as error:
-        raise ValueError(f"a value does not fit {data_type.name}: {error}") from error
+        return write([convert(value) for value in values])
+    except (TypeError, ValueError, OverflowError):
+        pass  # told with the value that caused it
+    for place, value in enumerate(values):
+        try:
+            write([convert(value)])
+        except TypeError:
+            raise check.refusal(TypeError, where, f"data[{place}]", value, "a number") from None
+        except (ValueError, OverflowError) as error:
+            give = f"a number that fits {data_type.name}"
+            raise check.refusal(ValueError, where, f"data[{place}]", value, give) from error
+    raise AssertionError(f"{where}: each value of data can be converted, but not all of them")
 
 
 def _half(value: float) -> bytes:
     try:
         return struct.pack("<e", value)
-    except OverflowError:  # too large is infinite, as in a conversion on the device
+    except OverflowError:  # as in a conversion on the device
         return struct.pack("<e", float("inf") if value > 0 else float("-inf"))
 
 
-def from_bytes(data: bytes, data_type: DataType) -> List[Any]:
-    if data_type not in _CODES:
-        raise RuntimeError(f"Failed to get Tensor data; a {data_type.name} has no counterpart in Python")
+def unpack(where: str, data: bytes, data_type: DataType) -> List[Any]:
+    if data_type in _WHOLE:
+        return _read(_WHOLE[data_type], data)
+    if data_type in (DataType.DT_FLOAT, DataType.DT_DOUBLE):
+        return _read("f" if data_type == DataType.DT_FLOAT else "d", data)
+    if data_type == DataType.DT_BOOL:
+        return [value != 0 for value in data]
     if data_type == DataType.DT_FLOAT16:
         return [value for value, in struct.iter_unpack("<e", data)]
-    values = array.array(_CODES[data_type][0])
-    values.frombytes(data)
-    if data_type == DataType.DT_BF16:
-        return [value for value, in struct.iter_unpack("<f", array.array("I", [bits << 16 for bits in values]).tobytes())]
-    if data_type == DataType.DT_BOOL:
-        return [value != 0 for value in values]
+    if data_type == DataType.DT_BF16:  # the upper half of a float
+        return _read("f", array.array("I", [half << 16 for half in _read("H", data)]).tobytes())
     if data_type in (DataType.DT_COMPLEX64, DataType.DT_COMPLEX128):
-        return [complex(real, imaginary) for real, imaginary in zip(values[::2], values[1::2])]
+        parts = _read("f" if data_type == DataType.DT_COMPLEX64 else "d", data)
+        return [complex(real, imaginary) for real, imaginary in zip(parts[::2], parts[1::2])]
+    raise RuntimeError(f"{where}: Python has no numbers like {data_type.name}; let the graph cast it to DT_FLOAT")
+
+
+def _read(code: str, data: bytes) -> List[Any]:
+    values = array.array(code)
+    values.frombytes(data)
     return values.tolist()
 
 
-def nest(values: List[Any], shape: Sequence[int]) -> Nested:
+def nest(where: str, values: List[Any], shape: Sequence[int]) -> Nested:
     """[1, 2, 3, 4] as [[1, 2], [3, 4]] for the shape [2, 2]; the value itself for []."""
+    wanted = check.product(list(shape))
+    if len(values) != wanted:
+        raise ValueError(f"{where}: the tensor has {len(values)} values, but its shape {list(shape)} has {wanted}; "
+                         f"make it with a shape that fits")
+    return _rows(values, list(shape))
+
+
+def _rows(values: List[Any], shape: List[int]) -> Nested:
     if not shape:
-        if len(values) != 1:
-            raise ValueError(f"Scalar tensor should contain exactly one element, got {len(values)}")
         return values[0]
-    size = 1
-    for dim in shape:
-        size *= dim
-    if len(values) != size:
-        raise ValueError(f"Length of list {len(values)} does not match shape {size}")
-    if size == 0:  # the dimensions before the first 0 are there
-        return [nest([], shape[1:]) for _ in range(shape[0])] if shape[0] > 0 else []
-    for dim in reversed(shape[1:]):
-        values = [values[start:start + dim] for start in range(0, len(values), dim)]
-    return values
+    length = len(values) // shape[0] if shape[0] else 0
+    return [_rows(values[row * length:(row + 1) * length], shape[1:]) for row in range(shape[0])]

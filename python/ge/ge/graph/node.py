@@ -1,176 +1,155 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of graphs. A Node keeps the graph that it was asked of."""
+"""Nodes of graphs."""
 
 import ctypes
-from typing import Any, List, NoReturn, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
+from ge import _check as check
 from ge._native import failed, lib, listed, text
+from ge._object import NativeObject
 
 from ._attr import decode, encode, kind_of
 from .tensor_desc import TensorDesc
 
-_NODE, _INPUT, _OUTPUT = range(3)
+# Whose attribute it is, as python/ge/native/node.cc numbers them.
+_OF_NODE, _OF_INPUT, _OF_OUTPUT = range(3)
 
 
-class Node:
-    _owns_handle = False
+def _checked(where: str, attr_name: str, **index: int) -> str:
+    check.text(where, attr_name=attr_name)
+    check.integer(where, 0, check.UINT32_MAX, **index)
+    return where
 
-    def __init__(self) -> None:
-        raise RuntimeError("Node objects should not be created directly.")
 
-    def __del__(self) -> None:
-        if self._owns_handle:
-            self._owns_handle = False
-            lib.node_destroy(self._handle)
-            self._handle = None
+class Node(NativeObject):
+    """One operator in a graph. It keeps the graph alive that it was found in."""
 
-    def __copy__(self) -> NoReturn:
-        raise RuntimeError("Node does not support copy")
-
-    def __deepcopy__(self, memo) -> NoReturn:
-        raise RuntimeError("Node does not support deepcopy")
-
-    @classmethod
-    def _create_from(cls, node_handle: int, owns_handle: bool = True, owner: Optional[object] = None) -> "Node":
-        if not node_handle:
-            raise ValueError("Node handle cannot be None")
-        made = cls.__new__(cls)
-        made._handle = node_handle
-        made._owns_handle = owns_handle
-        made._owner = owner
-        return made
-
-    def _near(self, handle: int) -> "Node":
-        return Node._create_from(handle, owner=self._owner)
+    _release = staticmethod(lib.node_destroy)
+    _maker = "Graph.find_node_by_name or Graph.get_all_nodes"
 
     @property
     def name(self) -> str:
-        name = text(lib.node_name(self._handle))
-        if name is None:
-            raise failed("Failed to get Node name")
-        return name
+        return self._word("name", lib.node_name)
 
     @property
     def type(self) -> str:
-        name = text(lib.node_type(self._handle))
-        if name is None:
-            raise failed("Failed to get Node type")
-        return name
+        return self._word("type", lib.node_type)
+
+    def _word(self, what: str, read: Any) -> str:
+        found = text(read(self._native))
+        if found is None:
+            raise failed(f"Node.{what}: there is no node")
+        return found
 
     # --- neighbours
     def get_in_control_nodes(self) -> List["Node"]:
-        return [self._near(one) for one in listed(lib.node_controls, self._handle, False)]
+        return [self._neighbour(one) for one in listed(lib.node_controls, self._native, False)]
 
     def get_out_control_nodes(self) -> List["Node"]:
-        return [self._near(one) for one in listed(lib.node_controls, self._handle, True)]
+        return [self._neighbour(one) for one in listed(lib.node_controls, self._native, True)]
 
     def get_in_data_nodes_and_port_indexes(self, in_index: int) -> Tuple["Node", int]:
-        """Where an input comes from: the node and which of its outputs."""
-        if not isinstance(in_index, int):
-            raise TypeError("Input index must be an integer")
+        """The node that an input comes from, and the number of the output there."""
+        where = "Node.get_in_data_nodes_and_port_indexes"
+        check.integer(where, check.INT32_MIN, check.INT32_MAX, in_index=in_index)
         output = ctypes.c_int32()
-        source = lib.node_source(self._handle, in_index, ctypes.byref(output))
+        source = lib.node_source(self._native, in_index, ctypes.byref(output))
         if not source:
-            raise failed(f"Failed to get input data node for index {in_index}")
-        return self._near(source), output.value
+            raise failed(f"{where}: nothing is connected to input {in_index} of {self._said()}")
+        return self._neighbour(source), output.value
 
     def get_out_data_nodes_and_port_indexes(self, out_index: int) -> List[Tuple["Node", int]]:
-        """Who reads an output: each node and which of its inputs."""
-        if not isinstance(out_index, int):
-            raise TypeError("Output index must be an integer")
+        """The nodes that read an output, each with the number of the input there."""
+        where = "Node.get_out_data_nodes_and_port_indexes"
+        check.integer(where, check.INT32_MIN, check.INT32_MAX, out_index=out_index)
         nodes, inputs, count = ctypes.POINTER(ctypes.c_void_p)(), ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t()
-        status = lib.node_users(self._handle, out_index, ctypes.byref(nodes), ctypes.byref(inputs), ctypes.byref(count))
-        if status != 0:
-            raise failed(f"Failed to get output data node for index {out_index}")
+        if lib.node_users(self._native, out_index, ctypes.byref(nodes), ctypes.byref(inputs), ctypes.byref(count)) != 0:
+            raise failed(f"{where}: output {out_index} is asked for of {self._said()}")
         try:
-            return [(self._near(nodes[place]), inputs[place]) for place in range(count.value)]
+            return [(self._neighbour(nodes[place]), inputs[place]) for place in range(count.value)]
         finally:
-            lib.free(ctypes.cast(nodes, ctypes.c_void_p))
-            lib.free(ctypes.cast(inputs, ctypes.c_void_p))
+            for memory in (nodes, inputs):
+                lib.free(ctypes.cast(memory, ctypes.c_void_p))
 
-    # --- operands
+    def _neighbour(self, address: int) -> "Node":
+        return Node._adopt(address, keeps=self._keeps)
+
+    def _said(self) -> str:
+        """For messages: who it is, and how many inputs and outputs there are."""
+        return f"'{self.name}', which has {self.get_inputs_size()} inputs and {self.get_outputs_size()} outputs"
+
+    # --- inputs and outputs
     def get_inputs_size(self) -> int:
-        return lib.node_size(self._handle, False)
+        return lib.node_size(self._native, False)
 
     def get_outputs_size(self) -> int:
-        return lib.node_size(self._handle, True)
+        return lib.node_size(self._native, True)
 
     def get_input_desc(self, index: int) -> TensorDesc:
         """A copy; update_input_desc writes it back."""
-        return self._get_desc(False, index, "input")
+        return self._desc("Node.get_input_desc", False, index)
 
     def get_output_desc(self, index: int) -> TensorDesc:
-        return self._get_desc(True, index, "output")
+        """A copy; update_output_desc writes it back."""
+        return self._desc("Node.get_output_desc", True, index)
 
     def update_input_desc(self, index: int, tensor_desc: TensorDesc) -> None:
-        self._set_desc(False, index, tensor_desc, "input")
+        self._set_desc("Node.update_input_desc", False, index, tensor_desc)
 
     def update_output_desc(self, index: int, tensor_desc: TensorDesc) -> None:
-        self._set_desc(True, index, tensor_desc, "output")
+        self._set_desc("Node.update_output_desc", True, index, tensor_desc)
 
-    def _get_desc(self, output: bool, index: int, word: str) -> TensorDesc:
-        if not isinstance(index, int):
-            raise TypeError(f"{word.capitalize()} index must be an integer")
-        handle = lib.node_get_desc(self._handle, output, index)
-        if not handle:
-            raise failed(f"Failed to get {word} desc for index {index}")
-        return TensorDesc._create_from(handle)
+    def _desc(self, where: str, output: bool, index: int) -> TensorDesc:
+        check.integer(where, check.INT32_MIN, check.INT32_MAX, index=index)
+        address = lib.node_get_desc(self._native, output, index)
+        if not address:
+            raise failed(f"{where}: index {index} is asked for of {self._said()}")
+        return TensorDesc._adopt(address)
 
-    def _set_desc(self, output: bool, index: int, tensor_desc: TensorDesc, word: str) -> None:
-        if not isinstance(index, int):
-            raise TypeError(f"{word.capitalize()} index must be an integer")
-        if not isinstance(tensor_desc, TensorDesc):
-            raise TypeError("tensor_desc must be a TensorDesc")
-        if lib.node_set_desc(self._handle, output, index, tensor_desc._handle) != 0:
-            raise failed(f"Failed to update {word} desc for index {index}")
+    def _set_desc(self, where: str, output: bool, index: int, desc: TensorDesc) -> None:
+        check.integer(where, check.INT32_MIN, check.INT32_MAX, index=index)
+        check.instance(where, TensorDesc, tensor_desc=desc)
+        if lib.node_set_desc(self._native, output, index, desc._native) != 0:
+            raise failed(f"{where}: index {index} cannot be set to {desc!r} in {self._said()}")
 
-    # --- attributes
+    # --- attributes. set_attr takes what ge.graph._attr.kind_of knows.
     def has_attr(self, attr_name: str) -> bool:
-        if not isinstance(attr_name, str):
-            raise TypeError("attr_name must be a string")
-        return lib.node_has_attr(self._handle, attr_name.encode("utf-8"))
+        check.text("Node.has_attr", attr_name=attr_name)
+        return lib.node_has_attr(self._native, attr_name.encode("utf-8"))
 
     def get_attr(self, key: str) -> Any:
-        if not isinstance(key, str):
-            raise TypeError("Attribute key must be a string")
-        return self._get_attr(_NODE, 0, key, f"Failed to get attribute '{key}' from Node")
+        check.text("Node.get_attr", key=key)
+        return self._attr("Node.get_attr", _OF_NODE, None, key)
 
     def set_attr(self, key: str, value: Any) -> None:
-        if not isinstance(key, str):
-            raise TypeError("Attribute key must be a string")
-        self._set_attr(_NODE, 0, key, value, "Failed to set attribute '{0}' on Node {2}")
+        check.text("Node.set_attr", key=key)
+        self._set_attr("Node.set_attr", _OF_NODE, None, key, value)
 
     def get_input_attr(self, attr_name: str, input_index: int) -> Any:
-        self._check_operand_attr(attr_name, input_index, "Input")
-        return self._get_attr(_INPUT, input_index, attr_name, f"Failed to get Node {self.name} input attribute '{attr_name}' for index {input_index}")
+        where = _checked("Node.get_input_attr", attr_name, input_index=input_index)
+        return self._attr(where, _OF_INPUT, input_index, attr_name)
 
     def set_input_attr(self, attr_name: str, input_index: int, value: Any) -> None:
-        self._check_operand_attr(attr_name, input_index, "Input")
-        self._set_attr(_INPUT, input_index, attr_name, value, "Failed to set Node {2} input attribute '{0}' for index {1}")
+        where = _checked("Node.set_input_attr", attr_name, input_index=input_index)
+        self._set_attr(where, _OF_INPUT, input_index, attr_name, value)
 
     def get_output_attr(self, attr_name: str, output_index: int) -> Any:
-        self._check_operand_attr(attr_name, output_index, "Output")
-        return self._get_attr(_OUTPUT, output_index, attr_name,
-                              f"Failed to get Node {self.name} output attribute '{attr_name}' for index {output_index}")
+        where = _checked("Node.get_output_attr", attr_name, output_index=output_index)
+        return self._attr(where, _OF_OUTPUT, output_index, attr_name)
 
     def set_output_attr(self, attr_name: str, output_index: int, value: Any) -> None:
-        self._check_operand_attr(attr_name, output_index, "Output")
-        self._set_attr(_OUTPUT, output_index, attr_name, value, "Failed to set Node {2} output attribute '{0}' for index {1}")
+        where = _checked("Node.set_output_attr", attr_name, output_index=output_index)
+        self._set_attr(where, _OF_OUTPUT, output_index, attr_name, value)
 
-    @staticmethod
-    def _check_operand_attr(name: str, index: int, word: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError("Attribute name must be a string")
-        if not isinstance(index, int):
-            raise TypeError(f"{word} index must be an integer")
-
-    def _get_attr(self, side: int, index: int, name: str, failure: str) -> Any:
-        address = lib.node_get_attr(self._handle, side, index, name.encode("utf-8"))
+    def _attr(self, where: str, side: int, index: Optional[int], name: str) -> Any:
+        address = lib.node_get_attr(self._native, side, index or 0, name.encode("utf-8"))
         if not address:
-            raise failed(failure)
-        return decode(address)[1]
+            place = "" if index is None else f" at index {index}"
+            raise failed(f"{where}: there is no attribute '{name}'{place} of {self._said()}")
+        return decode(where, address)
 
-    def _set_attr(self, side: int, index: int, name: str, value: Any, failure: str) -> None:
-        attr = encode(kind_of(value), value)
-        if lib.node_set_attr(self._handle, side, index, name.encode("utf-8"), ctypes.byref(attr)) != 0:
-            raise failed(failure.format(name, index, self.name))
+    def _set_attr(self, where: str, side: int, index: Optional[int], name: str, value: Any) -> None:
+        attr = encode(kind_of(where, value), value)
+        if lib.node_set_attr(self._native, side, index or 0, name.encode("utf-8"), ctypes.byref(attr)) != 0:
+            place = "" if index is None else f" at index {index}"
+            raise failed(f"{where}: attribute '{name}'{place} cannot be set to {check.shown(value)} in {self._said()}")

@@ -2,26 +2,27 @@
 """Tensors: what goes into a run and comes out of it, and the values of constants."""
 
 import ctypes
-from typing import TYPE_CHECKING, List, NoReturn, Optional, Union
+import os
+import stat
+from enum import IntEnum
+from typing import Callable, List, Optional, Union
 
-from ge._native import failed, int64s, lib
+from ge import _check as check
+from ge._native import failed, lib
+from ge._object import Part
 
 from . import _values
 from .tensor_desc import Shape, TensorDesc
 from .types import DataType, Format, Placement
 
-if TYPE_CHECKING:
-    from ge.es.graph_builder import GraphBuilder
 
+class Tensor(Part):
+    """Values with their type, shape and format, from a flat list of numbers or a file of raw bytes; or empty.
 
-class Tensor:
-    """Made from a flat list of numbers or from a file of raw bytes; on the host unless `placement` says otherwise. Without either it is empty.
-
-    The list may be of another length than the shape asks for; a run then refuses the tensor.
+    Without a shape it is a scalar. A list may be longer or shorter than the shape: the run refuses such a tensor.
     """
 
-    _owns_handle = False
-    _lent = False
+    _release = staticmethod(lib.tensor_destroy)
 
     def __init__(
         self,
@@ -32,176 +33,144 @@ class Tensor:
         shape: Optional[List[int]] = None,
         placement: Placement = Placement.PLACEMENT_HOST,
     ) -> None:
-        self._handle: Optional[int] = None
-        self._owner: Optional["GraphBuilder"] = None
-        if shape is not None and (not isinstance(shape, list) or not all(isinstance(dim, int) for dim in shape)):
-            raise TypeError("Shape must be a list of integers")
-        if not isinstance(placement, Placement):
-            raise TypeError("Placement must be a Placement")
-        if data is not None and file_path is not None:
-            raise RuntimeError("Tensor should be created either by data or by file")
-        if data is not None:
-            if not isinstance(data, list):
-                raise TypeError("data should be List")
-            self._handle = self._make(_values.to_bytes(data, data_type), data_type, format, shape or [])
-        elif file_path is not None:
-            self._handle = self._make(self._read(file_path, data_type, shape or []), data_type, format, shape or [])
+        dims = check.dims_or_scalar("Tensor", shape=shape)
+        check.instance("Tensor", DataType, data_type=data_type)
+        check.instance("Tensor", Format, format=format)
+        check.instance("Tensor", Placement, placement=placement)
+        values = _bytes_of(data, file_path, data_type, dims)
+        if values is None:
+            self._native = lib.tensor_create()
         else:
-            self._handle = lib.tensor_create()
-        if not self._handle:
-            raise failed("Failed to create Tensor")
-        self._owns_handle = True
-        if placement == Placement.PLACEMENT_DEVICE:
+            desc = TensorDesc(dims, format, data_type)
+            self._native = lib.tensor_create_with(desc._native, values, len(values))
+        if not self._native:
+            raise failed("Tensor: the library could not make one")
+        if placement != self.placement:
             self.to_device()
 
-    @staticmethod
-    def _make(data: bytes, data_type: DataType, format: Format, shape: List[int]) -> Optional[int]:
-        desc = lib.desc_create(int64s(shape), len(shape), format, data_type)
-        try:
-            return lib.tensor_create_with(desc, data, len(data))
-        finally:
-            lib.desc_destroy(desc)
-
-    @staticmethod
-    def _read(path: str, data_type: DataType, shape: List[int]) -> bytes:
-        try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise RuntimeError(f"Failed to create Tensor; {error}") from error
-        size = _values.value_bytes(data_type) or 0
-        for dim in shape:
-            size *= dim
-        if size and len(data) != size:
-            raise RuntimeError(f"Failed to create Tensor; {path} has {len(data)} bytes, and {shape} of {DataType(data_type).name} needs {size}")
-        return data
-
-    def __del__(self) -> None:
-        if self._owns_handle or self._lent:
-            self._owns_handle = self._lent = False
-            lib.tensor_destroy(self._handle)
-            self._handle = None
-
-    def __copy__(self) -> NoReturn:
-        raise RuntimeError("Tensor does not support copy")
-
-    def __deepcopy__(self, memo) -> NoReturn:
-        raise RuntimeError("Tensor does not support deepcopy")
-
     def __str__(self) -> str:
-        lines = (f"Tensor format is {int(self.get_format())},", f"data_type is {int(self.get_data_type())},", f"shape is {list(self.get_shape())},",
-                 f"data is {self.get_data()}")
-        return "".join(f"\n        {line}" for line in lines) + "\n        "
-
-    @classmethod
-    def _create_from(cls, handle: int) -> "Tensor":
-        if not handle:
-            raise ValueError("Tensor pointer cannot be None")
-        made = cls.__new__(cls)
-        made._handle = handle
-        made._owns_handle = True
-        made._lent = False
-        made._owner = None
-        return made
-
-    def _transfer_ownership_when_pass_as_attr(self, new_owner: "GraphBuilder") -> None:
-        """A tensor can be the attribute of one operator only."""
-        if self._owner is not None:
-            raise RuntimeError(f"Tensor already has an new owner builder :{self._owner.name}, cannot transfer ownership again")
-        self._lent = self._owns_handle
-        self._owns_handle = False
-        self._owner = new_owner
+        on_host = self.placement == Placement.PLACEMENT_HOST
+        values = f"data={self.data}" if on_host else f"placement={self.placement.name}"
+        return f"Tensor(data_type={self.data_type.name}, format={self.format.name}, shape={list(self.shape)}, {values})"
 
     @property
     def format(self) -> Format:
-        return self.get_format()
+        return self.get_tensor_desc().format
 
     @property
     def data_type(self) -> DataType:
-        return self.get_data_type()
+        return self.get_tensor_desc().data_type
 
     @property
     def shape(self) -> Shape:
-        return self.get_shape()
+        return self.get_tensor_desc().shape
 
     @property
     def placement(self) -> Placement:
-        return self.get_placement()
+        number = lib.tensor_placement(self._native)
+        if number < 0:
+            raise failed("Tensor.placement: there is no tensor")
+        return Placement(number)
 
     @property
     def data(self) -> _values.Nested:
         return self.get_data()
 
-    def set_format(self, format: Format) -> "Tensor":
-        if not isinstance(format, Format):
-            raise TypeError("Format must be a Format")
-        if lib.tensor_set_format(self._handle, format) != 0:
-            raise failed(f"Failed to set format {int(format)}")
-        return self
-
     def get_format(self) -> Format:
-        return self.get_tensor_desc().format
+        return self.format
 
-    def set_data_type(self, data_type: DataType) -> "Tensor":
-        if not isinstance(data_type, DataType):
-            raise TypeError("Data_type must be a DataType")
-        if lib.tensor_set_type(self._handle, data_type) != 0:
-            raise failed(f"Failed to set datatype {int(data_type)}")
-        return self
+    def set_format(self, format: Format) -> "Tensor":
+        return self._put("Tensor.set_format", lib.tensor_set_format, Format, format=format)
 
     def get_data_type(self) -> DataType:
-        return self.get_tensor_desc().data_type
+        return self.data_type
+
+    def set_data_type(self, data_type: DataType) -> "Tensor":
+        return self._put("Tensor.set_data_type", lib.tensor_set_type, DataType, data_type=data_type)
+
+    def _put(self, where: str, setter: Callable, kind: type, **given: IntEnum) -> "Tensor":
+        check.instance(where, kind, **given)
+        for value in given.values():
+            if setter(self._native, value) != 0:
+                raise failed(f"{where}: {value.name} was refused")
+        return self
 
     def get_shape(self) -> Shape:
-        return self.get_tensor_desc().shape
+        return self.shape
 
     def get_placement(self) -> Placement:
-        return Placement(lib.tensor_placement(self._handle))
+        return self.placement
 
     def get_tensor_desc(self) -> TensorDesc:
-        """A copy."""
-        handle = lib.tensor_desc(self._handle)
-        if not handle:
-            raise failed("Failed to get tensor desc")
-        return TensorDesc._create_from(handle)
+        """A copy: changing it does not change the tensor."""
+        address = lib.tensor_desc(self._native)
+        if not address:
+            raise failed("Tensor.get_tensor_desc: there is no tensor to describe")
+        return TensorDesc._adopt(address)
 
     def get_data(self) -> _values.Nested:
-        """The values as lists in lists, as the shape says; one value for a scalar. The tensor must be on the host."""
+        """The values in nested lists, one level per dimension; of a scalar the value itself. On the host only."""
+        where = "Tensor.get_data"
         address, size = ctypes.c_void_p(), ctypes.c_size_t()
-        if lib.tensor_data(self._handle, ctypes.byref(address), ctypes.byref(size)) != 0:
-            raise failed("Failed to get Tensor data")
-        if self.get_placement() != Placement.PLACEMENT_HOST:
-            raise RuntimeError("Failed to get Tensor data; it is on the device, where Python cannot read it: call to_host() first")
-        if not address and size.value:
-            raise RuntimeError("Failed to get Tensor data; the tensor has no memory")
-        wanted = self._value_bytes()
-        data = ctypes.string_at(address, min(size.value, wanted) if wanted is not None else size.value) if address else b""
-        return _values.nest(_values.from_bytes(data, self.get_data_type()), self.get_shape())
-
-    def _value_bytes(self) -> Optional[int]:
-        """What shape and type ask for; a run may give a little more memory than that."""
-        size = _values.value_bytes(self.get_data_type())
-        shape = self.get_shape()
-        if size is None or shape.is_unknown_shape():
-            return None
-        for dim in shape:
-            size *= dim
-        return size
+        if lib.tensor_data(self._native, ctypes.byref(address), ctypes.byref(size)) != 0:
+            raise failed(f"{where}: there is no tensor to read")
+        if self.placement != Placement.PLACEMENT_HOST:
+            raise RuntimeError(f"{where}: the values are in device memory; call to_host() first")
+        if size.value and not address:
+            raise RuntimeError(f"{where}: the tensor has {size.value} bytes but no memory; set its data first")
+        desc = self.get_tensor_desc()
+        shape, data_type = desc.shape, desc.data_type
+        needed = _values.bytes_needed(data_type, shape)
+        # Memory of a run is a little larger than the values in it.
+        length = size.value if needed is None else min(needed, size.value)
+        data = ctypes.string_at(address, length) if address else b""
+        return _values.nest(where, _values.unpack(where, data, data_type), shape)
 
     def to_host(self) -> "Tensor":
-        """Moves it, in place. Synchronise the stream that fills it first."""
-        if self.get_placement() != Placement.PLACEMENT_DEVICE:
-            raise ValueError("to_host() only supports device tensors")
-        status = lib.tensor_to_host(self._handle, self._value_bytes() or 0)
+        """Moves the values into host memory, in place. Synchronise the stream that writes them first."""
+        self._expect("Tensor.to_host", Placement.PLACEMENT_DEVICE)
+        needed = _values.bytes_needed(self.data_type, self.shape)
+        status = lib.tensor_to_host(self._native, needed or 0)
         if status != 0:
-            raise failed(f"Failed to move tensor from device to host, ret={status}")
+            raise failed(f"Tensor.to_host: copying from the device returned {status}")
         return self
 
     def to_device(self) -> "Tensor":
-        """Moves it, in place, into device memory of its own; acl.rt.set_device comes first."""
-        if self.get_placement() != Placement.PLACEMENT_HOST:
-            raise ValueError("to_device() only supports host tensors")
-        status = lib.tensor_to_device(self._handle)
+        """Moves the values into device memory, in place. The thread must have chosen a device (aclrtSetDevice)."""
+        self._expect("Tensor.to_device", Placement.PLACEMENT_HOST)
+        status = lib.tensor_to_device(self._native)
         if status != 0:
-            raise failed(f"Failed to move tensor from host to device, ret={status}")
+            raise failed(f"Tensor.to_device: copying to the device returned {status}")
         return self
+
+    def _expect(self, where: str, placement: Placement) -> None:
+        if self.placement != placement:
+            raise ValueError(f"{where}: the tensor is at {self.placement.name} already; call it at {placement.name}")
+
+
+def _bytes_of(data: Optional[list], path: Optional[str], data_type: DataType, shape: List[int]) -> Optional[bytes]:
+    """The values of a tensor that is made of a list or of a file; None when there is neither."""
+    if path is None:
+        if data is None:
+            return None
+        check.instance("Tensor", list, data=data)
+        return _values.pack("Tensor", data, data_type)
+    if data is not None:
+        raise RuntimeError(f"Tensor: both data and file_path ({path!r}) are given; give one of them")
+    check.text("Tensor", file_path=path)
+    return _file_bytes(path, data_type, shape)
+
+
+def _file_bytes(path: str, data_type: DataType, shape: List[int]) -> bytes:
+    needed = _values.bytes_needed(data_type, shape)
+    try:
+        # A pipe would hold the opener until somebody writes, a device may have no end.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                raise RuntimeError(f"Tensor: file_path {path!r} is not a file; name an ordinary file")
+            if needed and info.st_size != needed:
+                raise RuntimeError(f"Tensor: {path} has {info.st_size} bytes, but {shape} of {data_type.name} needs {needed}")
+            return file.read(info.st_size)
+    except OSError as error:
+        raise RuntimeError(f"Tensor: file_path cannot be read: {error}") from error

@@ -3,4 +3,5 @@
 
 import sys
 
-sys.exit("ge.pyatc failed: this module does not convert models; build the graph with ge.es and run it in a ge.session.Session, or call the tool atc")
+sys.exit("ge.pyatc failed: this module does not convert models; build the graph with ge.es and run it in a "
+         "ge.session.Session, or call the tool atc")

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "src/api/ge/shared/entry.h"
-#include "src/device/allocator_registry.h"
-#include "src/exec/session_error.h"
+#include "src/device/memory/allocator_registry.h"
+#include "src/exec/session/error.h"
 
 namespace millpond::geapi {
 
@@ -22,6 +22,19 @@ class GeAllocator : public ExternalAllocator {
   void* AllocateAdvise(size_t bytes, void* address) override { return allocator_->MallocAdvise(bytes, address); }
   void Free(void* block) override { static_cast<::ge::MemBlock*>(block)->Free(); }
   void* AddressOf(void* block) override { return static_cast<::ge::MemBlock*>(block)->GetAddr(); }
+  const char* NameOf(AllocatorCallback callback) const override {
+    switch (callback) {
+      case AllocatorCallback::kAllocate:
+        return "the allocator's Malloc";
+      case AllocatorCallback::kAllocateAdvise:
+        return "the allocator's MallocAdvise";
+      case AllocatorCallback::kFree:
+        return "the allocator's Free";
+      case AllocatorCallback::kAddress:
+        return "the GetAddr of the allocator's MemBlock";
+    }
+    return "the allocator";
+  }
   const void* identity() const override { return allocator_.get(); }
 
  private:
@@ -33,7 +46,7 @@ Status NullArgument(const char* name) { return SequenceError(Code::kInvalidArgum
 }  // namespace
 
 ::ge::Status RegisterAllocator(uint64_t session_id, const void* stream, ::ge::AllocatorPtr allocator) {
-  return EnterSession("RegisterExternalAllocator", session_id, Numbers::kMemory, [&](GraphSession&) -> Status {
+  return EnterSession("RegisterExternalAllocator", session_id, Numbers::kMemory, [&](session::Session&) -> Status {
     if (stream == nullptr) return NullArgument("stream");
     if (allocator == nullptr) return NullArgument("allocator");
     AllocatorRegistry::Get().Register(
@@ -45,7 +58,7 @@ Status NullArgument(const char* name) { return SequenceError(Code::kInvalidArgum
 }
 
 ::ge::Status UnregisterAllocator(uint64_t session_id, const void* stream) {
-  return EnterSession("UnregisterExternalAllocator", session_id, Numbers::kMemory, [&](GraphSession&) -> Status {
+  return EnterSession("UnregisterExternalAllocator", session_id, Numbers::kMemory, [&](session::Session&) -> Status {
     if (stream == nullptr) return NullArgument("stream");
     AllocatorRegistry::Get().Unregister(AllocatorDoor::kGe, stream);
     return Ok();

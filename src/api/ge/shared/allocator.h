@@ -8,8 +8,8 @@
 
 namespace millpond::geapi {
 
-// Facts 3.4: null arguments are PARAM_INVALID, a session that is not there FAILED. Nothing asks whether the stream
-// lives.
+// docs/compat.md, "When a registration counts": null arguments are PARAM_INVALID, a session that is not there FAILED.
+// Nothing asks whether the stream lives.
 ::ge::Status RegisterAllocator(uint64_t session_id, const void* stream, ::ge::AllocatorPtr allocator);
 ::ge::Status UnregisterAllocator(uint64_t session_id, const void* stream);
 

@@ -3,17 +3,18 @@
 #ifndef MILLPOND_SRC_API_GE_SHARED_CALLS_H_
 #define MILLPOND_SRC_API_GE_SHARED_CALLS_H_
 
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "include/graph/graph.h"
 #include "src/api/ge/shared/entry.h"
 #include "src/api/ge/shared/tensors.h"
-#include "src/exec/session.h"
+#include "src/base/user_callback.h"
+#include "src/exec/session/session.h"
 
 namespace millpond::geapi {
 
@@ -25,19 +26,20 @@ bool NeedsRebuild(uint64_t session_id, uint32_t graph_id);
 uint64_t NewSession(const char* api, const std::map<::ge::AscendString, ::ge::AscendString>& options);
 
 template <class Tensor>
-Status RunOnStream(GraphSession& session, SessionGraph& graph, bool prepare, void* stream,
+Status RunOnStream(session::Session& session, session::NumberedGraph& graph, bool prepare, void* stream,
                    const std::vector<Tensor>& inputs, std::vector<Tensor>* outputs) {
   Stream* resolved = nullptr;
   MP_RETURN_IF_ERROR(session.ResolveStream(stream, &resolved));
-  std::vector<GraphTensor> made = TensorsFrom(*outputs);
+  std::vector<program::Tensor> made = TensorsFrom(*outputs);
   MP_RETURN_IF_ERROR(graph.RunOnStream(prepare, stream, resolved, TensorsFrom(inputs), &made));
   return PutTensors(made, outputs);
 }
 
 template <class Tensor>
-Status RunOnHost(SessionGraph& graph, const std::vector<GraphTensor>& inputs, std::vector<Tensor>* outputs) {
+Status RunOnHost(session::NumberedGraph& graph, const std::vector<program::Tensor>& inputs,
+                 std::vector<Tensor>* outputs) {
   outputs->clear();
-  std::vector<GraphTensor> made;
+  std::vector<program::Tensor> made;
   MP_RETURN_IF_ERROR(graph.RunOnHost(inputs, &made));
   return PutTensors(made, outputs);
 }
@@ -47,27 +49,23 @@ template <class Tensor>
 void Tell(const std::function<void(::ge::Status, std::vector<Tensor>&)>& callback, ::ge::Status status,
           std::vector<Tensor>* outputs) {
   if (callback == nullptr) return;
-  Enter("RunGraphAsync", Numbers::kFailed, [&]() -> Status {
-    try {
-      callback(status, *outputs);
-      return Ok();
-    } catch (const std::exception& error) {
-      return InvalidArgument(Format("the callback threw: %s; callbacks must not throw", error.what()));
-    }
-  });
+  Enter("RunGraphAsync", Numbers::kFailed,
+        [&] { return CallUser("the callback", [&] { callback(status, *outputs); }); });
 }
 
 // `check` is asked before anything is queued; when it refuses, the callback hears of it at once.
 template <class Tensor>
 ::ge::Status RunAsync(uint64_t session_id, uint32_t graph_id, const std::vector<Tensor>& inputs,
-                      std::shared_ptr<const void> keep,
-                      std::function<void(::ge::Status, std::vector<Tensor>&)> callback,
-                      const std::function<Status(SessionGraph&)>& check) {
+                      const std::function<void(::ge::Status, std::vector<Tensor>&)>& callback,
+                      const std::function<Status(session::NumberedGraph&)>& check) {
   const ::ge::Status queued =
-      EnterSession("RunGraphAsync", session_id, Numbers::kRun, [&](GraphSession& session) -> Status {
-        std::shared_ptr<SessionGraph> graph;
+      EnterSession("RunGraphAsync", session_id, Numbers::kRun, [&](session::Session& session) -> Status {
+        std::shared_ptr<session::NumberedGraph> graph;
         MP_RETURN_IF_ERROR(session.Find(graph_id, &graph));
         MP_RETURN_IF_ERROR(check(*graph));
+        // Copies of a ge::Tensor are one tensor, so keeping them costs nothing; a gert::Tensor is the client's to keep.
+        std::shared_ptr<const void> keep;
+        if constexpr (std::is_same_v<Tensor, ::ge::Tensor>) keep = std::make_shared<std::vector<Tensor>>(inputs);
         session.Post([graph, callback, keep = std::move(keep), views = TensorsFrom(inputs)] {
           std::vector<Tensor> outputs;
           const ::ge::Status ended =

@@ -8,34 +8,13 @@
 
 namespace millpond::geapi {
 
-::ge::Status NumberOf(Numbers numbers, Code code) {
-  const bool first = numbers == Numbers::kFirstRun || numbers == Numbers::kFirstMemory;
-  const bool memory = numbers == Numbers::kMemory || numbers == Numbers::kFirstMemory;
-  switch (code) {
-    case Code::kUnsupported:
-      return numbers == Numbers::kFailed ? kFailed : kNotSupported;
-    case Code::kGraphUnknown:
-      if (first) return kGraphNotExist;
-      return memory ? kParamInvalid : kFailed;
-    case Code::kGraphNotBuilt:
-      if (numbers == Numbers::kFirstMemory) return kGraphNotBuilt;
-      return memory ? kParamInvalid : kFailed;
-    case Code::kUninitialized:
-    case Code::kInternal:
-    case Code::kHostOutOfMemory:
-      return kFailed;
-    default:
-      return memory ? kParamInvalid : kFailed;
-  }
-}
-
-Status Tagged(Status status) {
-  if (status.ok() || (status.message().size() > 2 && status.message()[0] == '[' && status.message()[1] == 'E')) {
-    return status;
-  }
-  const bool ours = status.code() == Code::kInternal;
-  return {status.code(), (ours ? "[E19999] {api} failed. Reason: " : "[E10059] {api} failed. Reason: ") +
-                             status.message() + (status.message().ends_with('.') ? "" : ".")};
+Status Tagged(const Status& failure) {
+  const std::string& message = failure.message();
+  if (message.starts_with("[E")) return failure.Clone();
+  const bool ours = failure.code() == Code::kInternal;
+  return Status(failure.code(), std::string(ours ? "[E19999]" : "[E10059]") + " {api} failed. Reason: " + message +
+                                    (message.ends_with('.') ? "" : "."))
+      .Breaks(failure.rule(), failure.subject());
 }
 
 GraphOptions OptionsFrom(const std::map<::ge::AscendString, ::ge::AscendString>& options) {
@@ -46,14 +25,14 @@ GraphOptions OptionsFrom(const std::map<::ge::AscendString, ::ge::AscendString>&
 
 ::ge::Status Initialize(const char* api, const std::map<::ge::AscendString, ::ge::AscendString>& options) {
   return Enter(api, Numbers::kFailed, [&]() -> Status {
-    MP_RETURN_IF_ERROR(GraphEngine::Get().Initialize(OptionsFrom(options)));
+    MP_RETURN_IF_ERROR(session::Engine::Get().Initialize(OptionsFrom(options)));
     api::PreferBuiltInOperators();
     return Ok();
   });
 }
 
 ::ge::Status Finalize(const char* api) {
-  return Enter(api, Numbers::kFailed, [] { return GraphEngine::Get().Finalize(); });
+  return Enter(api, Numbers::kFailed, [] { return session::Engine::Get().Finalize(); });
 }
 
 ::ge::AscendString TakeErrorMessage() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around every entry point of the session libraries: the acl Guard (which catches, keeps the message where
-// GEGetErrorMsg and aclGetRecentErrMsg look, and traces), and the table from our codes to the graph engine's numbers.
+// Guard for the entry points of the session libraries. The graph engine's numbers are in error_map.cc.
 // The functions here exist once in each of the two libraries and hold no state: that is in src/exec.
 #ifndef MILLPOND_SRC_API_GE_SHARED_ENTRY_H_
 #define MILLPOND_SRC_API_GE_SHARED_ENTRY_H_
@@ -10,13 +9,14 @@
 
 #include "include/ge/ge_api_error_codes.h"
 #include "include/graph/ascend_string.h"
-#include "src/api/acl/guard.h"
+#include "src/api/common/guard.h"
+#include "src/api/common/runtime_abi.h"
 #include "src/base/status.h"
-#include "src/exec/session.h"
+#include "src/exec/session/session.h"
 
 namespace millpond::geapi {
 
-// Facts 9.1.
+// docs/compat.md, "Answers of the graph engine".
 inline constexpr ::ge::Status kSuccess = 0;
 inline constexpr ::ge::Status kFailed = 0xFFFFFFFF;
 inline constexpr ::ge::Status kParamInvalid = 50331649;
@@ -24,7 +24,7 @@ inline constexpr ::ge::Status kNotSupported = 1343225956;
 inline constexpr ::ge::Status kGraphNotExist = 1343242242;
 inline constexpr ::ge::Status kGraphNotBuilt = 1343242295;
 
-// How a call's failures are told (facts 3.2, 3.3): most calls have one number for all of them.
+// How a call's failures are told (docs/compat.md, "Rules of sessions"): most calls have one number for all of them.
 enum class Numbers : uint8_t {
   kFailed,       // FAILED
   kRun,          // what a run is not made for: UNSUPPORTED; else FAILED
@@ -34,35 +34,45 @@ enum class Numbers : uint8_t {
 };
 ::ge::Status NumberOf(Numbers numbers, Code code);
 
-// Puts the template's tag in front of a message that has none.
-Status Tagged(Status status);
+// The failure with a template's tag in front of its message, if that has none.
+Status Tagged(const Status& failure);
+
+struct GeAbi : RuntimeAbi {
+  using Result = ::ge::Status;
+  static constexpr Result kSuccess = geapi::kSuccess;
+  static constexpr Result kNoMemory = kFailed;
+
+  explicit GeAbi(Numbers how) : numbers(how) {}
+  Result Number(const Status& failure) const { return NumberOf(numbers, failure.code()); }
+  static void Keep(const char* api, Result number, const Status& failure) {
+    RuntimeAbi::Keep(api, number, Tagged(failure));
+  }
+
+  Numbers numbers;
+};
+
+using Outcome = BasicOutcome<::ge::Status>;
 
 template <class Body>
 ::ge::Status Enter(const char* api, Numbers numbers, Body&& body) {
-  Code code = Code::kInternal;  // an exception, a forked child
-  const aclError result = acl::Guard(api, [&]() -> Status {
-    Status status = body();
-    code = status.code();
-    return Tagged(std::move(status));
-  });
-  return result == ACL_SUCCESS ? kSuccess : NumberOf(numbers, code);
+  return Guard(GeAbi(numbers), api, body);
 }
 
-// The same for a call on a session: body(GraphSession&).
+// The same for a call on a session: body(session::Session&).
 template <class Body>
 ::ge::Status EnterSession(const char* api, uint64_t session_id, Numbers numbers, Body&& body) {
-  return Enter(api, numbers, [&]() -> Status {
-    std::shared_ptr<GraphSession> session;
-    MP_RETURN_IF_ERROR(GraphEngine::Get().FindSession(session_id, &session));
+  return Enter(api, numbers, [&]() -> Outcome {
+    std::shared_ptr<session::Session> session;
+    MP_RETURN_IF_ERROR(session::Engine::Get().FindSession(session_id, &session));
     return body(*session);
   });
 }
 
-// And on one of its graphs: body(GraphSession&, SessionGraph&).
+// And on one of its graphs: body(session::Session&, session::NumberedGraph&).
 template <class Body>
 ::ge::Status EnterGraph(const char* api, uint64_t session_id, uint32_t graph_id, Numbers numbers, Body&& body) {
-  return EnterSession(api, session_id, numbers, [&](GraphSession& session) -> Status {
-    std::shared_ptr<SessionGraph> graph;
+  return EnterSession(api, session_id, numbers, [&](session::Session& session) -> Outcome {
+    std::shared_ptr<session::NumberedGraph> graph;
     MP_RETURN_IF_ERROR(session.Find(graph_id, &graph));
     return body(session, *graph);
   });

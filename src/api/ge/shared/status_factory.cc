@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "include/ge/ge_api_error_codes.h"
+#include "src/base/mutex.h"
 
 namespace ge {
 
@@ -16,9 +16,9 @@ StatusFactory* StatusFactory::Instance() {
   // too.
   Dl_info info{};
   const bool known = dladdr(__builtin_return_address(0), &info) != 0;
-  static auto& mutex = *new std::mutex;  // both leaked: modules register texts as they are loaded
+  static auto& mutex = *new millpond::Mutex;  // both leaked: modules register texts as they are loaded
   static auto& factories = *new std::map<std::pair<const void*, std::string>, StatusFactory*>;
-  std::lock_guard lock(mutex);
+  millpond::MutexLock lock(mutex);
   StatusFactory*& factory =
       factories[{known ? info.dli_fbase : nullptr, known && info.dli_fname != nullptr ? info.dli_fname : ""}];
   if (factory == nullptr) factory = new StatusFactory;

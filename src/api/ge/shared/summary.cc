@@ -10,9 +10,9 @@
 
 namespace ge {
 
-using millpond::GraphSummary;
 using millpond::geapi::kFailed;
 using millpond::geapi::kSuccess;
+using millpond::session::CompiledSummary;
 
 class FeatureMemory::FeatureMemoryData {
  public:
@@ -50,7 +50,7 @@ size_t ExternalWeightDesc::GetSize() const { return data_->bytes; }
 size_t ExternalWeightDesc::GetOffset() const { return data_->offset; }
 AscendString ExternalWeightDesc::GetId() const { return data_->id; }
 
-CompiledGraphSummaryPtr CompiledGraphSummary::Builder::Make(GraphSummary summary) {
+CompiledGraphSummaryPtr CompiledGraphSummary::Builder::Make(CompiledSummary summary) {
   CompiledGraphSummaryPtr made(new CompiledGraphSummary);
   made->data_ = std::make_shared<SummaryData>();
   made->data_->summary = std::move(summary);
@@ -65,7 +65,7 @@ namespace {
 
 // A static graph's figure; a dynamic one has none before it runs.
 template <class T>
-Status TellStatic(const GraphSummary& summary, const T& figure, T& out) {
+Status TellStatic(const CompiledSummary& summary, const T& figure, T& out) {
   out = summary.is_static ? figure : T{};
   return summary.is_static ? kSuccess : kFailed;
 }
@@ -146,8 +146,8 @@ namespace millpond::geapi {
 ::ge::CompiledGraphSummaryPtr SummaryOf(uint64_t session_id, uint32_t graph_id) {
   ::ge::CompiledGraphSummaryPtr made;
   EnterGraph("GetCompiledGraphSummary", session_id, graph_id, Numbers::kFailed,
-             [&](GraphSession&, SessionGraph& graph) -> Status {
-               GraphSummary summary;
+             [&](session::Session&, session::NumberedGraph& graph) -> Status {
+               session::CompiledSummary summary;
                MP_RETURN_IF_ERROR(graph.Summary(&summary));
                made = ::ge::CompiledGraphSummary::Builder::Make(std::move(summary));
                return Ok();

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "include/ge/ge_graph_compile_summary.h"
-#include "src/exec/session_graph.h"
+#include "src/exec/session/numbered_graph.h"
 
 namespace millpond::geapi {
 

@@ -8,22 +8,22 @@
 #include <vector>
 
 #include "include/ge/ge_graph_compile_summary.h"
-#include "src/exec/session_graph.h"
+#include "src/exec/session/numbered_graph.h"
 
 namespace ge {
 
 class CompiledGraphSummary::SummaryData {
  public:
-  millpond::GraphSummary summary;
+  millpond::session::CompiledSummary summary;
   std::shared_ptr<StreamAllocationSummary> streams;
 };
 
 class CompiledGraphSummary::Builder {
  public:
-  static CompiledGraphSummaryPtr Make(millpond::GraphSummary summary);
+  static CompiledGraphSummaryPtr Make(millpond::session::CompiledSummary summary);
 
  private:
-  static std::shared_ptr<StreamAllocationSummary> Streams(const millpond::GraphSummary& summary);
+  static std::shared_ptr<StreamAllocationSummary> Streams(const millpond::session::CompiledSummary& summary);
 };
 
 class LogicalStreamAllocationInfo::LogicalStreamAllocationInfoImpl {

@@ -27,7 +27,8 @@ void StreamAllocationSummary::StreamAllocationSummaryImpl::Add(const millpond::i
   infos[name].push_back(std::move(info));
 }
 
-std::shared_ptr<StreamAllocationSummary> CompiledGraphSummary::Builder::Streams(const millpond::GraphSummary& summary) {
+std::shared_ptr<StreamAllocationSummary> CompiledGraphSummary::Builder::Streams(
+    const millpond::session::CompiledSummary& summary) {
   auto made = std::make_shared<StreamAllocationSummary>();
   made->impl_->Add(summary.program->compiled_graph());
   return made;

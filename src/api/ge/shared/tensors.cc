@@ -47,7 +47,7 @@ Status CheckCount(size_t made, size_t wanted) {
   return Ok();
 }
 
-Status PutTensor(const GraphTensor& made, ::ge::Tensor* output) {
+Status PutTensor(const program::Tensor& made, ::ge::Tensor* output) {
   ir::TensorDesc& desc = api::MutableDescOf(*output);
   desc.dtype = made.dtype;
   desc.dims = desc.origin_dims = made.dims;
@@ -62,7 +62,7 @@ Status PutTensor(const GraphTensor& made, ::ge::Tensor* output) {
   return Ok();
 }
 
-Status PutTensor(const GraphTensor& made, ::gert::Tensor* output) {
+Status PutTensor(const program::Tensor& made, ::gert::Tensor* output) {
   MP_CHECK(made.dims.size() <= ::gert::Shape::kMaxDimNum, kUnsupported,
            "an output has %zu dimensions, and a gert::Tensor has room for %zu", made.dims.size(),
            static_cast<size_t>(::gert::Shape::kMaxDimNum));
@@ -82,13 +82,13 @@ Status PutTensor(const GraphTensor& made, ::gert::Tensor* output) {
 
 }  // namespace
 
-std::vector<GraphTensor> TensorsFrom(const std::vector<::ge::Tensor>& tensors) {
-  std::vector<GraphTensor> made;
+std::vector<program::Tensor> TensorsFrom(const std::vector<::ge::Tensor>& tensors) {
+  std::vector<program::Tensor> made;
   made.reserve(tensors.size());
   for (const ::ge::Tensor& tensor : tensors) {
     const ir::TensorDesc& desc = api::DescOf(tensor);
     const ir::Bytes memory = api::MemoryOf(tensor);
-    GraphTensor& one = made.emplace_back();
+    program::Tensor& one = made.emplace_back();
     one.dtype = desc.dtype;
     one.format = desc.format;
     one.dims = desc.dims;
@@ -99,12 +99,12 @@ std::vector<GraphTensor> TensorsFrom(const std::vector<::ge::Tensor>& tensors) {
   return made;
 }
 
-std::vector<GraphTensor> TensorsFrom(const std::vector<::gert::Tensor>& tensors) {
-  std::vector<GraphTensor> made;
+std::vector<program::Tensor> TensorsFrom(const std::vector<::gert::Tensor>& tensors) {
+  std::vector<program::Tensor> made;
   made.reserve(tensors.size());
   for (const ::gert::Tensor& tensor : tensors) {
     const ::gert::Shape& shape = tensor.GetStorageShape();
-    GraphTensor& one = made.emplace_back();
+    program::Tensor& one = made.emplace_back();
     one.dtype = api::DTypeOf(tensor.GetDataType());
     one.format = static_cast<int32_t>(tensor.GetStorageFormat());
     for (size_t i = 0; i < shape.GetDimNum(); ++i) one.dims.push_back(shape.GetDim(i));
@@ -116,8 +116,8 @@ std::vector<GraphTensor> TensorsFrom(const std::vector<::gert::Tensor>& tensors)
   return made;
 }
 
-std::vector<InputDesc> DescsFrom(const std::vector<::ge::Tensor>& tensors) {
-  std::vector<InputDesc> made;
+std::vector<session::InputDesc> DescsFrom(const std::vector<::ge::Tensor>& tensors) {
+  std::vector<session::InputDesc> made;
   for (const ::ge::Tensor& tensor : tensors) {
     const ir::TensorDesc& desc = api::DescOf(tensor);
     made.push_back({desc.dtype, desc.format, desc.dims});
@@ -129,7 +129,7 @@ namespace {
 
 // A list that was empty is filled at the end or not at all.
 template <class Tensor>
-Status PutAll(std::span<const GraphTensor> made, std::vector<Tensor>* outputs) {
+Status PutAll(std::span<const program::Tensor> made, std::vector<Tensor>* outputs) {
   MP_RETURN_IF_ERROR(CheckCount(made.size(), outputs->size()));
   std::vector<Tensor> fresh(outputs->empty() ? made.size() : 0);
   std::vector<Tensor>& filled = outputs->empty() ? fresh : *outputs;
@@ -140,11 +140,11 @@ Status PutAll(std::span<const GraphTensor> made, std::vector<Tensor>* outputs) {
 
 }  // namespace
 
-Status PutTensors(std::span<const GraphTensor> made, std::vector<::ge::Tensor>* outputs) {
+Status PutTensors(std::span<const program::Tensor> made, std::vector<::ge::Tensor>* outputs) {
   return PutAll(made, outputs);
 }
 
-Status PutTensors(std::span<const GraphTensor> made, std::vector<::gert::Tensor>* outputs) {
+Status PutTensors(std::span<const program::Tensor> made, std::vector<::gert::Tensor>* outputs) {
   return PutAll(made, outputs);
 }
 

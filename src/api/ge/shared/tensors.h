@@ -10,19 +10,19 @@
 #include "include/exe_graph/runtime/runtime_tensor.h"
 #include "include/graph/tensor.h"
 #include "src/base/status.h"
-#include "src/exec/graph_program.h"
-#include "src/exec/session_graph.h"
+#include "src/exec/program/program.h"
+#include "src/exec/session/numbered_graph.h"
 
 namespace millpond::geapi {
 
-std::vector<GraphTensor> TensorsFrom(const std::vector<::ge::Tensor>& tensors);
-std::vector<GraphTensor> TensorsFrom(const std::vector<::gert::Tensor>& tensors);
+std::vector<program::Tensor> TensorsFrom(const std::vector<::ge::Tensor>& tensors);
+std::vector<program::Tensor> TensorsFrom(const std::vector<::gert::Tensor>& tensors);
 
-std::vector<InputDesc> DescsFrom(const std::vector<::ge::Tensor>& tensors);
+std::vector<session::InputDesc> DescsFrom(const std::vector<::ge::Tensor>& tensors);
 
 // What a run made, into the client's vector, which is empty or has as many elements. Elements that had memory keep it.
-Status PutTensors(std::span<const GraphTensor> made, std::vector<::ge::Tensor>* outputs);
-Status PutTensors(std::span<const GraphTensor> made, std::vector<::gert::Tensor>* outputs);
+Status PutTensors(std::span<const program::Tensor> made, std::vector<::ge::Tensor>* outputs);
+Status PutTensors(std::span<const program::Tensor> made, std::vector<::gert::Tensor>* outputs);
 
 }  // namespace millpond::geapi
 

@@ -8,19 +8,17 @@
 #include "src/api/ge/shared/calls.h"
 #include "src/api/ge/shared/summary.h"
 #include "src/api/graph/access.h"
-#include "src/exec/session_error.h"
+#include "src/exec/session/error.h"
 
 using namespace millpond::geapi;  // NOLINT: a shim is a page of delegation
-using millpond::CompiledBy;
-using millpond::GraphSession;
-using millpond::SessionGraph;
+namespace sessions = millpond::session;
 
 namespace ge {
 
 namespace {
 
-millpond::Status RefuseCompiled(const SessionGraph& graph) {
-  if (graph.compiled_by() != CompiledBy::kCompile) return millpond::Ok();
+millpond::Status RefuseCompiled(const sessions::NumberedGraph& graph) {
+  if (graph.compiled_by() != sessions::CompiledBy::kCompile) return millpond::Ok();
   return millpond::UnsupportedError(
       millpond::Format("graph %u was compiled by CompileGraph; run it with RunGraphWithStreamAsync or "
                        "ExecuteGraphWithStreamAsync",
@@ -35,7 +33,7 @@ AscendString GEGetErrorMsgV2() { return TakeErrorMessage(); }
 AscendString GEGetWarningMsgV2() { return TakeWarningMessage(); }
 
 Session::Session(const std::map<AscendString, AscendString>& options) : sessionId_(NewSession("Session", options)) {}
-Session::~Session() { millpond::GraphEngine::Get().DestroySession(sessionId_); }
+Session::~Session() { sessions::Engine::Get().DestroySession(sessionId_); }
 uint64_t Session::GetSessionId() const { return sessionId_; }
 
 Status Session::AddGraph(uint32_t graph_id, const Graph& graph) {
@@ -56,22 +54,26 @@ bool Session::IsGraphNeedRebuild(uint32_t graph_id) { return NeedsRebuild(sessio
 
 Status Session::BuildGraph(uint32_t graph_id, const std::vector<InputTensorInfo>& inputs) {
   return EnterGraph(
-      __func__, sessionId_, graph_id, Numbers::kRun, [&](GraphSession&, SessionGraph& graph) -> millpond::Status {
-        std::vector<millpond::InputDesc> descs;
+      __func__, sessionId_, graph_id, Numbers::kRun,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) -> millpond::Status {
+        std::vector<sessions::InputDesc> descs;
         for (const InputTensorInfo& input : inputs) {
           descs.push_back({millpond::api::DTypeOf(static_cast<DataType>(input.data_type)), -1, input.dims});
         }
-        return graph.Compile(descs, CompiledBy::kBuild);
+        return graph.Compile(descs, sessions::CompiledBy::kBuild);
       });
 }
 Status Session::BuildGraph(uint32_t graph_id, const std::vector<ge::Tensor>& inputs) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kRun, [&](GraphSession&, SessionGraph& graph) {
-    return graph.Compile(DescsFrom(inputs), CompiledBy::kBuild);
-  });
+  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kRun,
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) {
+                      return graph.Compile(DescsFrom(inputs), sessions::CompiledBy::kBuild);
+                    });
 }
 Status Session::CompileGraph(uint32_t graph_id) {
   return EnterGraph(__func__, sessionId_, graph_id, Numbers::kMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.Compile({}, CompiledBy::kCompile); });
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) {
+                      return graph.Compile({}, sessions::CompiledBy::kCompile);
+                    });
 }
 CompiledGraphSummaryPtr Session::GetCompiledGraphSummary(uint32_t graph_id) { return SummaryOf(sessionId_, graph_id); }
 Status Session::GraphDebugJSONPrint(const uint32_t graph_id, uint32_t flags, AscendString& json_result) const {
@@ -80,29 +82,29 @@ Status Session::GraphDebugJSONPrint(const uint32_t graph_id, uint32_t flags, Asc
 
 Status Session::RunGraph(uint32_t graph_id, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstRun,
-                    [&](GraphSession&, SessionGraph& graph) -> millpond::Status {
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) -> millpond::Status {
                       MP_RETURN_IF_ERROR(RefuseCompiled(graph));
                       return RunOnHost(graph, TensorsFrom(inputs), &outputs);
                     });
 }
 
 Status Session::RunGraphAsync(uint32_t graph_id, const std::vector<ge::Tensor>& inputs, RunAsyncCallback callback) {
-  // Copies of a ge::Tensor are one tensor, so keeping them costs nothing.
-  return RunAsync<Tensor>(sessionId_, graph_id, inputs, std::make_shared<std::vector<Tensor>>(inputs),
-                          std::move(callback), [](SessionGraph& graph) { return RefuseCompiled(graph); });
+  return RunAsync<Tensor>(sessionId_, graph_id, inputs, callback,
+                          [](sessions::NumberedGraph& graph) { return RefuseCompiled(graph); });
 }
 
 Status Session::RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<Tensor>& inputs,
                                         std::vector<Tensor>& outputs) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFailed, [&](GraphSession& session, SessionGraph& graph) {
-    return RunOnStream(session, graph, true, stream, inputs, &outputs);
-  });
+  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFailed,
+                    [&](sessions::Session& session, sessions::NumberedGraph& graph) {
+                      return RunOnStream(session, graph, true, stream, inputs, &outputs);
+                    });
 }
 
 Status Session::LoadGraph(const uint32_t graph_id, const std::map<AscendString, AscendString>& options,
                           void* stream) const {
   return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFailed,
-                    [&](GraphSession& session, SessionGraph& graph) -> millpond::Status {
+                    [&](sessions::Session& session, sessions::NumberedGraph& graph) -> millpond::Status {
                       millpond::Stream* resolved = nullptr;
                       MP_RETURN_IF_ERROR(session.ResolveStream(stream, &resolved));
                       return graph.Load(OptionsFrom(options), stream, resolved);
@@ -111,9 +113,10 @@ Status Session::LoadGraph(const uint32_t graph_id, const std::map<AscendString, 
 
 Status Session::ExecuteGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<gert::Tensor>& inputs,
                                             std::vector<gert::Tensor>& outputs) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFailed, [&](GraphSession& session, SessionGraph& graph) {
-    return RunOnStream(session, graph, false, stream, inputs, &outputs);
-  });
+  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFailed,
+                    [&](sessions::Session& session, sessions::NumberedGraph& graph) {
+                      return RunOnStream(session, graph, false, stream, inputs, &outputs);
+                    });
 }
 
 }  // namespace ge

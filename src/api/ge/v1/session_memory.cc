@@ -8,34 +8,37 @@
 #include "src/api/ge/shared/allocator.h"
 #include "src/api/ge/shared/calls.h"
 #include "src/api/graph/access.h"
-#include "src/exec/session_error.h"
+#include "src/exec/session/error.h"
 
 using namespace millpond::geapi;  // NOLINT: a shim is a page of delegation
-using millpond::GraphSession;
-using millpond::SessionGraph;
+namespace sessions = millpond::session;
 
 namespace ge {
 
 Status Session::SetGraphConstMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.SetConstBase(memory, size); });
+  return EnterGraph(
+      __func__, sessionId_, graph_id, Numbers::kFirstMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.SetConstBase(memory, size); });
 }
 Status Session::UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.UpdateFeatureBase(memory, size); });
+  return EnterGraph(
+      __func__, sessionId_, graph_id, Numbers::kFirstMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.UpdateFeatureBase(memory, size); });
 }
 Status Session::SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
   return SetGraphFixedFeatureMemoryBaseWithType(graph_id, MemoryType::MEMORY_TYPE_DEFAULT, memory, size);
 }
 Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory,
                                                        size_t size) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstMemory, [&](GraphSession&, SessionGraph& graph) {
-    return graph.SetFixedBase(static_cast<millpond::GraphMemoryType>(type), memory, size);
-  });
+  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstMemory,
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) {
+                      return graph.SetFixedBase(static_cast<sessions::MemoryType>(type), memory, size);
+                    });
 }
 Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, sessionId_, graph_id, Numbers::kFirstMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.UpdateRefreshableBase(memory, size); });
+  return EnterGraph(
+      __func__, sessionId_, graph_id, Numbers::kFirstMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.UpdateRefreshableBase(memory, size); });
 }
 
 Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const {
@@ -46,8 +49,8 @@ Status Session::UnregisterExternalAllocator(const void* const stream) const {
 }
 
 Status Session::GetVariables(const std::vector<AscendString>& var_names, std::vector<Tensor>& var_values) {
-  return EnterSession(__func__, sessionId_, Numbers::kFailed, [&](GraphSession& session) -> millpond::Status {
-    std::vector<millpond::GraphTensor> values;
+  return EnterSession(__func__, sessionId_, Numbers::kFailed, [&](sessions::Session& session) -> millpond::Status {
+    std::vector<millpond::program::Tensor> values;
     for (const AscendString& name : var_names) {
       const std::string text = millpond::api::TextOf(name);
       MP_REQUIRE(!text.empty(), "a variable's name is empty");
@@ -59,7 +62,7 @@ Status Session::GetVariables(const std::vector<AscendString>& var_names, std::ve
 }
 
 Status Session::RegisterCallBackFunc(const char* key, const session::pCallBackFunc& callback) {
-  return EnterSession(__func__, sessionId_, Numbers::kFailed, [&](GraphSession&) -> millpond::Status {
+  return EnterSession(__func__, sessionId_, Numbers::kFailed, [&](sessions::Session&) -> millpond::Status {
     MP_REQUIRE(key != nullptr && callback != nullptr, "the key or the function is null");
     millpond::Warn(
         millpond::Format("the callback %s will not be called: graphs here have no checkpoints or summaries", key));
@@ -69,14 +72,14 @@ Status Session::RegisterCallBackFunc(const char* key, const session::pCallBackFu
 
 // What is mapped behind an address makes no difference to what was compiled.
 Status Session::PaRemapped(const uint64_t, const uint64_t, const uint64_t) const {
-  return EnterSession(__func__, sessionId_, Numbers::kFailed, [](GraphSession&) { return millpond::Ok(); });
+  return EnterSession(__func__, sessionId_, Numbers::kFailed, [](sessions::Session&) { return millpond::Ok(); });
 }
 
 namespace {
 
 Status Refuse(const char* api, uint64_t session_id, const char* reason) {
   return EnterSession(api, session_id, Numbers::kFailed,
-                      [&](GraphSession&) { return millpond::UnsupportedError(reason); });
+                      [&](sessions::Session&) { return millpond::UnsupportedError(reason); });
 }
 
 constexpr const char* kNoFlow = "data-flow graphs need a cluster of machines, which is not there";

@@ -8,13 +8,10 @@
 #include "src/api/ge/shared/allocator.h"
 #include "src/api/ge/shared/calls.h"
 #include "src/api/ge/shared/summary.h"
-#include "src/exec/session_error.h"
+#include "src/exec/session/error.h"
 
 using namespace millpond::geapi;  // NOLINT: a shim is a page of delegation
-using millpond::CompiledBy;
-using millpond::GraphSession;
-using millpond::RunMode;
-using millpond::SessionGraph;
+namespace sessions = millpond::session;
 
 namespace ge {
 
@@ -22,7 +19,7 @@ namespace ge {
 class GeSession::Impl {
  public:
   explicit Impl(uint64_t session_id) : id(session_id) {}
-  ~Impl() { millpond::GraphEngine::Get().DestroySession(id); }
+  ~Impl() { sessions::Engine::Get().DestroySession(id); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -31,9 +28,10 @@ class GeSession::Impl {
 
 namespace {
 
-millpond::Status Prepare(GraphSession& session, SessionGraph& graph,
+millpond::Status Prepare(sessions::Session& session, sessions::NumberedGraph& graph,
                          const std::map<AscendString, AscendString>& options, void* stream) {
-  if (graph.compiled_by() == CompiledBy::kNothing) MP_RETURN_IF_ERROR(graph.Compile({}, CompiledBy::kCompile));
+  if (graph.compiled_by() == sessions::CompiledBy::kNothing)
+    MP_RETURN_IF_ERROR(graph.Compile({}, sessions::CompiledBy::kCompile));
   millpond::Stream* resolved = nullptr;
   MP_RETURN_IF_ERROR(session.ResolveStream(stream, &resolved));
   return graph.Load(OptionsFrom(options), stream, resolved);
@@ -69,9 +67,10 @@ bool GeSession::IsGraphNeedRebuild(uint32_t graph_id) { return NeedsRebuild(impl
 
 Status GeSession::CompileGraph(uint32_t graph_id) { return CompileGraph(graph_id, {}); }
 Status GeSession::CompileGraph(uint32_t graph_id, const std::vector<ge::Tensor>& inputs) {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kRun, [&](GraphSession&, SessionGraph& graph) {
-    return graph.Compile(DescsFrom(inputs), CompiledBy::kCompile);
-  });
+  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kRun,
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) {
+                      return graph.Compile(DescsFrom(inputs), sessions::CompiledBy::kCompile);
+                    });
 }
 CompiledGraphSummaryPtr GeSession::GetCompiledGraphSummary(uint32_t graph_id) { return SummaryOf(impl_->id, graph_id); }
 Status GeSession::GraphDebugJSONPrint(const uint32_t graph_id, uint32_t flags, AscendString& json_result) const {
@@ -79,7 +78,7 @@ Status GeSession::GraphDebugJSONPrint(const uint32_t graph_id, uint32_t flags, A
 }
 Status GeSession::GetCompiledModel(uint32_t graph_id, ModelBufferData& model_buffer) {
   model_buffer = {nullptr, 0};
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kRun, [](GraphSession&, SessionGraph&) {
+  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kRun, [](sessions::Session&, sessions::NumberedGraph&) {
     return millpond::UnsupportedError(
         "a compiled graph has no form of its own outside the process; save the graph itself "
         "(Graph::SaveToFile)");
@@ -88,37 +87,39 @@ Status GeSession::GetCompiledModel(uint32_t graph_id, ModelBufferData& model_buf
 
 Status GeSession::LoadGraph(const uint32_t graph_id, const std::map<AscendString, AscendString>& options,
                             void* stream) const {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kFailed, [&](GraphSession& session, SessionGraph& graph) {
-    return Prepare(session, graph, options, stream);
-  });
+  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kFailed,
+                    [&](sessions::Session& session, sessions::NumberedGraph& graph) {
+                      return Prepare(session, graph, options, stream);
+                    });
 }
 
 Status GeSession::RunGraph(uint32_t graph_id, const std::vector<gert::Tensor>& inputs,
                            std::vector<gert::Tensor>& outputs) {
   return EnterGraph(__func__, impl_->id, graph_id, Numbers::kRun,
-                    [&](GraphSession&, SessionGraph& graph) -> millpond::Status {
-                      MP_RETURN_IF_ERROR(graph.ClaimMode(RunMode::kHost));
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) -> millpond::Status {
+                      MP_RETURN_IF_ERROR(graph.ClaimMode(sessions::RunMode::kHost));
                       return RunOnHost(graph, TensorsFrom(inputs), &outputs);
                     });
 }
 
 Status GeSession::RunGraphAsync(uint32_t graph_id, const std::vector<gert::Tensor>& inputs,
                                 RunAsyncCallbackV2 callback) {
-  return RunAsync<gert::Tensor>(impl_->id, graph_id, inputs, nullptr, std::move(callback),
-                                [](SessionGraph& graph) { return graph.ClaimMode(RunMode::kHostAsync); });
+  return RunAsync<gert::Tensor>(impl_->id, graph_id, inputs, callback, [](sessions::NumberedGraph& graph) {
+    return graph.ClaimMode(sessions::RunMode::kHostAsync);
+  });
 }
 
 Status GeSession::RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<gert::Tensor>& inputs,
                                           std::vector<gert::Tensor>& outputs) {
   return EnterGraph(__func__, impl_->id, graph_id, Numbers::kFailed,
-                    [&](GraphSession& session, SessionGraph& graph) -> millpond::Status {
-                      MP_RETURN_IF_ERROR(graph.ClaimMode(RunMode::kStream));
+                    [&](sessions::Session& session, sessions::NumberedGraph& graph) -> millpond::Status {
+                      MP_RETURN_IF_ERROR(graph.ClaimMode(sessions::RunMode::kStream));
                       return RunOnStream(session, graph, true, stream, inputs, &outputs);
                     });
 }
 
 Status GeSession::RegisterCallBackFunc(const char* key, const RunCallback& callback) {
-  return EnterSession(__func__, impl_->id, Numbers::kFailed, [&](GraphSession&) -> millpond::Status {
+  return EnterSession(__func__, impl_->id, Numbers::kFailed, [&](sessions::Session&) -> millpond::Status {
     MP_REQUIRE(key != nullptr && callback != nullptr, "the key or the function is null");
     millpond::Warn(
         millpond::Format("the callback %s will not be called: graphs here have no checkpoints or summaries", key));
@@ -127,22 +128,26 @@ Status GeSession::RegisterCallBackFunc(const char* key, const RunCallback& callb
 }
 
 Status GeSession::SetGraphConstMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.SetConstBase(memory, size); });
+  return EnterGraph(
+      __func__, impl_->id, graph_id, Numbers::kMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.SetConstBase(memory, size); });
 }
 Status GeSession::UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.UpdateFeatureBase(memory, size); });
+  return EnterGraph(
+      __func__, impl_->id, graph_id, Numbers::kMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.UpdateFeatureBase(memory, size); });
 }
 Status GeSession::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory,
                                                          size_t size) {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kMemory, [&](GraphSession&, SessionGraph& graph) {
-    return graph.SetFixedBase(static_cast<millpond::GraphMemoryType>(type), memory, size);
-  });
+  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kMemory,
+                    [&](sessions::Session&, sessions::NumberedGraph& graph) {
+                      return graph.SetFixedBase(static_cast<sessions::MemoryType>(type), memory, size);
+                    });
 }
 Status GeSession::UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
-  return EnterGraph(__func__, impl_->id, graph_id, Numbers::kMemory,
-                    [&](GraphSession&, SessionGraph& graph) { return graph.UpdateRefreshableBase(memory, size); });
+  return EnterGraph(
+      __func__, impl_->id, graph_id, Numbers::kMemory,
+      [&](sessions::Session&, sessions::NumberedGraph& graph) { return graph.UpdateRefreshableBase(memory, size); });
 }
 Status GeSession::RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const {
   return RegisterAllocator(impl_->id, stream, std::move(allocator));

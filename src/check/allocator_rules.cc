@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/allocator_rules.h"
+
+#include <algorithm>
+
+#include "src/base/format.h"
+
+namespace millpond::check {
+
+namespace {
+
+constexpr size_t kFormer = 4096;
+
+uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+}  // namespace
+
+std::string AllocatorRules::StreamText(const void* stream) { return Format("stream %p", stream); }
+
+Finding AllocatorRules::Make(Rule rule, std::string message, const char* label, uint32_t stack, uint32_t thread) const {
+  return {.rule = rule,
+          .message = std::move(message),
+          .parts = {{"later", label, "", stack, thread}},
+          .things = {},
+          .lanes = {},
+          .memory = {}};
+}
+
+void AllocatorRules::OnRegistration(const trace::AllocatorRegistration& registration) {
+  using Kind = trace::AllocatorRegistration::Kind;
+  const Key key{registration.door, registration.stream};
+  if (registration.kind == Kind::kUnregistered || registration.kind == Kind::kStreamDestroyed) {
+    OnGone(registration, key);
+    return;
+  }
+  if (registration.kind == Kind::kReplaced) {
+    CheckReplaced(registration, key);
+  } else {
+    CheckLate(registration, key);
+  }
+  const Object& object = objects_[registration.object];
+  registered_[key] = {registration.object, registration.stack, object.calls, object.loads, ++events_};
+}
+
+void AllocatorRules::CheckReplaced(const trace::AllocatorRegistration& registration, const Key& key) {
+  const Object& former = objects_[registration.former];
+  if (registration.former == registration.object || former.live.empty()) return;
+  Finding finding = Make(Rule::MP105,
+                         Format("the allocator of %s is replaced while %zu of its blocks are in use",
+                                StreamText(registration.stream).c_str(), former.live.size()),
+                         "registered again here", registration.stack, registration.thread);
+  finding.parts.push_back({"registered", "the former one was registered here", "", registered_[key].stack, 0});
+  finding.parts.push_back(
+      {"allocated", "one of its blocks was allocated here", "", former.live.begin()->second.stack, 0});
+  ledger_.reporter.Report(finding);
+}
+
+// What has run before has used built-in memory.
+void AllocatorRules::CheckLate(const trace::AllocatorRegistration& registration, const Key& key) {
+  const auto found = runs_.find(key);
+  if (registration.door != trace::Door::kAcl || found == runs_.end() || found->second.had_allocator) return;
+  Finding finding = Make(Rule::MP103,
+                         Format("an allocator is registered for %s after %s ran there with built-in memory",
+                                StreamText(registration.stream).c_str(), found->second.name.c_str()),
+                         "registered here", registration.stack, registration.thread);
+  finding.parts.push_back({"earlier", "ran first here", found->second.name, found->second.stack, 0});
+  ledger_.reporter.Report(finding);
+}
+
+// A graph that was loaded before keeps built-in memory. Whether that was meant is seen at the end: an allocator that no
+// graph was loaded with came too late.
+void AllocatorRules::CheckServedNone(const trace::AllocatorRegistration& registration, const Key& key,
+                                     const Registered& former) {
+  const auto load = loads_.find(key);
+  if (load == loads_.end() || load->second.sequence > former.sequence) return;
+  if (objects_[former.object].loads != former.loads) return;
+  Finding finding = Make(Rule::MP110,
+                         Format("the allocator of %s was registered after %s was loaded for it, which keeps built-in "
+                                "memory; no graph was loaded with the allocator",
+                                StreamText(registration.stream).c_str(), load->second.name.c_str()),
+                         "unregistered here", registration.stack, registration.thread);
+  finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
+  finding.parts.push_back({"earlier", "loaded here", load->second.name, load->second.stack, 0});
+  ledger_.reporter.Report(finding);
+}
+
+void AllocatorRules::OnGone(const trace::AllocatorRegistration& registration, const Key& key) {
+  const bool unregistered = registration.kind == trace::AllocatorRegistration::Kind::kUnregistered;
+  const std::string stream = StreamText(registration.stream);
+  const auto make = [&](Rule rule, std::string message, const char* label) {
+    return Make(rule, std::move(message), label, registration.stack, registration.thread);
+  };
+  const auto found = registered_.find(key);
+  if (found == registered_.end()) {
+    if (unregistered) {
+      ledger_.reporter.Report(make(Rule::MP109, "nothing was registered for " + stream, "unregistered here"));
+    }
+    return;
+  }
+  const Registered former = found->second;
+  registered_.erase(found);
+  if (!unregistered) {
+    Finding finding = make(Rule::MP609, stream + " is destroyed with an allocator registered for it", "destroyed here");
+    finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
+    ledger_.reporter.Report(finding);
+  }
+  if (registration.door == trace::Door::kGe) CheckServedNone(registration, key, former);
+  const auto run = runs_.find(key);
+  if (registration.door != trace::Door::kAcl || run == runs_.end()) return;
+  if (objects_[former.object].calls != former.calls) return;
+  Finding finding =
+      make(Rule::MP104, "the allocator of " + stream + " was never asked for memory, though a model ran there",
+           "unregistered here");
+  finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
+  finding.parts.push_back({"earlier", "ran first here", run->second.name, run->second.stack, 0});
+  ledger_.reporter.Report(finding);
+}
+
+void AllocatorRules::OnProgram(const trace::ProgramStage& stage) {
+  using Kind = trace::ProgramStage::Kind;
+  const trace::Door door = stage.what == trace::ObjectKind::kModel ? trace::Door::kAcl : trace::Door::kGe;
+  const Key key{door, stage.stream};
+  const FirstRun first{stage.stack, stage.name != nullptr && *stage.name != '\0' ? stage.name : "a program",
+                       registered_.contains(key), ++events_};
+  if (stage.kind == Kind::kLoaded && stage.stream != nullptr && !first.had_allocator) loads_.try_emplace(key, first);
+  if (stage.kind == Kind::kFirstRun) runs_.try_emplace(key, first);
+}
+
+void AllocatorRules::OnCall(const trace::AllocatorCall& call) {
+  using Kind = trace::AllocatorCall::Kind;
+  using Outcome = trace::AllocatorCall::Outcome;
+  Object& object = objects_[call.object];
+  ++object.calls;
+  if (call.asker.purpose == trace::Purpose::kConstants || call.asker.purpose == trace::Purpose::kFeature)
+    ++object.loads;
+  if (call.kind == Kind::kFree) {
+    const auto found = object.live.find(call.block);
+    if (found == object.live.end()) return;
+    handed_.erase(found->second.begin);
+    former_.push_back(std::move(found->second));
+    if (former_.size() > kFormer) former_.pop_front();
+    object.live.erase(found);
+    return;
+  }
+  if (call.kind != Kind::kAddress) {
+    if (call.outcome == Outcome::kNull && call.bytes != 0) {
+      ledger_.reporter.Report(Make(
+          Rule::MP201,
+          Format("%s returned null for %zu bytes%s%s", call.callback, call.bytes,
+                 call.asker.who != nullptr ? ", asked for by " : "", call.asker.who != nullptr ? call.asker.who : ""),
+          "asked for here", call.stack, call.thread));
+    }
+    return;
+  }
+  if (call.outcome != Outcome::kOk || call.bytes == 0) return;
+  CheckShared(call, &object);
+  CheckSpacing(call);
+  const uintptr_t begin = Address(call.address);
+  Handed handed{begin,       begin + call.bytes,
+                call.object, ledger_.sequence,
+                call.stack,  call.asker.who != nullptr ? call.asker.who : ""};
+  object.live[call.block] = handed;
+  handed_[begin] = std::move(handed);
+}
+
+// One allocator may serve several streams, but what runs on them must not overlap: its blocks pass from one to the
+// other without anybody waiting.
+void AllocatorRules::CheckShared(const trace::AllocatorCall& call, Object* object) {
+  const auto stream = ledger_.stream_of_handle.find(Address(call.asker.stream));
+  if (stream == ledger_.stream_of_handle.end()) return;
+  for (const Use& user : object->users) {
+    if (ledger_.order.RelationTo(user.at, stream->second) != Order::Relation::kUnordered) continue;
+    Finding finding =
+        Make(Rule::MP302,
+             Format("one allocator serves stream %d while %s still uses its memory, and nothing orders the two",
+                    stream->second, ledger_.Where(user).c_str()),
+             "asked for memory here", call.stack, call.thread);
+    finding.parts.push_back(ledger_.PartOf("earlier", user));
+    finding.things.push_back(ledger_.ThingOf(user));
+    ledger_.reporter.Report(finding);
+    return;
+  }
+}
+
+// Page "aclrtMalloc": a piece of memory that a program cuts from a larger one takes its length, rounded up to 32, and
+// 32 more.
+void AllocatorRules::CheckSpacing(const trace::AllocatorCall& call) {
+  const uintptr_t begin = Address(call.address);
+  const Block* block = ledger_.blocks.Find(begin);
+  if (block == nullptr) return;
+  const auto needs = [](size_t bytes) { return (bytes + 31) / 32 * 32 + 32; };
+  const auto after = handed_.lower_bound(begin);
+  const auto report = [&](const Handed& other, size_t apart, size_t bytes) {
+    Finding finding = Make(Rule::MP203,
+                           Format("two pieces of one block begin %zu bytes apart, where %zu bytes of data need %zu",
+                                  apart, bytes, needs(bytes)),
+                           "the second was asked for here", call.stack, call.thread);
+    finding.parts.push_back({"allocated", "the first was asked for here", "", other.stack, 0});
+    finding.things.push_back(ledger_.ThingOf(*block, begin, begin + call.bytes));
+    ledger_.reporter.Report(finding);
+  };
+  if (after != handed_.end() && after->first < block->end && after->first - begin < needs(call.bytes)) {
+    report(after->second, after->first - begin, call.bytes);
+  } else if (after != handed_.begin()) {
+    const Handed& before = std::prev(after)->second;
+    if (before.begin >= block->begin && begin - before.begin < needs(before.end - before.begin)) {
+      report(before, begin - before.begin, before.end - before.begin);
+    }
+  }
+}
+
+void AllocatorRules::OnUse(const trace::Access& access, const Use& use) {
+  if (handed_.empty()) return;
+  const uintptr_t begin = Address(access.address);
+  auto after = handed_.upper_bound(begin);
+  if (after == handed_.begin()) return;
+  const Handed& handed = std::prev(after)->second;
+  if (begin >= handed.end) return;
+  std::vector<Use>& users = objects_[handed.object].users;
+  const auto same =
+      std::find_if(users.begin(), users.end(), [&](const Use& user) { return user.at.stream == use.at.stream; });
+  if (same != users.end()) {
+    *same = use;
+  } else {
+    users.push_back(use);
+  }
+}
+
+const AllocatorRules::Handed* AllocatorRules::HandedSince(uintptr_t address, uint64_t sequence) const {
+  const auto after = handed_.upper_bound(address);
+  if (after == handed_.begin()) return nullptr;
+  const Handed& handed = std::prev(after)->second;
+  return address < handed.end && handed.sequence >= sequence ? &handed : nullptr;
+}
+
+bool AllocatorRules::Holds(const Block& block) const {
+  const auto first = handed_.lower_bound(block.begin);
+  if (first != handed_.end() && first->first < block.end) return true;
+  return std::any_of(former_.begin(), former_.end(),
+                     [&](const Handed& handed) { return block.begin <= handed.begin && handed.begin < block.end; });
+}
+
+void AllocatorRules::OnEnd() {
+  for (const auto& [identity, object] : objects_) {
+    if (object.live.empty()) continue;
+    size_t bytes = 0;
+    for (const auto& [token, handed] : object.live) bytes += handed.end - handed.begin;
+    const Handed& first = object.live.begin()->second;
+    ledger_.reporter.Report({.rule = Rule::MP212,
+                             .message = Format("allocator %p has %zu blocks (%zu bytes) out at the end", identity,
+                                               object.live.size(), bytes),
+                             .parts = {{"allocated", "one of them was asked for here", "", first.stack, 0}},
+                             .things = {},
+                             .lanes = {},
+                             .memory = {}});
+  }
+}
+
+}  // namespace millpond::check

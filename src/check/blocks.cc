@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/blocks.h"
+
+#include <algorithm>
+
+namespace millpond::check {
+
+void Blocks::Add(uintptr_t begin, size_t bytes, trace::MemoryKind kind, int32_t device, uint32_t stack) {
+  Block& block = live_[begin];
+  block = Block{.begin = begin,
+                .end = begin + bytes,
+                .kind = kind,
+                .device = device,
+                .number = ++allocations_,
+                .allocated = stack,
+                .users = {}};
+}
+
+std::optional<Block> Blocks::Remove(uintptr_t begin, uint32_t stack) {
+  auto found = live_.extract(begin);
+  if (found.empty()) return std::nullopt;
+  Block block = std::move(found.mapped());
+  block.freed = stack;
+  freed_.push_back(block);
+  if (freed_.size() > kRemembered) freed_.pop_front();
+  return block;
+}
+
+Block* Blocks::Find(uintptr_t address) {
+  const auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return nullptr;
+  Block& block = std::prev(after)->second;
+  return address < block.end ? &block : nullptr;
+}
+
+const Block* Blocks::FindFreed(uintptr_t address) const {
+  const auto found = std::find_if(freed_.rbegin(), freed_.rend(),
+                                  [&](const Block& block) { return block.begin <= address && address < block.end; });
+  return found == freed_.rend() ? nullptr : &*found;
+}
+
+void Blocks::Touch(const trace::Access& access, const Use& use) {
+  const auto begin = reinterpret_cast<uintptr_t>(access.address);
+  const uintptr_t end = begin + access.extent();
+  // Mapped ranges lie side by side: an access may reach over several.
+  for (Block* block = Find(begin); block != nullptr; block = block->end < end ? Find(block->end) : nullptr) {
+    const auto same = std::find_if(block->users.begin(), block->users.end(),
+                                   [&](const Use& user) { return user.at.stream == use.at.stream; });
+    if (same != block->users.end()) {
+      *same = use;
+    } else {
+      block->users.push_back(use);
+    }
+  }
+}
+
+const Use* Pending(const Block& block, const Order& order) {
+  const Use* pending = nullptr;
+  for (const Use& user : block.users) {
+    if (!order.HostHas(user.at) && (pending == nullptr || user.sequence > pending->sequence)) pending = &user;
+  }
+  return pending;
+}
+
+}  // namespace millpond::check

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that is there, whole blocks: who allocated each, and which task of each stream used it last. Answers
+// whether a block may go now.
+#ifndef MILLPOND_SRC_CHECK_BLOCKS_H_
+#define MILLPOND_SRC_CHECK_BLOCKS_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "src/check/order.h"
+#include "src/check/shadow.h"
+#include "src/trace/records.h"
+
+namespace millpond::check {
+
+struct Block {
+  uintptr_t begin = 0, end = 0;
+  trace::MemoryKind kind = trace::MemoryKind::kDevice;
+  int32_t device = -1;
+  uint64_t number = 0;     // in order of allocation, from 1
+  uint32_t allocated = 0;  // stack
+  uint32_t freed = 0;      // stack, of remembered ones
+  std::vector<Use> users;  // the last of each stream
+
+  size_t bytes() const { return end - begin; }
+};
+
+// Not safe from several threads.
+class Blocks {
+ public:
+  void Add(uintptr_t begin, size_t bytes, trace::MemoryKind kind, int32_t device, uint32_t stack);
+  // The block that begins there, taken out and remembered.
+  std::optional<Block> Remove(uintptr_t begin, uint32_t stack);
+  // The live block that has the address, or null.
+  Block* Find(uintptr_t address);
+  // The youngest remembered block that had the address, or null.
+  const Block* FindFreed(uintptr_t address) const;
+  void Touch(const trace::Access& access, const Use& use);
+
+  const std::map<uintptr_t, Block>& live() const { return live_; }
+  // How many there ever were: the number of the youngest.
+  uint64_t allocations() const { return allocations_; }
+
+ private:
+  static constexpr size_t kRemembered = 4096;
+
+  std::map<uintptr_t, Block> live_;  // by beginning
+  std::deque<Block> freed_;          // the oldest first
+  uint64_t allocations_ = 0;
+};
+
+// A user of the block that the host does not know to be done: the latest by task, or null.
+const Use* Pending(const Block& block, const Order& order);
+
+}  // namespace millpond::check
+
+#endif  // MILLPOND_SRC_CHECK_BLOCKS_H_

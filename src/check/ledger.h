@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules share: the order of things, who touched what, the memory that is there, the streams and their last
+// tasks, and the way out for findings. One lock of the checker's guards all of it.
+#ifndef MILLPOND_SRC_CHECK_LEDGER_H_
+#define MILLPOND_SRC_CHECK_LEDGER_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/check/blocks.h"
+#include "src/check/finding.h"
+#include "src/check/order.h"
+#include "src/check/reporter.h"
+#include "src/check/shadow.h"
+
+namespace millpond::check {
+
+// Texts as numbers: records lend their names only for the call.
+class Names {
+ public:
+  uint32_t NumberOf(const char* name);
+  const std::string& Of(uint32_t number) const { return texts_[number]; }
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> numbers_;
+  std::deque<std::string> texts_{std::string()};
+};
+
+struct StreamLife {
+  uint64_t handle = 0;
+  uint32_t created = 0;                              // stack
+  uint64_t latest = 0;                               // count of the last task that was told
+  std::deque<std::pair<uint64_t, uint32_t>> recent;  // count and name of the last tasks
+};
+
+struct Ledger {
+  static constexpr size_t kRecentTasks = 16;
+
+  Order order;
+  Shadow shadow{&order};
+  Blocks blocks;
+  Names names;
+  Reporter reporter;
+  std::unordered_map<int32_t, StreamLife> streams;
+  std::unordered_map<uint64_t, int32_t> stream_of_handle;  // of live streams
+  uint64_t sequence = 0;
+
+  Use NewUse(const trace::TaskEnqueued& task);
+
+  // Parts, things and pictures of a finding.
+  std::string NameOf(const Use& use) const { return names.Of(use.name); }
+  std::string Where(const Use& use) const;  // "Add on stream 3"
+  Part PartOf(const char* role, const Use& use) const;
+  Thing ThingOf(const Use& use) const;
+  // `begin` and `end`: where the operations meet, or both 0.
+  Thing ThingOf(const Block& block, uintptr_t begin, uintptr_t end) const;
+  // The two operations in their streams, `later` null for the host, whose call `host_call` is.
+  std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call) const;
+  std::vector<NearBlock> Around(uintptr_t address) const;
+};
+
+}  // namespace millpond::check
+
+#endif  // MILLPOND_SRC_CHECK_LEDGER_H_

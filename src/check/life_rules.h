@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made must go, in order: streams, events and descriptors, and the process's own aclInit and aclFinalize.
+#ifndef MILLPOND_SRC_CHECK_LIFE_RULES_H_
+#define MILLPOND_SRC_CHECK_LIFE_RULES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "src/check/ledger.h"
+#include "src/trace/records.h"
+
+namespace millpond::check {
+
+// Not safe from several threads, except what says so.
+class LifeRules {
+ public:
+  explicit LifeRules(Ledger* ledger) : ledger_(*ledger) {}
+
+  // Whether calls are worth looking at now; safe from any thread, cheap.
+  bool Watches() const { return !running_.load(std::memory_order_relaxed); }
+  // `stack` is the caller's.
+  void OnApi(const trace::ApiCall& call, uint32_t stack);
+  void OnCallInCallback(const trace::ApiCall& call, uint32_t stack);
+  void OnObject(const trace::ObjectLife& life);
+  void OnDestroyWait(const trace::HostWait& wait);
+  void OnMisuse(const trace::Misuse& misuse);
+
+  // The program has given everything back by now, or never will.
+  void OnEnd();
+
+  // A call that the pages forbid inside a stream's callback.
+  static bool ForbiddenInCallback(std::string_view call);
+
+ private:
+  struct Life {
+    uint32_t created = 0;    // stack
+    uint32_t destroyed = 0;  // stack; 0 while it lives
+  };
+  using Key = std::pair<trace::ObjectKind, uint64_t>;  // kind and handle
+
+  bool IsFrameworks(uint32_t stack);
+
+  Ledger& ledger_;
+  std::atomic<bool> running_{false};
+  bool finalized_ = false;
+  std::map<Key, Life> lives_;
+  std::set<int32_t> unsynchronised_;  // streams that are being destroyed with tasks the host did not wait for
+};
+
+}  // namespace millpond::check
+
+#endif  // MILLPOND_SRC_CHECK_LIFE_RULES_H_

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/order.h"
+
+#include <algorithm>
+
+namespace millpond::check {
+
+namespace {
+
+auto Place(auto& counts, int32_t stream) {
+  return std::lower_bound(counts.begin(), counts.end(), stream,
+                          [](const auto& entry, int32_t wanted) { return entry.first < wanted; });
+}
+
+void AddTo(std::vector<uint32_t>* open, const std::vector<uint32_t>& more) {
+  for (uint32_t wait : more) {
+    if (std::find(open->begin(), open->end(), wait) == open->end()) open->push_back(wait);
+  }
+}
+
+}  // namespace
+
+uint64_t Clock::At(int32_t stream) const {
+  const auto place = Place(counts_, stream);
+  return place != counts_.end() && place->first == stream ? place->second : 0;
+}
+
+void Clock::Learn(Epoch task) {
+  const auto place = Place(counts_, task.stream);
+  if (place != counts_.end() && place->first == task.stream) {
+    place->second = std::max(place->second, task.count);
+  } else {
+    counts_.insert(place, {task.stream, task.count});
+  }
+}
+
+void Clock::Learn(const Clock& other) {
+  for (const auto& [stream, count] : other.counts_) Learn(Epoch{stream, count});
+}
+
+void Order::HostKnows(Epoch task) {
+  if (HostHas(task)) return;
+  host_.Learn(task);
+  // What it knew itself, but not through waits that are open: those are met before it runs, and tell then.
+  if (Knowledge* known = KnownAt(task)) {
+    Settle(known);
+    host_.Learn(known->others);
+  }
+  Prune(task.stream);
+}
+
+void Order::HostKnowsRecord(uint64_t event, uint64_t generation) {
+  for (const trace::Link link : {trace::Link::kEvent, trace::Link::kSharedEvent}) {
+    const Recorded* recorded = Find(records_, {link, event}, generation);
+    if (recorded == nullptr) recorded = Find(raised_, {link, event}, generation);
+    if (recorded == nullptr) continue;
+    const Epoch at = recorded->at;
+    if (at.stream >= 0) HostKnows(at);
+    return;
+  }
+  ++unseen_ends_;
+  host_.Learn(Everything());
+}
+
+void Order::Record(const trace::Edge& edge, Epoch at) {
+  Told(at);
+  Keep(&records_, {edge.link, edge.id}, Snapshot(edge.generation, at));
+}
+
+void Order::Wait(const trace::Edge& edge, Epoch at) {
+  Told(at);
+  if (edge.binds_when_run) {
+    const auto number = static_cast<uint32_t>(late_waits_.size());
+    late_waits_.emplace_back();
+    late_wait_of_[{at.stream, at.count}] = number;
+    NewVersion(at).open.push_back(number);
+    return;
+  }
+  if (edge.link == trace::Link::kPoint) {
+    Join(at, Snapshot(0, {static_cast<int32_t>(edge.id), edge.generation}));
+    return;
+  }
+  if (const Recorded* recorded = Find(records_, {edge.link, edge.id}, edge.generation)) return Join(at, *recorded);
+  WaitForEverything(at);
+}
+
+void Order::WaitForEverything(Epoch at) {
+  ++unseen_ends_;
+  NewVersion(at).others.Learn(Everything());
+}
+
+void Order::OnSignal(const trace::Signal& signal) {
+  const LinkKey key{signal.link, signal.id};
+  if (signal.kind == trace::Signal::Kind::kRaised) return Raise(key, signal);
+  if (signal.kind != trace::Signal::Kind::kMet || signal.stream < 0) return;
+  const auto waiting = late_wait_of_.find({signal.stream, signal.count});
+  if (waiting == late_wait_of_.end()) return;
+  LateWait& wait = late_waits_[waiting->second];
+  late_wait_of_.erase(waiting);
+  wait.met = true;
+  if (const Recorded* raised = Find(raised_, key, signal.generation)) {
+    wait.learnt = raised->others;
+    if (raised->at.stream >= 0) wait.learnt.Learn(raised->at);
+    wait.open = raised->open;
+    return;
+  }
+  ++unseen_ends_;
+  wait.learnt = Everything();
+}
+
+// A word or notify may be raised several times before it is looked at, and which of them was seen is not known: each
+// brings what those before it brought.
+void Order::Raise(LinkKey key, const trace::Signal& signal) {
+  // What the host raises brings nothing of its own: whatever it knows is known to all.
+  Recorded raised = signal.stream < 0 ? Recorded{signal.generation, {-1, 0}, {}, {}}
+                                      : Snapshot(signal.generation, {signal.stream, signal.count});
+  const auto former = raised_.find(key);
+  if (former != raised_.end() && !former->second.empty()) {
+    const Recorded& before = former->second.back();
+    if (before.at.stream >= 0) raised.others.Learn(before.at);
+    raised.others.Learn(before.others);
+    AddTo(&raised.open, before.open);
+  }
+  Keep(&raised_, key, std::move(raised));
+}
+
+const Order::Recorded* Order::Find(const Ends& ends, LinkKey key, uint64_t generation) const {
+  const auto found = ends.find(key);
+  if (found == ends.end()) return nullptr;
+  // The latest: words have no generations.
+  const auto last = std::find_if(found->second.rbegin(), found->second.rend(),
+                                 [&](const Recorded& recorded) { return recorded.generation == generation; });
+  return last == found->second.rend() ? nullptr : &*last;
+}
+
+Clock Order::Everything() const {
+  Clock all;
+  for (const auto& [stream, state] : streams_) all.Learn(Epoch{stream, state.latest});
+  return all;
+}
+
+Order::Relation Order::RelationTo(Epoch earlier, int32_t stream) {
+  if (earlier.stream == stream || HostHas(earlier)) return Relation::kOrdered;
+  Knowledge* known = Latest(stream);
+  if (known != nullptr) {
+    Settle(known);
+    if (known->others.Has(earlier)) return Relation::kOrdered;
+    if (!known->open.empty()) return Relation::kUnknown;
+  }
+  // The earlier task may itself still wait for something that comes after the later one.
+  Knowledge* its = KnownAt(earlier);
+  if (its == nullptr) return Relation::kUnordered;
+  Settle(its);
+  return its->open.empty() ? Relation::kUnordered : Relation::kUnknown;
+}
+
+Order::Knowledge* Order::Latest(int32_t stream) {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() || found->second.versions.empty() ? nullptr : &found->second.versions.back();
+}
+
+Order::Knowledge* Order::KnownAt(Epoch task) {
+  const auto found = streams_.find(task.stream);
+  if (found == streams_.end()) return nullptr;
+  auto& versions = found->second.versions;
+  const auto after = std::upper_bound(versions.begin(), versions.end(), task.count,
+                                      [](uint64_t count, const Knowledge& version) { return count < version.from; });
+  return after == versions.begin() ? nullptr : &*std::prev(after);
+}
+
+Order::Knowledge& Order::NewVersion(Epoch at) {
+  auto& versions = streams_[at.stream].versions;
+  if (!versions.empty() && versions.back().from == at.count) return versions.back();
+  Knowledge next;
+  if (!versions.empty()) {
+    Settle(&versions.back());
+    next = versions.back();
+  }
+  next.from = at.count;
+  versions.push_back(std::move(next));
+  if (versions.size() > kMaxVersions) {
+    // The oldest tasks are taken to know what later ones do: something may be missed, nothing is invented.
+    const uint64_t from = versions.front().from;
+    versions.pop_front();
+    versions.front().from = from;
+    ++merged_versions_;
+  }
+  return versions.back();
+}
+
+// Takes over what waits have learnt since.
+void Order::Settle(Knowledge* knowledge) {
+  for (size_t i = 0; i < knowledge->open.size();) {
+    const LateWait& wait = late_waits_[knowledge->open[i]];
+    if (!wait.met) {
+      ++i;
+      continue;
+    }
+    knowledge->others.Learn(wait.learnt);
+    knowledge->open.erase(knowledge->open.begin() + static_cast<ptrdiff_t>(i));
+    AddTo(&knowledge->open, wait.open);
+  }
+}
+
+void Order::Join(Epoch at, const Recorded& recorded) {
+  Knowledge& mine = NewVersion(at);
+  mine.others.Learn(recorded.at);
+  mine.others.Learn(recorded.others);
+  AddTo(&mine.open, recorded.open);
+}
+
+Order::Recorded Order::Snapshot(uint64_t generation, Epoch at) {
+  Recorded recorded{generation, at, {}, {}};
+  if (Knowledge* known = KnownAt(at)) {
+    Settle(known);
+    recorded.others = known->others;
+    recorded.open = known->open;
+  }
+  return recorded;
+}
+
+void Order::Keep(Ends* ends, LinkKey key, Recorded recorded) {
+  std::vector<Recorded>& kept = (*ends)[key];
+  kept.push_back(std::move(recorded));
+  if (kept.size() > kKeptGenerations) kept.erase(kept.begin());
+}
+
+// Versions that only tasks known to be done have are not asked for any more.
+void Order::Prune(int32_t stream) {
+  auto& versions = streams_[stream].versions;
+  const uint64_t done = host_.At(stream);
+  while (versions.size() > 1 && versions[1].from <= done) versions.pop_front();
+}
+
+}  // namespace millpond::check

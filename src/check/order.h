@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened before what. Streams take part, each with the count of its tasks as its clock, and one host: calls of
+// all threads are taken in real-time order, because the locks and queues between a program's threads cannot be seen and
+// would make false alarms. So whatever the host knows is known to everything that is enqueued later, and needs no edge.
+//
+// Orders are told while tasks are enqueued, not while they run: what is found does not depend on the schedule. Waits
+// that bind when they run (level events, notifies, value words) leave their stream open until they are met; what is
+// enqueued on an open stream meanwhile may turn out to be ordered after anything, and is not judged.
+#ifndef MILLPOND_SRC_CHECK_ORDER_H_
+#define MILLPOND_SRC_CHECK_ORDER_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/trace/records.h"
+
+namespace millpond::check {
+
+// A task: when it has run, `stream` has completed `count` tasks.
+struct Epoch {
+  int32_t stream;
+  uint64_t count;
+};
+
+// How many tasks of each stream are known to be done.
+class Clock {
+ public:
+  uint64_t At(int32_t stream) const;
+  bool Has(Epoch task) const { return At(task.stream) >= task.count; }
+  void Learn(Epoch task);
+  void Learn(const Clock& other);
+
+ private:
+  std::vector<std::pair<int32_t, uint64_t>> counts_;  // sorted by stream
+};
+
+// Not safe from several threads: the checker's lock is held around every call.
+class Order {
+ public:
+  enum class Relation { kOrdered, kUnordered, kUnknown };
+
+  // The host knows that the task is done, and with it what the task waited for.
+  void HostKnows(Epoch task);
+  // The same of what this record of an event stands for; everything, when that cannot be told any more.
+  void HostKnowsRecord(uint64_t event, uint64_t generation);
+  bool HostHas(Epoch task) const { return host_.Has(task); }
+
+  // The task is being enqueued; before its edges.
+  void Told(Epoch at) { streams_[at.stream].latest = at.count; }
+  // Edges of the task `at`, which is being enqueued. Waits come before what the task touches is judged.
+  void Record(const trace::Edge& edge, Epoch at);
+  void Wait(const trace::Edge& edge, Epoch at);
+  void OnSignal(const trace::Signal& signal);
+  // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
+  void WaitForEverything(Epoch at);
+
+  // Is the earlier task done when a task that is enqueued on `stream` now begins?
+  Relation RelationTo(Epoch earlier, int32_t stream);
+
+  uint64_t unseen_ends() const { return unseen_ends_; }
+  uint64_t merged_versions() const { return merged_versions_; }
+
+ private:
+  // What a stream's tasks know of other streams, from the task `from` on.
+  struct Knowledge {
+    uint64_t from = 0;
+    Clock others;
+    std::vector<uint32_t> open;  // waits it depends on that were not met yet
+  };
+  struct StreamState {
+    std::deque<Knowledge> versions;  // by `from`
+    uint64_t latest = 0;             // the highest count told
+  };
+  struct Recorded {
+    uint64_t generation;
+    Epoch at;
+    Clock others;
+    std::vector<uint32_t> open;
+  };
+  // A wait that binds when it runs.
+  struct LateWait {
+    bool met = false;
+    Clock learnt;
+    std::vector<uint32_t> open;  // of what it met
+  };
+  using LinkKey = std::pair<trace::Link, uint64_t>;
+  using Ends = std::map<LinkKey, std::vector<Recorded>>;  // the last few of each link
+
+  Knowledge* Latest(int32_t stream);
+  Knowledge* KnownAt(Epoch task);
+  Knowledge& NewVersion(Epoch at);
+  void Settle(Knowledge* knowledge);
+  void Join(Epoch at, const Recorded& recorded);
+  Recorded Snapshot(uint64_t generation, Epoch at);
+  void Raise(LinkKey key, const trace::Signal& signal);
+  // Null when it was forgotten or never told. To forget an end is safe only because everything is waited for instead.
+  const Recorded* Find(const Ends& ends, LinkKey key, uint64_t generation) const;
+  void Keep(Ends* ends, LinkKey key, Recorded recorded);
+  Clock Everything() const;
+  void Prune(int32_t stream);
+
+  static constexpr size_t kMaxVersions = 256;
+  static constexpr size_t kKeptGenerations = 4;
+
+  Clock host_;
+  std::unordered_map<int32_t, StreamState> streams_;
+  Ends records_;  // of edges that bind when enqueued
+  Ends raised_;   // of those that bind when run
+  std::vector<LateWait> late_waits_;
+  std::map<std::pair<int32_t, uint64_t>, uint32_t> late_wait_of_;  // (stream, count) of the waiting task
+  uint64_t unseen_ends_ = 0;
+  uint64_t merged_versions_ = 0;
+};
+
+}  // namespace millpond::check
+
+#endif  // MILLPOND_SRC_CHECK_ORDER_H_

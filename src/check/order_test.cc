@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/order.h"
+
+#include <gtest/gtest.h>
+
+namespace millpond::check {
+namespace {
+
+using trace::Edge;
+using trace::Link;
+using trace::Signal;
+using Relation = Order::Relation;
+
+Edge RecordOf(uint64_t event, uint64_t generation) {
+  return {Edge::Kind::kRecord, Link::kEvent, false, 0, event, generation};
+}
+Edge WaitFor(uint64_t event, uint64_t generation) {
+  return {Edge::Kind::kWait, Link::kEvent, false, 0, event, generation};
+}
+Edge LateWait(uint64_t notify) { return {Edge::Kind::kWait, Link::kNotify, true, 0, notify, 0}; }
+
+TEST(Order, TasksOfOneStreamAreOrderedAndOthersAreNot) {
+  Order order;
+  EXPECT_EQ(order.RelationTo({1, 5}, 1), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 5}, 2), Relation::kUnordered);
+}
+
+TEST(Order, AnEventOrdersWhatCameBeforeItsRecordAndNothingAfter) {
+  Order order;
+  order.Record(RecordOf(7, 1), {1, 6});
+  order.Wait(WaitFor(7, 1), {2, 1});
+  EXPECT_EQ(order.RelationTo({1, 5}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 7}, 2), Relation::kUnordered);
+  EXPECT_EQ(order.RelationTo({2, 1}, 1), Relation::kUnordered) << "an order has one direction";
+}
+
+TEST(Order, OrdersAddUp) {
+  Order order;
+  order.Record(RecordOf(7, 1), {1, 6});
+  order.Wait(WaitFor(7, 1), {2, 1});
+  order.Record(RecordOf(8, 1), {2, 2});
+  order.Wait(WaitFor(8, 1), {3, 1});
+  EXPECT_EQ(order.RelationTo({1, 6}, 3), Relation::kOrdered);
+}
+
+TEST(Order, ARecordBringsWhatItsStreamKnewThenAndNotWhatItLearnsLater) {
+  Order order;
+  order.Record(RecordOf(8, 1), {2, 1});
+  order.Record(RecordOf(7, 1), {1, 6});
+  order.Wait(WaitFor(7, 1), {2, 2});
+  order.Wait(WaitFor(8, 1), {3, 1});
+  EXPECT_EQ(order.RelationTo({1, 6}, 3), Relation::kUnordered);
+}
+
+TEST(Order, TheHostKnowsWhatItWaitedForAndSoDoesAllThatComesLater) {
+  Order order;
+  order.HostKnows({1, 4});
+  EXPECT_EQ(order.RelationTo({1, 4}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 5}, 2), Relation::kUnordered);
+  EXPECT_TRUE(order.HostHas({1, 4}));
+  EXPECT_FALSE(order.HostHas({1, 5}));
+}
+
+TEST(Order, TheHostLearnsWhatTheTaskItWaitedForHadWaitedFor) {
+  Order order;
+  order.Record(RecordOf(7, 1), {1, 6});
+  order.Wait(WaitFor(7, 1), {2, 3});
+  order.HostKnows({2, 2});
+  EXPECT_FALSE(order.HostHas({1, 6})) << "task 2 of stream 2 had not waited yet";
+  order.HostKnows({2, 3});
+  EXPECT_TRUE(order.HostHas({1, 6}));
+}
+
+TEST(Order, AnEndThatWasNeverToldOrdersEverythingSoFar) {
+  Order order;
+  order.Record(RecordOf(9, 1), {1, 3});
+  order.Wait(WaitFor(7, 1), {2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.unseen_ends(), 1u);
+}
+
+TEST(Order, AStreamWithAWaitThatBindsWhenRunIsLeftAloneUntilItIsMet) {
+  Order order;
+  order.Wait(LateWait(5), {2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kUnknown);
+  EXPECT_EQ(order.RelationTo({2, 2}, 1), Relation::kUnknown) << "what it waits for may yet come from stream 1";
+  order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 1, 3});
+  order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 4}, 2), Relation::kUnordered);
+}
+
+TEST(Order, WhatWaitsForAnOpenStreamIsOpenToo) {
+  Order order;
+  order.Wait(LateWait(5), {2, 1});
+  order.Record(RecordOf(7, 1), {2, 2});
+  order.Wait(WaitFor(7, 1), {3, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 3), Relation::kUnknown);
+  order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 1, 3});
+  order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 3), Relation::kOrdered);
+}
+
+TEST(Order, AWordRaisedSeveralTimesBringsAllThatRaisedIt) {
+  Order order;
+  order.Wait({Edge::Kind::kWait, Link::kValue, true, 0, 64, 0}, {3, 1});
+  for (uint64_t generation = 1; generation <= 20; ++generation) {
+    order.OnSignal({Signal::Kind::kRaised, Link::kValue, 64, generation, generation % 2 == 0 ? 1 : 2, generation});
+  }
+  order.OnSignal({Signal::Kind::kMet, Link::kValue, 64, 20, 3, 1});
+  EXPECT_EQ(order.RelationTo({1, 20}, 3), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({2, 19}, 3), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({2, 21}, 3), Relation::kUnordered);
+}
+
+TEST(Order, WhatIsForgottenOfManyWaitsOnlyOrdersMore) {
+  Order order;
+  for (uint64_t n = 1; n <= 1000; ++n) {
+    order.Record(RecordOf(7, n), {1, n});
+    order.Wait(WaitFor(7, n), {2, n});
+  }
+  EXPECT_GT(order.merged_versions(), 0u);
+  EXPECT_EQ(order.RelationTo({1, 1000}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 1001}, 2), Relation::kUnordered);
+}
+
+}  // namespace
+}  // namespace millpond::check

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/python_frames.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace millpond::check {
+
+namespace {
+
+template <class T>
+T At(const void* object, size_t offset) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(object) + offset, sizeof(value));
+  return value;
+}
+
+// A compact ASCII str: length, then state bits, then the characters behind a header of 48 bytes. Others need the
+// interpreter's help, and are shown by what they are.
+std::string TextOf(const void* text, const void* text_type) {
+  if (text == nullptr || At<const void*>(text, 8) != text_type) return "?";
+  const auto length = At<int64_t>(text, 16);
+  const auto state = At<uint32_t>(text, 32);
+  const bool compact_ascii = (state >> 5 & 1) != 0 && (state >> 6 & 1) != 0;
+  if (!compact_ascii || length < 0 || length > 4096) return "(a name that is not ASCII)";
+  return {static_cast<const char*>(text) + 48, static_cast<size_t>(length)};
+}
+
+}  // namespace
+
+const PythonFrames::Layout* PythonFrames::LayoutOf(const char* version) {
+  static constexpr Layout k3_11{.frame_holder = 56,
+                                .current = 8,
+                                .code = 32,
+                                .previous = 48,
+                                .instruction = 56,
+                                .file = 112,
+                                .name = 128,
+                                .bytecode = 184};
+  return std::strncmp(version, "3.11.", 5) == 0 ? &k3_11 : nullptr;
+}
+
+bool PythonFrames::Ready() {
+  if (looked_) return layout_ != nullptr;
+  // Python may be loaded after us: looked for a few times, at calls that are far apart.
+  ++looks_;
+  if ((looks_ & (looks_ - 1)) != 0) return false;
+  const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
+  auto* const initialized = reinterpret_cast<int (*)()>(find("Py_IsInitialized"));
+  if (initialized == nullptr) {
+    looked_ = looks_ > 1 << 16;
+    return false;
+  }
+  if (initialized() == 0) return false;
+  looked_ = true;
+  auto* const version = reinterpret_cast<const char* (*)()>(find("Py_GetVersion"));
+  this_thread_ = reinterpret_cast<void* (*)()>(find("PyGILState_GetThisThreadState"));
+  line_of_ = reinterpret_cast<int (*)(void*, int)>(find("PyCode_Addr2Line"));
+  code_type_ = find("PyCode_Type");
+  text_type_ = find("PyUnicode_Type");
+  if (version == nullptr || this_thread_ == nullptr || line_of_ == nullptr || code_type_ == nullptr ||
+      text_type_ == nullptr) {
+    return false;
+  }
+  layout_ = LayoutOf(version());
+  return layout_ != nullptr;
+}
+
+uint32_t PythonFrames::Current() {
+  if (!Ready()) return 0;
+  const void* const thread = this_thread_();
+  if (thread == nullptr) return 0;
+  const void* const holder = At<const void*>(thread, layout_->frame_holder);
+  const void* frame = holder != nullptr ? At<const void*>(holder, layout_->current) : nullptr;
+  Place places[kMaxFrames];
+  size_t count = 0;
+  uint64_t hash = 0;
+  for (; frame != nullptr && count < kMaxFrames; frame = At<const void*>(frame, layout_->previous)) {
+    const auto* const code = At<const char*>(frame, layout_->code);
+    // Not a frame as this version has them: better none than nonsense.
+    if (code == nullptr || At<const void*>(code, 8) != code_type_) break;
+    const auto offset = static_cast<int>(At<const char*>(frame, layout_->instruction) - (code + layout_->bytecode));
+    places[count++] = {code, offset};
+    hash = (hash ^ reinterpret_cast<uint64_t>(code) ^ static_cast<uint64_t>(offset)) * 0x9E3779B97F4A7C15;
+    hash ^= hash >> 29;
+  }
+  if (count == 0) return 0;
+  const auto [begin, end] = by_hash_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    const std::vector<Place>& known = places_[at->second];
+    if (known.size() == count && std::equal(known.begin(), known.end(), places)) return at->second;
+  }
+  // The texts are taken now: the code may be gone when somebody asks.
+  std::vector<PythonFrame> frames;
+  for (size_t i = 0; i < count; ++i) frames.push_back(Describe(places[i]));
+  const auto number = static_cast<uint32_t>(places_.size());
+  places_.emplace_back(places, places + count);
+  stacks_.push_back(std::move(frames));
+  by_hash_.emplace(hash, number);
+  return number;
+}
+
+PythonFrame PythonFrames::Describe(const Place& place) const {
+  return {TextOf(At<const void*>(place.code, layout_->name), text_type_),
+          TextOf(At<const void*>(place.code, layout_->file), text_type_),
+          line_of_(const_cast<char*>(place.code), place.offset)};
+}
+
+}  // namespace millpond::check

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/check/suppress.h"
+
+#include <fnmatch.h>
+
+#include <map>
+#include <sstream>
+
+namespace millpond::check {
+
+namespace {
+
+bool Fits(const std::string& glob, const std::string& text) {
+  return glob.empty() || fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+Status Suppressions::Parse(std::string_view text, Suppressions* out) {
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    Entry entry;
+    if (!(words >> entry.rule)) continue;
+    entry.line = number;
+    MP_REQUIRE(entry.rule == "*" || FindRule(entry.rule), "line %d: '%s' is no rule; write an id such as MP304, or *",
+               number, entry.rule.c_str());
+    const std::map<std::string, std::string Entry::*> keys = {{"function", &Entry::function},
+                                                              {"file", &Entry::file},
+                                                              {"module", &Entry::module},
+                                                              {"fingerprint", &Entry::fingerprint}};
+    for (std::string word; words >> word;) {
+      const size_t equals = word.find('=');
+      const auto key = equals == std::string::npos ? keys.end() : keys.find(word.substr(0, equals));
+      MP_REQUIRE(key != keys.end() && equals + 1 < word.size(),
+                 "line %d: '%s' is no condition; write function=, file=, module= or fingerprint= and a pattern", number,
+                 word.c_str());
+      entry.*(key->second) = word.substr(equals + 1);
+    }
+    out->entries_.push_back(std::move(entry));
+  }
+  return Ok();
+}
+
+bool Suppressions::Covers(const Entry& entry, const std::vector<std::vector<const Frame*>>& stacks) {
+  if (entry.function.empty() && entry.file.empty() && entry.module.empty()) return true;
+  for (const auto& frames : stacks) {
+    for (const Frame* frame : frames) {
+      if (Fits(entry.function, frame->function) && Fits(entry.file, frame->file) && Fits(entry.module, frame->module)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+int Suppressions::Cover(std::string_view rule, std::string_view fingerprint,
+                        const std::vector<std::vector<const Frame*>>& stacks) {
+  for (Entry& entry : entries_) {
+    if (entry.rule != "*" && entry.rule != rule) continue;
+    if (!entry.fingerprint.empty() && entry.fingerprint != fingerprint) continue;
+    if (!Covers(entry, stacks)) continue;
+    ++entry.count;
+    return entry.line;
+  }
+  return 0;
+}
+
+std::vector<Suppressions::Used> Suppressions::used() const {
+  std::vector<Used> used;
+  for (const Entry& entry : entries_) {
+    if (entry.count != 0) used.push_back({entry.line, entry.count});
+  }
+  return used;
+}
+
+}  // namespace millpond::check

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Return addresses as a person reads them: function, file, line. libdw of elfutils is used where the machine has it
+// (opened by name, so that nothing depends on it); without it the dynamic symbol table has to do.
+#ifndef MILLPOND_SRC_CHECK_SYMBOLS_H_
+#define MILLPOND_SRC_CHECK_SYMBOLS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/check/python_frames.h"
+
+namespace millpond::check {
+
+struct Frame {
+  std::string function;  // demangled; empty when unknown
+  std::string file;      // empty when unknown
+  int line = 0;
+  std::string module;    // file name without folders
+  uintptr_t offset = 0;  // in the module
+  bool ours = false;     // one of Millpond's libraries
+  bool python = false;
+  bool framework = false;  // torch, Python and their like: between us and the user's line
+};
+
+// Not safe from several threads.
+class Symbols {
+ public:
+  Symbols();
+  ~Symbols();
+  Symbols(const Symbols&) = delete;
+  Symbols& operator=(const Symbols&) = delete;
+
+  // The calling thread's place as one number: its stack of return addresses, as the trace numbers it, and the frames of
+  // Python if it runs any. All stacks below are such numbers.
+  uint32_t Here(uint32_t trace_stack);
+
+  // The frame of a return address. Kept for ever: a program has few call sites.
+  const Frame& Of(void* return_address);
+  // All frames of a stack, innermost first: those of Python before those of the C functions under them.
+  std::vector<const Frame*> FramesOf(uint32_t stack);
+  // The return address that stands for the stack: the innermost that is neither ours nor a framework's, else the
+  // innermost that is not ours. 0 for an unknown stack.
+  uintptr_t CallSite(uint32_t stack);
+  // The entry point that the program called: "aclrtFree". Looks at the dynamic symbols alone, so it is cheap.
+  std::string EntryPoint(uint32_t stack);
+  // Does the stack pass through a library whose file name begins like this?
+  bool PassesThrough(uint32_t stack, std::string_view module);
+
+ private:
+  class Dwarf;
+  std::unique_ptr<Dwarf> dwarf_;
+  std::unordered_map<void*, Frame> frames_;
+  static constexpr uint32_t kJoined = 0x80000000;  // the number is of joined_
+
+  uint32_t TraceStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].first : stack; }
+  uint32_t PythonStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].second : 0; }
+  const std::vector<Frame>& PythonFramesOf(uint32_t python_stack);
+
+  std::unordered_map<uint32_t, uintptr_t> call_sites_;
+  std::unordered_map<uint32_t, std::string> entry_points_;
+  PythonFrames python_;
+  std::vector<std::pair<uint32_t, uint32_t>> joined_;  // stacks of the trace and of Python
+  std::unordered_map<uint64_t, uint32_t> numbers_;     // of joined_
+  std::unordered_map<uint32_t, std::vector<Frame>> python_frames_;
+  std::string our_folder_;
+};
+
+}  // namespace millpond::check
+
+#endif  // MILLPOND_SRC_CHECK_SYMBOLS_H_

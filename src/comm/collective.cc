@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/collective.h"
+
+#include <utility>
+
+#include "src/device/stream/stream.h"
+
+namespace millpond::comm {
+
+namespace {
+
+struct CollectiveBody {
+  CommunicatorPtr comm;
+  std::shared_ptr<const CollectiveSpec> spec;
+  std::shared_ptr<CollectiveRun> run;  // null in a captured graph: each replay makes its own
+
+  TaskEnd operator()(TaskSlot& slot, Stream& stream, Status* out_status) {
+    if (slot.phase == 0) {
+      slot.phase = 1;
+      if (run == nullptr) run = std::make_shared<CollectiveRun>(comm, spec, Turns::kReplay);
+    }
+    const TaskEnd end = run->Run(stream, out_status);
+    if (end == TaskEnd::kDone) run.reset();
+    return end;
+  }
+};
+
+}  // namespace
+
+Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spec,
+                        std::span<const trace::Access> accesses) {
+  CollectiveBody body;
+  const char* api = spec.api;
+  body.comm = std::move(comm);
+  body.spec = std::make_shared<const CollectiveSpec>(std::move(spec));
+  if (stream->capture() == nullptr && stream->update() == nullptr) {
+    body.run = std::make_shared<CollectiveRun>(body.comm, body.spec, body.comm->collectives.Draw());
+  }
+  return stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+}
+
+CollectiveRun::~CollectiveRun() {
+  if (!arrived_ || over_) return;
+  comm_->Fail(Communicator::Trouble::kRemote,
+              Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
+                                                  "aborted or reset); make a new communicator",
+                                                  spec_->api, comm_->rank)));
+}
+
+TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
+  const TaskEnd end = RunParking(
+      stream, [this](Status* status) { return Step(status); },
+      [this]() -> Status {
+        if (!turn_.begun()) return Ok();  // an earlier operation of this rank looks
+        return vigil_.Look(*comm_, [this] { return Awaited(); });
+      },
+      out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  if (!out_status->ok()) {
+    comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
+  }
+  over_ = true;
+  turn_.End();
+  return end;
+}
+
+void CollectiveRun::Arrive() {
+  sequence_ = comm_->sequence++;
+  base_ = comm_->rounds;
+  RankCell& cell = comm_->own_cell();
+  cell.descriptors[sequence_ % kHalves] = {.sequence = sequence_,
+                                           .count = spec_->count,
+                                           .operation = static_cast<uint32_t>(spec_->operation),
+                                           .type = static_cast<uint32_t>(spec_->type),
+                                           .reduction = static_cast<uint32_t>(spec_->reduction),
+                                           .root = spec_->root};
+  if (CountsOf(spec_->operation) != Counts::kNone) {
+    uint64_t* counts = comm_->world->counts(comm_->rank, sequence_);
+    const std::vector<Part>& first = spec_->send_parts.empty() ? spec_->receive_parts : spec_->send_parts;
+    for (uint32_t i = 0; i < comm_->ranks; ++i) {
+      counts[i] = first[i].bytes / spec_->element_bytes;
+      counts[comm_->ranks + i] =
+          spec_->receive_parts.empty() ? 0 : spec_->receive_parts[i].bytes / spec_->element_bytes;
+    }
+  }
+  cell.arrived.store(sequence_ + 1, std::memory_order_release);
+  arrived_ = true;
+}
+
+std::vector<uint32_t> CollectiveRun::Awaited() const {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    const RankCell& cell = comm_->world->cell(rank);
+    const bool late = !matched_ ? cell.arrived.load(std::memory_order_acquire) <= sequence_
+                                : cell.published.load(std::memory_order_acquire) <= base_ + consumed_;
+    const uint64_t round = base_ + published_;
+    const bool holds_stage =
+        published_ < rounds_ && round >= kHalves && cell.consumed.load(std::memory_order_acquire) + kHalves <= round;
+    if (rank != comm_->rank && (late || holds_stage)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// The half that the next round goes to was read by everybody.
+bool CollectiveRun::MayPublish() const {
+  const uint64_t round = base_ + published_;
+  if (published_ >= rounds_) return false;
+  // The second phase gives what this rank reduced in the first.
+  if (InTwoPhases() && published_ % 2 == 1 && consumed_ < published_) return false;
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kHalves <= round) return false;
+  }
+  return true;
+}
+
+bool CollectiveRun::MayConsume() const {
+  if (!matched_ || consumed_ >= rounds_) return false;
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    if (comm_->world->cell(rank).published.load(std::memory_order_acquire) <= base_ + consumed_) return false;
+  }
+  return true;
+}
+
+Status CollectiveRun::Meet() {
+  Status status = Match(*comm_->world, comm_->name, sequence_);
+  if (!status.ok()) {
+    comm_->Fail(Communicator::Trouble::kMismatch, status);
+    return status;
+  }
+  matched_ = true;
+  rounds_ = RoundsNeeded();
+  return Ok();
+}
+
+Advance CollectiveRun::Step(Status* out_status) {
+  if (!turn_.TryBegin()) return Advance::kNothing;
+  bool advanced = false;
+  if (!arrived_) {
+    if (comm_->trouble() != Communicator::Trouble::kNone) {
+      *out_status = comm_->Failure();
+      return Advance::kOver;
+    }
+    Arrive();
+    advanced = true;
+  }
+  if (MayPublish()) {
+    Publish(published_, comm_->world->stage(comm_->rank, base_ + published_));
+    ++published_;
+    comm_->own_cell().published.store(base_ + published_, std::memory_order_release);
+    advanced = true;
+  }
+  if (!matched_) {
+    bool all_here = true;
+    for (uint32_t rank = 0; rank < comm_->ranks && all_here; ++rank) {
+      all_here = comm_->world->cell(rank).arrived.load(std::memory_order_acquire) > sequence_;
+    }
+    if (all_here) {
+      *out_status = Meet();
+      if (!out_status->ok()) return Advance::kOver;
+      advanced = true;
+    }
+  }
+  if (MayConsume()) {
+    Consume(consumed_);
+    ++consumed_;
+    comm_->own_cell().consumed.store(base_ + consumed_, std::memory_order_release);
+    advanced = true;
+  }
+  if (matched_ && consumed_ == rounds_) {
+    comm_->rounds = base_ + rounds_;
+    return Advance::kOver;
+  }
+  if (!advanced) return Advance::kNothing;
+  vigil_.Progressed();
+  return Advance::kSomething;
+}
+
+}  // namespace millpond::comm

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective of several ranks as a task of a stream. It goes in rounds: in each, every rank copies a piece of what it
+// gives into its staging memory (publish), and takes what it wants out of the others' (consume). Before the first byte
+// is taken the ranks have compared what each was asked for.
+#ifndef MILLPOND_SRC_COMM_COLLECTIVE_H_
+#define MILLPOND_SRC_COMM_COLLECTIVE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/comm/communicator.h"
+#include "src/comm/element.h"
+#include "src/comm/match.h"
+#include "src/comm/vigil.h"
+#include "src/trace/records.h"
+
+namespace millpond {
+class Stream;
+}
+
+namespace millpond::comm {
+
+// Of a client's buffer.
+struct Part {
+  size_t offset = 0;
+  size_t bytes = 0;
+};
+
+// What one rank was asked for. Addresses are the client's.
+struct CollectiveSpec {
+  const char* api = nullptr;  // shows in traces and lives for ever
+  Operation operation = Operation::kBarrier;
+  Element type = Element::kInt8;
+  Reduction reduction = Reduction::kNone;
+  uint32_t root = 0;
+  uint64_t count = 0;  // as passed, 0 where there is a list instead
+  size_t element_bytes = 1;
+  const char* send = nullptr;
+  char* receive = nullptr;
+  size_t bytes = 0;                 // AllReduce, Reduce, Broadcast: all of it
+  std::vector<Part> send_parts;     // to each rank: ReduceScatter, Scatter (at the root), AlltoAll
+  std::vector<Part> receive_parts;  // from each rank: AllGather, AlltoAll
+};
+
+// pre: the communicator has several ranks, and the buffers are checked.
+Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spec,
+                        std::span<const trace::Access> accesses);
+
+// One run of a collective on this rank.
+class CollectiveRun {
+ public:
+  CollectiveRun(CommunicatorPtr comm, std::shared_ptr<const CollectiveSpec> spec, uint64_t turn)
+      : comm_(std::move(comm)), spec_(std::move(spec)), turn_(&comm_->collectives, turn), vigil_(spec_->api) {}
+  ~CollectiveRun();
+  CollectiveRun(const CollectiveRun&) = delete;
+  CollectiveRun& operator=(const CollectiveRun&) = delete;
+
+  TaskEnd Run(Stream& stream, Status* out_status);
+
+ private:
+  Advance Step(Status* out_status);
+  void Arrive();
+  Status Meet();
+  // Ranks that this one waits for now.
+  std::vector<uint32_t> Awaited() const;
+  bool MayPublish() const;
+  bool MayConsume() const;
+
+  // collective_rounds.cc
+  size_t RoundsNeeded() const;
+  size_t PieceBytes() const;
+  bool InTwoPhases() const;
+  Part PieceOfChunk(size_t chunk, uint32_t rank) const;
+  void Publish(size_t round, char* stage) const;
+  void PublishParts(size_t round, char* stage) const;
+  void Consume(size_t round) const;
+  void ConsumeWhole(size_t round) const;
+  void ConsumeParts(size_t round) const;
+  void ReduceInto(char* to, Part own, size_t stage_offset, size_t round) const;
+  const char* StageOf(uint32_t rank, size_t round) const { return comm_->world->stage(rank, base_ + round); }
+
+  const CommunicatorPtr comm_;
+  const std::shared_ptr<const CollectiveSpec> spec_;
+  Turn turn_;
+  Vigil vigil_;
+  uint64_t sequence_ = 0;
+  uint64_t base_ = 0;  // the communicator's number of the first round
+  size_t rounds_ = 1;  // every operation has one, so that the first can be published before the ranks have compared
+  size_t published_ = 0, consumed_ = 0;
+  bool arrived_ = false, matched_ = false, over_ = false;
+};
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_COLLECTIVE_H_

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/communicator.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/base/group_ranks.h"
+#include "src/base/mutex.h"
+
+namespace millpond::comm {
+
+namespace {
+
+std::atomic<uint64_t> g_root_numbers{0};
+std::atomic<int32_t> g_determinism{0};
+
+int64_t RanksByName(std::string_view name) { return Communicators::Get().RanksOf(name); }
+
+}  // namespace
+
+Communicator::~Communicator() {
+  if (world == nullptr) return;
+  auto joined = RankState::kJoined;
+  own_cell().state.compare_exchange_strong(joined, RankState::kLeft);
+}
+
+void Communicator::Fail(Trouble trouble, const Status& status) {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return;
+  failure_ = status.Clone();
+  trouble_.store(trouble, std::memory_order_release);
+  if (world == nullptr) return;
+  SetText(own_cell().reason, kReasonBytes, status.message());
+  own_cell().state.store(RankState::kFailed, std::memory_order_release);
+}
+
+Status Communicator::Failure() const {
+  MutexLock lock(mutex_);
+  return failure_.Clone();
+}
+
+uint32_t Communicator::NextGeneration(uint64_t id, uint64_t members) {
+  MutexLock lock(mutex_);
+  return ++generations_[{id, members}];
+}
+
+Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t device, const RankSettings& settings,
+                        const std::string& default_name, CommunicatorPtr* out_made) {
+  auto made = std::make_shared<Communicator>();
+  MP_RETURN_IF_ERROR(OperationTimeout(settings.timeout_s, &made->timeout));
+  made->name = settings.name.empty() ? default_name : settings.name;
+  made->device = device;
+  made->rank = rank;
+  made->ranks = world->ranks();
+  made->peers.Open(*world);
+  for (uint32_t i = 0; i < world->ranks(); ++i) {
+    made->sends.push_back(std::make_unique<Communicator::Line>());
+    made->receives.push_back(std::make_unique<Communicator::Line>());
+  }
+  made->world = std::move(world);
+  *out_made = std::move(made);
+  return Ok();
+}
+
+Communicators& Communicators::Get() {
+  static Communicators& communicators = *new Communicators;  // leaked: process groups end in static destructors
+  return communicators;
+}
+
+void* Communicators::Create(const std::string& name, int32_t device) {
+  auto made = std::make_shared<Communicator>();
+  made->device = device;
+  made->name = name;
+  return Add(std::move(made));
+}
+
+void* Communicators::Add(CommunicatorPtr made) {
+  MutexLock lock(mutex_);
+  ++made_;
+  if (made->name.empty()) {
+    made->name = Format("millpond_%d_%llu", static_cast<int>(getpid()), static_cast<unsigned long long>(made_));
+  }
+  const auto id = [](const Communicator& of) { return of.world != nullptr ? of.world->header().id : 0; };
+  for (const auto& [handle, other] : live_) {
+    if (other->name == made->name && (made->world == nullptr || id(*other) != id(*made))) return nullptr;
+  }
+  if (made->ranks > 1) SetRanksOfGroup(&RanksByName);
+  void* const handle = made.get();
+  live_[handle] = std::move(made);
+  return handle;
+}
+
+int64_t Communicators::RanksOf(std::string_view name) const {
+  MutexLock lock(mutex_);
+  bool has_peers = false;
+  for (const auto& [handle, other] : live_) {
+    if (other->name == name) return other->ranks;
+    has_peers |= other->ranks > 1;
+  }
+  return has_peers ? kUnknownGroup : 1;
+}
+
+CommunicatorPtr Communicators::Find(const void* handle) const {
+  MutexLock lock(mutex_);
+  const auto found = live_.find(handle);
+  return found == live_.end() ? nullptr : found->second;
+}
+
+bool Communicators::Destroy(const void* handle) {
+  CommunicatorPtr last;  // ends after the lock
+  MutexLock lock(mutex_);
+  const auto found = live_.find(handle);
+  if (found == live_.end()) return false;
+  last = std::move(found->second);
+  live_.erase(found);
+  return true;
+}
+
+uint64_t NextRootNumber() { return g_root_numbers.fetch_add(1) + 1; }
+
+int32_t Determinism() { return g_determinism.load(); }
+void SetDeterminism(int32_t level) { g_determinism.store(level); }
+
+}  // namespace millpond::comm

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ranks find each other on one host.
+//
+// One process makes the memory of the world to be and offers it at its broker (src/device/share/broker.h); the key is
+// what HcclRootInfo carries. Whoever has the key and is this user gets the file, takes the seat of its rank and waits
+// until every seat is taken. The memory decides by one word whether the meeting came about, so no rank goes on alone.
+#ifndef MILLPOND_SRC_COMM_MEETING_H_
+#define MILLPOND_SRC_COMM_MEETING_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/base/futex.h"
+#include "src/base/status.h"
+#include "src/comm/timeouts.h"
+#include "src/comm/world.h"
+
+namespace millpond::comm {
+
+// What a rank is told when it joins; name, buffer and determinism must be equal on all ranks.
+struct RankSettings {
+  std::string name;
+  uint32_t buffer_mib = 0;
+  int32_t deterministic = -1;
+  int32_t timeout_s = kNotConfigured;
+};
+
+// Makes a world and offers it under the key until Withdraw. One that is never withdrawn costs a descriptor and a page.
+Status OfferWorld(std::string* out_key);
+void WithdrawWorld(const std::string& key);
+// The world of the key, from this process or another. EI0015 when there is none any more.
+Status OpenWorld(const std::string& key, uint32_t ranks, std::shared_ptr<World>* out_world);
+
+// Takes the seat. EI0015 when somebody has it, or expects another number of ranks; the meeting is off then.
+Status TakeSeat(World* world, uint32_t rank, int32_t device, const RankSettings& settings);
+// Waits for the others; `idle` is called now and then. EI0015 naming who did not come, EI0016 naming settings that
+// differ.
+Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const std::function<void()>& idle = {});
+
+// Ranks of a rank table have no key to begin with: rank 0 gives it out at a socket whose name follows from the table's
+// text and the user, to processes of this user only.
+Status MeetByTable(const std::string& table, uint32_t ranks, uint32_t rank, int32_t device,
+                   const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world);
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_MEETING_H_

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/messages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/device/memory/memory.h"
+#include "src/device/stream/stream.h"
+
+namespace millpond::comm {
+
+namespace {
+
+// What one task has to do.
+struct BatchSpec {
+  const char* api = nullptr;
+  std::vector<Message> messages;    // with other ranks
+  std::vector<Transfer> transfers;  // with itself
+};
+
+class BatchRun {
+ public:
+  BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, bool replay)
+      : comm_(std::move(comm)), spec_(std::move(spec)), vigil_(spec_->api) {
+    for (const Message& message : spec_->messages) {
+      Turns& turns = (message.sends ? comm_->sends : comm_->receives)[message.peer]->turns;
+      runs_.push_back(std::make_unique<MessageRun>(comm_.get(), message, replay ? Turns::kReplay : turns.Draw()));
+    }
+  }
+  ~BatchRun() {
+    if (over_ || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->begun(); })) return;
+    comm_->Fail(Communicator::Trouble::kRemote,
+                Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
+                                                    "aborted or reset); make a new communicator",
+                                                    spec_->api, comm_->rank)));
+  }
+  BatchRun(const BatchRun&) = delete;
+  BatchRun& operator=(const BatchRun&) = delete;
+
+  TaskEnd Run(Stream& stream, Status* out_status) {
+    const TaskEnd end = RunParking(
+        stream, [this](Status* status) { return Step(status); },
+        [this] { return vigil_.Look(*comm_, [this] { return Awaited(); }); }, out_status);
+    if (end == TaskEnd::kBlocked) return end;
+    if (!out_status->ok()) comm_->Fail(Communicator::Trouble::kRemote, *out_status);
+    over_ = true;
+    runs_.clear();
+    return end;
+  }
+
+ private:
+  Advance Step(Status* out_status) {
+    if (!copied_) {
+      for (const Transfer& move : spec_->transfers) CopyBytes(move.to, move.from, move.bytes);
+      copied_ = true;
+    }
+    bool advanced = false, all_over = true;
+    for (const auto& run : runs_) {
+      if (run->over()) continue;
+      if (!run->begun() && comm_->trouble() != Communicator::Trouble::kNone) {
+        *out_status = comm_->Failure();
+        return Advance::kOver;
+      }
+      advanced |= run->Step(out_status);
+      if (!out_status->ok()) return Advance::kOver;
+      all_over &= run->over();
+    }
+    if (all_over) return Advance::kOver;
+    if (!advanced) return Advance::kNothing;
+    vigil_.Progressed();
+    return Advance::kSomething;
+  }
+
+  std::vector<uint32_t> Awaited() const {
+    std::vector<uint32_t> ranks;
+    for (const auto& run : runs_) {
+      if (run->WaitsForPeer() && std::find(ranks.begin(), ranks.end(), run->peer()) == ranks.end()) {
+        ranks.push_back(run->peer());
+      }
+    }
+    return ranks;
+  }
+
+  const CommunicatorPtr comm_;
+  const std::shared_ptr<const BatchSpec> spec_;
+  Vigil vigil_;
+  std::vector<std::unique_ptr<MessageRun>> runs_;
+  bool copied_ = false, over_ = false;
+};
+
+struct BatchBody {
+  CommunicatorPtr comm;
+  std::shared_ptr<const BatchSpec> spec;
+  std::shared_ptr<BatchRun> run;  // null in a captured graph: each replay makes its own
+
+  TaskEnd operator()(TaskSlot& slot, Stream& stream, Status* out_status) {
+    if (slot.phase == 0) {
+      slot.phase = 1;
+      if (run == nullptr) run = std::make_shared<BatchRun>(comm, spec, /*replay=*/true);
+    }
+    const TaskEnd end = run->Run(stream, out_status);
+    if (end == TaskEnd::kDone) run.reset();
+    return end;
+  }
+};
+
+std::string TextOf(const MessageNote& note) {
+  return Format("%llu bytes of %s", static_cast<unsigned long long>(note.bytes), ElementName(note.type).c_str());
+}
+
+}  // namespace
+
+Status LaunchMessages(const char* api, CommunicatorPtr comm, Stream* stream, std::span<const Message> messages) {
+  BatchSpec spec;
+  spec.api = api;
+  std::vector<Message> own;
+  std::vector<trace::Access> accesses;
+  for (const Message& message : messages) {
+    (message.peer == comm->rank ? own : spec.messages).push_back(message);
+    if (message.bytes == 0) continue;
+    accesses.push_back({message.buffer, message.bytes, message.sends ? trace::Mode::kRead : trace::Mode::kWrite});
+  }
+  MP_RETURN_IF_ERROR(PairMessages(own, &spec.transfers));
+  BatchBody body;
+  body.comm = std::move(comm);
+  body.spec = std::make_shared<const BatchSpec>(std::move(spec));
+  if (stream->capture() == nullptr && stream->update() == nullptr) {
+    body.run = std::make_shared<BatchRun>(body.comm, body.spec, /*replay=*/false);
+  }
+  return stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+}
+
+MessageRun::MessageRun(Communicator* comm, const Message& message, uint64_t turn)
+    : comm_(comm),
+      message_(message),
+      line_(*(message.sends ? comm->sends : comm->receives)[message.peer]),
+      channel_(message.sends ? comm->world->channel(comm->rank, message.peer)
+                             : comm->world->channel(message.peer, comm->rank)),
+      turn_(&line_.turns, turn) {}
+
+MessageNote& MessageRun::Note(bool of_sender) const {
+  return (of_sender ? channel_.offers : channel_.wants)[number_ % kHalves];
+}
+
+void MessageRun::Come() {
+  number_ = line_.messages++;
+  Note(message_.sends) = {message_.bytes, static_cast<uint32_t>(message_.type)};
+  (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);
+}
+
+Status MessageRun::Compare() {
+  const MessageNote offer = Note(true), want = Note(false);
+  if (offer.bytes == want.bytes && offer.type == want.type) return Ok();
+  const uint32_t from = message_.sends ? comm_->rank : message_.peer;
+  const uint32_t to = message_.sends ? message_.peer : comm_->rank;
+  Status status(
+      Code::kTaskFailed,
+      Format("[EI0005] message %llu from rank %u to rank %u of communicator '%s' differs at its ends: rank %u "
+             "sends %s, rank %u expects %s; nothing was moved. Make the calls fit, and a new communicator",
+             static_cast<unsigned long long>(number_), from, to, comm_->name.c_str(), from, TextOf(offer).c_str(), to,
+             TextOf(want).c_str()));
+  comm_->Fail(Communicator::Trouble::kMismatch, status);
+  return status;
+}
+
+bool MessageRun::MovePiece() {
+  const size_t bytes = std::min(kChannelBytes, message_.bytes - moved_);
+  auto* const buffer = static_cast<char*>(message_.buffer) + moved_;
+  if (message_.sends) {
+    if (line_.pieces - channel_.taken.load(std::memory_order_acquire) >= kHalves) return false;
+    CopyBytes(comm_->world->channel_stage(comm_->rank, message_.peer, line_.pieces), buffer, bytes);
+    channel_.sent.store(++line_.pieces, std::memory_order_release);
+  } else {
+    if (channel_.sent.load(std::memory_order_acquire) <= line_.pieces) return false;
+    CopyBytes(buffer, comm_->world->channel_stage(message_.peer, comm_->rank, line_.pieces), bytes);
+    channel_.taken.store(++line_.pieces, std::memory_order_release);
+  }
+  moved_ += bytes;
+  return true;
+}
+
+bool MessageRun::WaitsForPeer() const {
+  if (state_ == State::kCome) {
+    return (message_.sends ? channel_.wanted : channel_.offered).load(std::memory_order_acquire) <= number_;
+  }
+  if (state_ != State::kMatched) return false;
+  if (!message_.sends) return channel_.sent.load(std::memory_order_acquire) <= line_.pieces;
+  const uint64_t there = line_.pieces - channel_.taken.load(std::memory_order_acquire);
+  return moved_ < message_.bytes ? there >= kHalves : there > 0;
+}
+
+bool MessageRun::Step(Status* out_status) {
+  bool advanced = false;
+  if (state_ == State::kQueued) {
+    if (!turn_.TryBegin()) return false;
+    Come();
+    state_ = State::kCome;
+    advanced = true;
+  }
+  if (state_ == State::kCome) {
+    const auto& other = message_.sends ? channel_.wanted : channel_.offered;
+    if (other.load(std::memory_order_acquire) <= number_) return advanced;
+    *out_status = Compare();
+    if (!out_status->ok()) return true;
+    state_ = State::kMatched;
+    advanced = true;
+  }
+  while (moved_ < message_.bytes) {
+    if (!MovePiece()) return advanced;
+    advanced = true;
+  }
+  // What was sent must have been taken.
+  if (message_.sends && channel_.taken.load(std::memory_order_acquire) < line_.pieces) return advanced;
+  state_ = State::kOver;
+  turn_.End();
+  return true;
+}
+
+}  // namespace millpond::comm

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends and receives between two ranks, as a task of a stream. Those of one task (a batch or a group) go on side by
+// side, each along the channel of its pair of ranks; per pair and direction the n-th send meets the n-th receive. A
+// send is over when the other side has taken the bytes.
+#ifndef MILLPOND_SRC_COMM_MESSAGES_H_
+#define MILLPOND_SRC_COMM_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/comm/communicator.h"
+#include "src/comm/element.h"
+#include "src/comm/transfer.h"
+#include "src/comm/vigil.h"
+
+namespace millpond {
+class Stream;
+}
+
+namespace millpond::comm {
+
+// pre: the communicator has several ranks; buffers and peers are checked. Messages of the rank to itself are paired
+// (PairMessages), and refused when that fails.
+Status LaunchMessages(const char* api, CommunicatorPtr comm, Stream* stream, std::span<const Message> messages);
+
+// One message on its way.
+class MessageRun {
+ public:
+  MessageRun(Communicator* comm, const Message& message, uint64_t turn);
+
+  uint32_t peer() const { return message_.peer; }
+  bool over() const { return state_ == State::kOver; }
+  // The peer has something to do before this rank can go on.
+  bool WaitsForPeer() const;
+  bool begun() const { return state_ != State::kQueued && state_ != State::kOver; }
+  // True when something happened. EI0005 when the two ends differ.
+  bool Step(Status* out_status);
+
+ private:
+  enum class State : uint8_t { kQueued, kCome, kMatched, kOver };
+  void Come();
+  Status Compare();
+  bool MovePiece();
+  MessageNote& Note(bool of_sender) const;
+
+  Communicator* const comm_;
+  const Message message_;
+  Communicator::Line& line_;
+  Channel& channel_;
+  Turn turn_;
+  State state_ = State::kQueued;
+  uint64_t number_ = 0;
+  size_t moved_ = 0;
+};
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_MESSAGES_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef MILLPOND_SRC_COMM_RANK_TABLE_H_
+#define MILLPOND_SRC_COMM_RANK_TABLE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/status.h"
+
+namespace millpond::comm {
+
+struct RankTable {
+  uint32_t ranks = 0;
+  uint32_t servers = 1;
+  std::string text;  // of the file: what the ranks have in common before they have met
+};
+
+// Version 1 lists devices per server, version 2 lists ranks, and the template before them had groups of instances.
+// EI0004, EI0014 or EI0017 when the file is not one of these.
+Status ReadRankTable(const char* path, RankTable* out_table);
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_RANK_TABLE_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a parked operation looks at each time it finds that it must go on waiting for other ranks: have they ended, is
+// the time over, is it time to say so. Used by one task at a time.
+#ifndef MILLPOND_SRC_COMM_VIGIL_H_
+#define MILLPOND_SRC_COMM_VIGIL_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/base/futex.h"
+#include "src/base/status.h"
+#include "src/comm/communicator.h"
+#include "src/device/stream/stream.h"
+
+namespace millpond::comm {
+
+class Vigil {
+ public:
+  // The operation as messages name it, such as "HcclAllReduce".
+  explicit Vigil(const char* what) : what_(what) {}
+
+  // Something happened: the time begins anew.
+  void Progressed() { since_ = Clock::time_point(); }
+  // Who is waited for; asked again before a rank is called gone, for it may have done its part before it went.
+  using Awaited = std::function<std::vector<uint32_t>()>;
+  // OK: go on waiting. EI0002 when a rank that is waited for is gone, or the time is over.
+  Status Look(const Communicator& comm, const Awaited& awaited);
+
+ private:
+  Status Gone(const Communicator& comm, const std::vector<uint32_t>& ranks, const Awaited& awaited) const;
+  std::string Report(const Communicator& comm, const std::vector<uint32_t>& ranks) const;
+
+  const char* const what_;
+  Clock::time_point since_;  // the epoch: not waiting
+  Clock::time_point look_at_;
+  bool told_ = false;
+};
+
+// How a task that waits for other ranks is run: `advance` does what can be done and says whether that was anything;
+// `look` is Vigil's, for when it was not. Spins for a moment, because what it waits for is usually a copy on another
+// core, then parks: no thread waits.
+enum class Advance : uint8_t { kNothing, kSomething, kOver };
+TaskEnd RunParking(Stream& stream, const std::function<Advance(Status*)>& advance, const std::function<Status()>& look,
+                   Status* out_status);
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_VIGIL_H_

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that the ranks of one communicator share: who they are, what each was asked for, and the staging areas
+// through which bytes pass. One file in memory, passed by descriptor: nothing of it has a name in a file system, and
+// the kernel frees it with the last rank, however that one ends. Ranks that are threads of one process map it like any
+// other.
+//
+// What another rank wrote decides no address here: places follow from the number of ranks and from what this rank was
+// asked for itself, so a rank that writes nonsense spoils data and waits, and nothing else.
+#ifndef MILLPOND_SRC_COMM_WORLD_H_
+#define MILLPOND_SRC_COMM_WORLD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/base/status.h"
+#include "src/device/memory/own_file.h"
+
+namespace millpond::comm {
+
+// The file is laid out when the number of ranks is known and made before: its size is that of the largest world. It is
+// sparse, so a page costs memory when a rank writes it.
+inline constexpr uint32_t kMaxRanks = 256;
+inline constexpr size_t kNameBytes = 128;
+inline constexpr size_t kReasonBytes = 1024;
+// Each rank has two halves of staging memory for collectives, each pair of ranks two for messages: one is filled while
+// the other is read.
+inline constexpr size_t kHalves = 2;
+inline constexpr size_t kStageBytes = 512 * 1024;
+inline constexpr size_t kChannelBytes = 256 * 1024;
+
+// What a rank was asked for: the ranks compare these before a byte moves.
+struct Descriptor {
+  uint64_t sequence = 0;
+  uint64_t count = 0;
+  uint32_t operation = 0;
+  uint32_t type = 0;
+  uint32_t reduction = 0;
+  uint32_t root = 0;
+};
+
+enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed };
+
+// An invitation to a sub-communicator, given by its first rank to the other members.
+struct Invitation {
+  std::atomic<uint32_t> posted{0};
+  uint32_t generation = 0;
+  uint64_t id = 0;
+  uint64_t members = 0;  // a hash of the list
+  char key[72] = {};
+};
+inline constexpr size_t kInvitations = 16;
+
+// Each rank writes its own and reads the others'.
+struct RankCell {
+  alignas(64) std::atomic<RankState> state{RankState::kAbsent};
+  int32_t pid = 0;
+  int32_t device = 0;
+  uint32_t buffer_mib = 0;
+  int32_t deterministic = 0;
+  char name[kNameBytes] = {};
+  char reason[kReasonBytes] = {};                  // why it failed
+  alignas(64) std::atomic<uint64_t> arrived{0};    // operations whose descriptor is there
+  alignas(64) std::atomic<uint64_t> published{0};  // rounds whose bytes lie in the staging memory
+  alignas(64) std::atomic<uint64_t> consumed{0};   // rounds in which this rank has read what it wants
+  alignas(64) Descriptor descriptors[kHalves];
+  alignas(64) Invitation invitations[kInvitations];
+};
+
+// One message's size and type, from one end's view.
+struct MessageNote {
+  uint64_t bytes = 0;
+  uint32_t type = 0;
+};
+
+// From one rank to another.
+struct Channel {
+  alignas(64) std::atomic<uint64_t> offered{0};  // messages the sender has come with
+  MessageNote offers[kHalves];
+  std::atomic<uint64_t> sent{0};                // pieces in the staging memory so far
+  alignas(64) std::atomic<uint64_t> wanted{0};  // messages the receiver has come for
+  MessageNote wants[kHalves];
+  std::atomic<uint64_t> taken{0};
+};
+
+enum class MeetingState : uint32_t { kOpen, kComplete, kBroken };
+
+struct WorldHeader {
+  uint64_t magic = 0;
+  uint64_t id = 0;  // tells worlds of one name apart
+  std::atomic<uint32_t> ranks{0};
+  std::atomic<MeetingState> meeting{MeetingState::kOpen};
+  std::atomic<uint32_t> reason_written{0};
+  char reason[kReasonBytes] = {};
+};
+inline constexpr uint64_t kWorldMagic = 0x314C52574D505031;  // changes with the layout
+
+// A rank's mapping of the memory.
+class World {
+ public:
+  // A new file for a world of any size.
+  static Status MakeFile(SharedFd* out_file);
+  static size_t FileBytes();
+  static Status Map(int file, uint32_t ranks, std::shared_ptr<World>* out_world);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  uint32_t ranks() const { return ranks_; }
+  WorldHeader& header() const { return *At<WorldHeader>(0); }
+  RankCell& cell(uint32_t rank) const { return At<RankCell>(cells_)[rank]; }
+  // What a rank sends to each (the first `ranks` entries) and expects from each (the rest), in elements.
+  uint64_t* counts(uint32_t rank, uint64_t sequence) const {
+    return At<uint64_t>(counts_) + (rank * kHalves + sequence % kHalves) * 2 * ranks_;
+  }
+  char* stage(uint32_t rank, uint64_t round) const {
+    return At<char>(stages_) + (rank * kHalves + round % kHalves) * kStageBytes;
+  }
+  Channel& channel(uint32_t from, uint32_t to) const { return *At<Channel>(ChannelAt(from, to)); }
+  char* channel_stage(uint32_t from, uint32_t to, uint64_t piece) const {
+    return At<char>(ChannelAt(from, to)) + kChannelHead + piece % kHalves * kChannelBytes;
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kChannelHead = kPage;
+  static_assert(sizeof(Channel) <= kChannelHead);
+  static constexpr size_t kChannelStep = kChannelHead + kHalves * kChannelBytes;
+
+  explicit World(uint32_t ranks);
+  size_t ChannelAt(uint32_t from, uint32_t to) const {
+    return channels_ + (static_cast<size_t>(from) * ranks_ + to) * kChannelStep;
+  }
+  template <class T>
+  T* At(size_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  const uint32_t ranks_;
+  size_t cells_ = 0, counts_ = 0, stages_ = 0, channels_ = 0, bytes_ = 0;
+  char* base_ = nullptr;
+};
+
+// Text that another rank wrote: ends within its bytes whatever they are.
+std::string TextOf(const char* text, size_t bytes);
+void SetText(char* to, size_t bytes, const std::string& text);
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_WORLD_H_

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/json.h"
+
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/device/capture/graph_task.h"
+#include "src/device/device.h"
+
+namespace millpond::capture {
+
+namespace {
+
+const char* KindName(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kCompute:
+      return "kernel";
+    case TaskKind::kCopy:
+      return "copy";
+    case TaskKind::kSet:
+      return "set";
+    case TaskKind::kEventRecord:
+      return "event_record";
+    case TaskKind::kEventWait:
+      return "event_wait";
+    case TaskKind::kEventReset:
+      return "event_reset";
+    case TaskKind::kValueWrite:
+      return "value_write";
+    case TaskKind::kValueWait:
+      return "value_wait";
+    case TaskKind::kNotifyRecord:
+      return "notify_record";
+    case TaskKind::kNotifyWait:
+      return "notify_wait";
+    case TaskKind::kHostFunc:
+      return "host_function";
+    case TaskKind::kCallback:
+      return "callback";
+    case TaskKind::kGraph:
+      return "conditional";
+    case TaskKind::kOther:
+      break;
+  }
+  return "other";
+}
+
+const char* ModeName(trace::Mode mode) {
+  switch (mode) {
+    case trace::Mode::kRead:
+      return "read";
+    case trace::Mode::kWrite:
+      return "write";
+    case trace::Mode::kReadWrite:
+      break;
+  }
+  return "read_write";
+}
+
+std::string List(const std::vector<uint32_t>& numbers) {
+  std::string out = "[";
+  for (const uint32_t number : numbers) out += Format("%s%u", out.size() > 1 ? "," : "", number);
+  return out + "]";
+}
+
+std::string Accesses(const TaskSlot& slot) {
+  std::string out = "[";
+  for (const trace::Access& access : slot.evidence.accesses()) {
+    const std::string rows =
+        access.rows > 1 ? Format(",\"rows\":%u,\"pitch\":%zu", access.rows, access.pitch) : std::string();
+    out += Format("%s{\"address\":\"%p\",\"bytes\":%zu%s,\"mode\":\"%s\"}", out.size() > 1 ? "," : "", access.address,
+                  access.bytes, rows.c_str(), ModeName(access.mode));
+  }
+  return out + "]";
+}
+
+std::string NodeJson(const Graph& graph, uint32_t node, const TaskSlot* slot, bool verbose) {
+  const Node& info = graph.nodes()[node];
+  const Lane& lane = graph.lanes()[graph.shape().lane_of[node]];
+  std::string args =
+      Format("\"model_id\":%u,\"stream_id\":%d,\"task_id\":%u,\"task_type\":\"%s\",\"after\":%s", graph.id(),
+             lane.stream_id, node, KindName(info.kind), List(graph.shape().after[node]).c_str());
+  if (info.event != nullptr) {
+    args += Format(",\"event\":\"%p\",\"external\":%s", info.event, info.external ? "true" : "false");
+  }
+  if (info.disabled) args += ",\"disabled\":true";
+  if (verbose && slot != nullptr) args += ",\"accesses\":" + Accesses(*slot);
+  return Format("{\"name\":%s,\"ph\":\"X\",\"pid\":%u,\"tid\":%d,\"ts\":%u,\"dur\":1,\"args\":{%s}}",
+                JsonQuoted(info.name).c_str(), graph.id(), lane.stream_id, node, args.c_str());
+}
+
+std::string ArrowJson(const Graph& graph, uint32_t number, uint32_t from, uint32_t to) {
+  const auto end = [&](const char* phase, uint32_t node, const char* more) {
+    return Format(
+        "{\"name\":\"after\",\"cat\":\"dependency\",\"ph\":\"%s\",\"id\":%u,\"pid\":%u,\"tid\":%d,\"ts\":%u%s}", phase,
+        number, graph.id(), graph.lanes()[graph.shape().lane_of[node]].stream_id, node, more);
+  };
+  return end("s", from, "") + ",\n" + end("f", to, ",\"bp\":\"e\"");
+}
+
+}  // namespace
+
+std::string ToJson(const Graph& graph, const std::string& name, bool verbose) {
+  std::string out = "{\"traceEvents\":[\n";
+  out += Format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":%s}}", graph.id(),
+                JsonQuoted(name.empty() ? Format("model %u", graph.id()) : name).c_str());
+  for (const Lane& lane : graph.lanes()) {
+    out += Format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":\"stream %d\"}}",
+                  graph.id(), lane.stream_id, lane.stream_id);
+  }
+  uint32_t arrows = 0;
+  for (uint32_t node = 0; node < graph.nodes().size(); ++node) {
+    out += ",\n" + NodeJson(graph, node, graph.slot_or_null(node), verbose);
+    for (const uint32_t other : graph.shape().after[node]) out += ",\n" + ArrowJson(graph, ++arrows, other, node);
+  }
+  return out + Format("\n],\"otherData\":{\"device_id\":%d,\"tasks\":%zu,\"streams\":%zu}}\n", graph.device()->id(),
+                      graph.nodes().size(), graph.lanes().size());
+}
+
+std::string ToText(const Graph& graph, const std::string& name) {
+  std::string out = Format("model %u%s%s on device %d: %zu tasks on %zu streams\n", graph.id(), name.empty() ? "" : " ",
+                           name.c_str(), graph.device()->id(), graph.nodes().size(), graph.lanes().size());
+  for (uint32_t node = 0; node < graph.nodes().size(); ++node) {
+    const Node& info = graph.nodes()[node];
+    out += Format("  task %u stream %d %s (%s)", node, graph.lanes()[graph.shape().lane_of[node]].stream_id, info.name,
+                  KindName(info.kind));
+    if (!graph.shape().after[node].empty()) out += " after " + List(graph.shape().after[node]);
+    out += info.disabled ? " disabled\n" : "\n";
+  }
+  return out;
+}
+
+}  // namespace millpond::capture

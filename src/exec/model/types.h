@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types that options ask for at a graph's ends; inside it the types stay as they are.
+#ifndef MILLPOND_SRC_EXEC_MODEL_TYPES_H_
+#define MILLPOND_SRC_EXEC_MODEL_TYPES_H_
+
+#include "src/base/status.h"
+#include "src/exec/session/options.h"
+#include "src/graph/ir/graph.h"
+
+namespace millpond {
+
+// Whether one of the two below would change a graph.
+bool ChangesTypes(const GraphOptions& options);
+
+// ge.INPUT_NODES_SET_FP16, "x;y": these inputs are fed as halves.
+Status ApplyInputTypes(const GraphOptions& options, ir::Graph* graph);
+
+// ge.outputDatatype, "FP16" for all outputs or "node:0:FP16;other:1:FP32" for some.
+Status ApplyOutputTypes(const GraphOptions& options, ir::Graph* graph);
+
+}  // namespace millpond
+
+#endif  // MILLPOND_SRC_EXEC_MODEL_TYPES_H_

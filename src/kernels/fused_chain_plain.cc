@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "src/kernels/fused_chain_tiles.h"
-
-namespace millpond::kernels {
-
-RunTileFn PlainChain() { return &RunTile; }
-
-}  // namespace millpond::kernels

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Feed-forward blocks of experts: a GEMM for each group of rows, with an epilogue.
+#include "src/kernels/gemm/matmul.h"
+#include "src/kernels/quant/quant_gemm.h"
+#include "src/kernels/quant/quantized.h"
+#include "src/kernels/quant/row_quant.h"
+#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/outputs.h"
+
+namespace millpond::kernels {
+namespace {
+
+Tensor FfnActivation(const Tensor& value, string_view name) {
+  if (name == "gelu") return at::gelu(value, "tanh");
+  if (name == "fastgelu") return value.mul(value.mul(1.702).sigmoid());
+  if (name == "relu") return value.relu();
+  TORCH_CHECK(name == "silu", "activation '", std::string(name), "' is none of gelu, fastgelu, relu, silu");
+  return at::silu(value);
+}
+
+OptTensor OfExpert(const OptTensor& tensor, int64_t expert, bool grouped) {
+  const OptTensor given = Given(tensor);
+  return given.has_value() && grouped ? OptTensor(given->select(0, expert)) : given;
+}
+
+struct Layer {
+  const Tensor& weight;
+  const OptTensor& bias;
+  const OptTensor& dequant_scale;
+  const OptTensor& antiquant_scale;
+  const OptTensor& antiquant_offset;
+};
+
+Tensor LayerOutput(const Tensor& x, const Layer& layer, int64_t expert, bool grouped) {
+  const Tensor weight = grouped ? layer.weight.select(0, expert) : layer.weight;
+  const OptTensor bias = OfExpert(layer.bias, expert, grouped);
+  const OptTensor antiquant = OfExpert(layer.antiquant_scale, expert, grouped);
+  if (antiquant.has_value()) {
+    const Tensor plain = PlainWeight(weight, x.size(-1));
+    const Tensor value =
+        at::matmul(x.to(at::kFloat), Dequantized(plain, *antiquant, OfExpert(layer.antiquant_offset, expert, grouped)));
+    return bias.has_value() ? value.add(bias->to(at::kFloat)) : value;
+  }
+  return ScaledGemm(x, weight, {bias, OfExpert(layer.dequant_scale, expert, grouped), {}, {}}, /*raw=*/false);
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnFFNV2, const Tensor& x, const Tensor& weight1, const Tensor& weight2, OptIntArrayRef expert_tokens,
+          const OptTensor& bias1, const OptTensor& bias2, const OptTensor& scale, const OptTensor& offset,
+          const OptTensor& dequant1, const OptTensor& dequant2, const OptTensor& antiquant1,
+          const OptTensor& antiquant2, const OptTensor& anti_offset1, const OptTensor& anti_offset2,
+          string_view activation, bool tokens_are_ends, Tensor& y) {
+  const Tensor rows = x.reshape({-1, x.size(-1)});
+  const bool grouped = weight1.dim() == 3;
+  const bool listed = expert_tokens.has_value() && !expert_tokens->empty();
+  TORCH_CHECK(listed == grouped, "expertTokens goes with weights of three dimensions; weight1 has ", weight1.dim());
+  std::vector<std::pair<int64_t, int64_t>> ranges{{0, rows.size(0)}};
+  if (listed) ranges = GroupRanges(*expert_tokens, !tokens_are_ends, rows.size(0));
+  Tensor out = y.view({-1, y.size(-1)});
+  const Layer first{weight1, bias1, dequant1, antiquant1, anti_offset1};
+  const Layer second{weight2, bias2, dequant2, antiquant2, anti_offset2};
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [begin, end] = ranges[i];
+    const auto expert = static_cast<int64_t>(i);
+    Tensor middle = FfnActivation(LayerOutput(rows.slice(0, begin, end), first, expert, grouped), activation);
+    if (rows.scalar_type() == at::kChar) {
+      TORCH_CHECK(Given(scale).has_value(), "an int8 x needs scale, which is NULL");
+      // One scale for each expert also comes as [experts].
+      middle = middle.mul(OfExpert(scale, expert, grouped)->to(at::kFloat));
+      const OptTensor shift = OfExpert(offset, expert, grouped);
+      if (shift.has_value()) middle = middle.add(shift->to(at::kFloat));
+      Tensor stored = at::empty(middle.sizes(), middle.options().dtype(at::kChar));
+      WriteQuantized(stored, middle);
+      middle = stored;
+    }
+    Tensor part = out.slice(0, begin, end);
+    Write(part, LayerOutput(middle, second, expert, grouped));
+  }
+}
+
+MP_KERNEL(aclnnGroupedMatmulSwigluQuantWeightNZ, const Tensor& x, const Tensor& weight, const OptTensor& bias,
+          const OptTensor& offset, const Tensor& weight_scale, const Tensor& x_scale, const Tensor& group_list,
+          Tensor& y, Tensor& scale_out) {
+  CheckPlain(weight, "weight");
+  TORCH_CHECK(!Given(bias).has_value() && !Given(offset).has_value(), "bias and offset are not supported; pass NULL");
+  int64_t group = 0;
+  for (const auto& [begin, end] : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
+    const Tensor value = ScaledGemm(x.slice(0, begin, end), weight.select(0, group),
+                                    {{}, weight_scale.select(0, group), {}, x_scale.slice(0, begin, end)},
+                                    /*raw=*/false);
+    const int64_t half = value.size(1) / 2;
+    const Scaled scaled =
+        ScaledToLargest(at::silu(value.narrow(1, 0, half)).mul(value.narrow(1, half, half)), {-1}, 127);
+    Tensor rows = y.slice(0, begin, end);
+    WriteQuantized(rows, scaled.values);
+    Tensor scales = scale_out.slice(0, begin, end);
+    WriteElements(scales, scaled.scale);
+    ++group;
+  }
+}
+
+MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x2, const OptTensor& scale,
+          const OptTensor& bias, const OptTensor& token_scale, const OptTensor& group_list,
+          const OptTensor& shared_input, const OptTensor& logit, const OptTensor& row_index, double shared_weight,
+          int64_t shared_offset, bool transpose1, bool transpose2, int64_t list_type, Tensor& out) {
+  CheckPlain(x2, "x2");
+  TORCH_CHECK(group_list.has_value() && row_index.has_value(), "groupList and rowIndex are needed");
+  const Tensor a = transpose1 ? x1.t() : x1;
+  const Tensor b = transpose2 ? x2.transpose(1, 2) : x2;
+  Tensor sum = at::zeros(out.sizes(), out.options().dtype(at::kFloat));
+  if (Given(shared_input).has_value()) {
+    sum.narrow(0, shared_offset, shared_input->size(0)).add_(shared_input->to(at::kFloat), shared_weight);
+  }
+  int64_t group = 0;
+  for (const auto& [begin, end] : GroupRanges(HostList(*group_list), list_type == 1, a.size(0))) {
+    OptTensor token_factors = Given(token_scale);
+    if (token_factors.has_value()) token_factors = token_factors->reshape({-1}).slice(0, begin, end);
+    Tensor value =
+        ScaledGemm(a.slice(0, begin, end), b.select(0, group),
+                   {OfExpert(bias, group, true), OfExpert(scale, group, true), {}, token_factors}, /*raw=*/false);
+    if (Given(logit).has_value()) value = value.mul(logit->to(at::kFloat).slice(0, begin, end).unsqueeze(-1));
+    sum.index_add_(0, Long(*row_index).slice(0, begin, end), value);
+    ++group;
+  }
+  Write(out, sum);
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the activations share with their gradients.
+#ifndef MILLPOND_SRC_KERNELS_NN_ACTIVATION_H_
+#define MILLPOND_SRC_KERNELS_NN_ACTIVATION_H_
+
+#include <vector>
+
+#include "src/kernels/tensor/elementwise.h"
+
+namespace millpond::kernels {
+
+// fast_gelu(x) = x * sigmoid(1.702 x)
+inline constexpr double kFastGeluSlope = 1.702;
+
+// For fused functions: half types are computed in float and rounded once, as the device does.
+inline Tensor Widened(const Tensor& self) { return IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self; }
+
+inline string_view GeluKind(int64_t approximate) {
+  TORCH_CHECK(approximate == 0 || approximate == 1, "approximate is ", approximate,
+              "; it must be 0 (none) or 1 (tanh)");
+  return approximate == 0 ? "none" : "tanh";
+}
+
+// A weight per channel, ready to broadcast. One that has the operand's rank already is taken as it is.
+inline Tensor PerChannel(const Tensor& weight, const Tensor& self) {
+  if (weight.dim() == self.dim() || weight.numel() == 1) {
+    return weight.dim() > self.dim() ? weight.reshape({}) : weight;
+  }
+  TORCH_CHECK(self.dim() >= 2 && weight.numel() == self.size(1), "the weight has ", weight.numel(),
+              " elements; it must have one, or one for each channel of an operand of shape ", self.sizes());
+  std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
+  shape[1] = weight.numel();
+  return weight.reshape(shape);
+}
+
+}  // namespace millpond::kernels
+
+#endif  // MILLPOND_SRC_KERNELS_NN_ACTIVATION_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses that compare elementwise, and their gradients.
+#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/meant.h"
+
+namespace millpond::kernels {
+namespace {
+
+// The gradient that reaches one element of the unreduced loss.
+Tensor ElementGrad(const Tensor& grad_output, int64_t reduction, int64_t elements) {
+  return reduction == at::Reduction::Mean ? grad_output.div(elements) : grad_output;
+}
+
+// A gradient for an operand that was broadcast comes in the broadcast shape: the output's own, by the callers' rule.
+void WriteGrad(Tensor& out, const Tensor& value) {
+  if (out.sizes() == value.sizes()) {
+    out.copy_(value);
+  } else if (value.numel() > out.numel()) {
+    Write(out, at::sum_to(value, out.sizes()));
+  } else {
+    Write(out, value.expand(out.sizes()));
+  }
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnMseLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+  Write(out, at::mse_loss(self, target, reduction));
+}
+MP_KERNEL(aclnnMseLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+          Tensor& out) {
+  WriteGrad(out, at::mse_loss_backward(grad_output, self, target, reduction));
+}
+
+MP_KERNEL(aclnnL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+  Write(out, at::l1_loss(self, target, reduction));
+}
+MP_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+          Tensor& grad_input) {
+  const Tensor sign = at::sgn(at::sub(self, target));
+  WriteGrad(grad_input, sign.mul(ElementGrad(grad_output, reduction, sign.numel())));
+}
+
+MP_KERNEL(aclnnSmoothL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, double beta, Tensor& out) {
+  Write(out, at::smooth_l1_loss(self, target, reduction, MeantByFloat(beta)));
+}
+MP_KERNEL(aclnnSmoothL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+          int64_t reduction, double beta, Tensor& grad_input) {
+  WriteGrad(grad_input, at::smooth_l1_loss_backward(grad_output, self, target, reduction, MeantByFloat(beta)));
+}
+
+MP_KERNEL(aclnnBinaryCrossEntropy, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,
+          Tensor& out) {
+  Write(out, at::binary_cross_entropy(self, target, weight, reduction));
+}
+MP_KERNEL(aclnnBinaryCrossEntropyBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+          const OptTensor& weight, int64_t reduction, Tensor& out) {
+  WriteGrad(out, at::binary_cross_entropy_backward(grad_output, self, target, weight, reduction));
+}
+
+MP_KERNEL(aclnnBinaryCrossEntropyWithLogits, const Tensor& self, const Tensor& target, const OptTensor& weight,
+          const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
+  Write(out, at::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction));
+}
+MP_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_output, const Tensor& self,
+          const Tensor& target, const OptTensor& weight, const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
+  Tensor grad;
+  if (pos_weight.has_value()) {
+    const Tensor positive = pos_weight->mul(target);
+    grad = positive.add(1).sub_(target).mul_(self.sigmoid()).sub_(positive);
+  } else {
+    grad = self.sigmoid().sub_(target);
+  }
+  grad = grad.mul(ElementGrad(grad_output, reduction, grad.numel()));
+  if (weight.has_value()) grad = grad.mul(*weight);
+  WriteGrad(out, grad);
+}
+
+MP_KERNEL(aclnnKlDiv, const Tensor& self, const Tensor& target, int64_t reduction, bool log_target, Tensor& out) {
+  Write(out, at::kl_div(self, target, reduction, log_target));
+}
+MP_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+          bool log_target, Tensor& out) {
+  const Tensor weight = log_target ? target.exp() : at::where(target.gt(0), target, 0);
+  const int64_t elements = at::infer_size(self.sizes(), target.sizes()).empty()
+                               ? 1
+                               : c10::multiply_integers(at::infer_size(self.sizes(), target.sizes()));
+  WriteGrad(out, weight.neg().mul(ElementGrad(grad_output, reduction, elements)));
+}
+MP_KERNEL(aclnnKlDivTargetBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+          int64_t reduction, bool log_target, Tensor& grad_target) {
+  const Tensor log_ratio = log_target ? target.add(1).sub(self).mul(target.exp())
+                                      : at::where(target.gt(0), target.log().add(1).sub(self), 0);
+  WriteGrad(grad_target, log_ratio.mul(ElementGrad(grad_output, reduction, log_ratio.numel())));
+}
+
+MP_KERNEL(aclnnSoftMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+  Write(out, at::soft_margin_loss(self, target, reduction));
+}
+MP_KERNEL(aclnnSoftMarginLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+          int64_t reduction, Tensor& out) {
+  WriteGrad(out, at::soft_margin_loss_backward(grad_output, self, target, reduction));
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixture of experts: which experts a token goes to.
+#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/outputs.h"
+
+namespace millpond::kernels {
+namespace {
+
+struct Top {
+  Tensor values;
+  Tensor indices;
+};
+
+// Of equal values the one with the lowest index comes first; at::topk promises no order.
+Top TopOf(const Tensor& scores, int64_t k) {
+  TORCH_CHECK(k >= 0 && k <= scores.size(-1), "k is ", k, "; there are ", scores.size(-1), " to choose from");
+  const auto [values, indices] = at::sort(scores, /*stable=*/true, -1, /*descending=*/true);
+  return {values.narrow(-1, 0, k), indices.narrow(-1, 0, k)};
+}
+
+Tensor Normalised(const Tensor& x, int64_t norm_type) {
+  const Tensor wide = x.to(at::kFloat);
+  switch (norm_type) {
+    case 0:
+      return wide.softmax(-1);
+    case 1:
+      return wide.sigmoid();
+    case 2:
+      return at::softplus(wide).sqrt();
+    default:
+      TORCH_CHECK(false, "normType is ", norm_type, "; 0 (softmax), 1 (sigmoid) and 2 (sqrt of softplus) are known");
+  }
+}
+
+// Only the experts of the best groups stay eligible.
+Tensor WithinGroups(const Tensor& scores, int64_t groups, int64_t kept, int64_t select_mode) {
+  TORCH_CHECK(groups >= 1 && scores.size(-1) % groups == 0, "groupCount is ", groups, ", which does not divide the ",
+              scores.size(-1), " experts");
+  if (groups == 1 || kept == groups) return scores;
+  const Tensor grouped = scores.reshape({-1, groups, scores.size(-1) / groups});
+  Tensor best;
+  if (select_mode == 0) {
+    best = grouped.amax(-1);
+  } else {
+    TORCH_CHECK(select_mode == 1, "groupSelectMode is ", select_mode, "; 0 (largest) and 1 (sum of two) are known");
+    best = TopOf(grouped, 2).values.sum(-1);
+  }
+  const Tensor dropped =
+      at::ones(best.sizes(), best.options().dtype(at::kBool)).scatter_(1, TopOf(best, kept).indices, false);
+  return grouped.masked_fill(dropped.unsqueeze(-1), -std::numeric_limits<double>::infinity()).reshape(scores.sizes());
+}
+
+void GatingTopK(const Tensor& x, const OptTensor& bias, int64_t k, int64_t k_group, int64_t groups, int64_t select_mode,
+                int64_t renorm, int64_t norm_type, bool out_flag, double factor, double eps, Tensor& y,
+                Tensor& expert_idx, Tensor* out) {
+  const Tensor norm = Normalised(x, norm_type);
+  const Tensor biased = bias.has_value() ? norm.add(bias->to(at::kFloat)) : norm;
+  const Tensor chosen = TopOf(WithinGroups(biased, groups, k_group, select_mode), k).indices;
+  Tensor weights = norm.gather(-1, chosen);
+  if (norm_type != 0 || renorm == 1) weights = weights.div(weights.sum(-1, /*keepdim=*/true).add(eps));
+  Write(y, weights.mul(factor));
+  Write(expert_idx, chosen);
+  if (out_flag) Write(out, norm);
+}
+
+// A finished row goes to no expert: one past the last.
+Tensor Unfinished(const Tensor& chosen, const OptTensor& finished, int64_t experts) {
+  return finished.has_value() ? chosen.masked_fill(finished->to(at::kBool).unsqueeze(-1), experts) : chosen;
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnMoeGatingTopKV2, const Tensor& x, const OptTensor& bias, int64_t k, int64_t k_group, int64_t groups,
+          int64_t select_mode, int64_t renorm, int64_t norm_type, bool out_flag, double factor, double eps, Tensor& y,
+          Tensor& expert_idx, Tensor* out) {
+  GatingTopK(x, bias, k, k_group, groups, select_mode, renorm, norm_type, out_flag, factor, eps, y, expert_idx, out);
+}
+
+MP_KERNEL(aclnnMoeGatingTopKBackward, const Tensor& norm, const Tensor& grad_y, const Tensor& expert_idx,
+          int64_t norm_type, double factor, double eps, Tensor& out) {
+  TORCH_CHECK(norm_type == 1, "normType is ", norm_type, "; the gradient is defined for 1 (sigmoid) only");
+  const Tensor wide = norm.to(at::kFloat);
+  const Tensor chosen = Long(expert_idx);
+  const Tensor scores = wide.gather(-1, chosen);
+  const Tensor total = scores.sum(-1, /*keepdim=*/true).add(eps);
+  const Tensor grad = grad_y.to(at::kFloat).mul(factor);
+  const Tensor mean = scores.div(total).mul(grad).sum(-1, /*keepdim=*/true);
+  const Tensor spread = at::zeros_like(wide).scatter_add_(-1, chosen, grad.sub(mean).div(total));
+  Write(out, spread.mul(wide).mul(at::rsub(wide, 1)));
+}
+
+MP_KERNEL(aclnnMoeGatingTopKSoftmax, const Tensor& x, const OptTensor& finished, int64_t k, Tensor& y,
+          Tensor& expert_idx, Tensor& row_idx) {
+  const Top top = TopOf(x.to(at::kFloat).softmax(-1), k);
+  Write(y, top.values);
+  Write(expert_idx, Unfinished(top.indices, finished, x.size(-1)));
+  // Column by column, as aclnnMoeInitRouting wants it.
+  const int64_t rows = row_idx.numel() / std::max<int64_t>(k, 1);
+  WriteElements(row_idx, at::arange(rows * k, x.options().dtype(at::kLong)).view({k, rows}).t());
+}
+
+MP_KERNEL(aclnnMoeGatingTopKSoftmaxV2, const Tensor& x, const OptTensor& finished, int64_t k, int64_t renorm,
+          bool softmax_wanted, Tensor& y, Tensor& expert_idx, Tensor* softmax_out) {
+  TORCH_CHECK(renorm == 0 || renorm == 1, "renorm is ", renorm, "; 0 and 1 are known");
+  const Tensor wide = x.to(at::kFloat);
+  const Tensor scores = renorm == 0 ? wide.softmax(-1) : wide;
+  const Top top = TopOf(scores, k);
+  Write(y, renorm == 0 ? top.values : top.values.softmax(-1));
+  Write(expert_idx, Unfinished(top.indices, finished, x.size(-1)));
+  if (renorm == 0 && softmax_wanted) Write(softmax_out, scores);
+}
+
+MP_KERNEL(aclnnMoeComputeExpertTokens, const Tensor& sorted, int64_t experts, Tensor& out) {
+  const Tensor counts = at::bincount(Long(sorted).reshape({-1}), {}, experts);
+  TORCH_CHECK(counts.numel() == experts, "an expert index is ", counts.numel() - 1, "; there are ", experts,
+              " experts");
+  Write(out, counts.cumsum(0));
+}
+
+}  // namespace millpond::kernels

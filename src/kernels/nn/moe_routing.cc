@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixture of experts: a copy of each token for each of its experts, sorted by expert, and the way back.
+#include "src/kernels/quant/quantized.h"
+#include "src/kernels/quant/row_quant.h"
+#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/outputs.h"
+
+namespace millpond::kernels {
+namespace {
+
+enum QuantMode : int64_t { kNone = -1, kStatic = 0, kDynamic = 1 };
+
+// (token, choice) pairs in the order of their experts; those of experts outside [begin, end) at the end.
+struct Plan {
+  Tensor order;   // which pair comes at each place
+  Tensor expert;  // its expert, counted from begin
+  Tensor counts;  // pairs of each expert
+  int64_t active;
+  int64_t top_k;
+};
+
+Plan MakePlan(const Tensor& expert_idx, int64_t begin, int64_t end) {
+  TORCH_CHECK(begin >= 0 && begin <= end, "the experts' range is [", begin, ", ", end, ")");
+  const Tensor flat = Long(expert_idx).reshape({-1}).sub(begin);
+  const int64_t experts = end - begin;
+  const Tensor key = flat.masked_fill(flat.lt(0).logical_or_(flat.ge(experts)), experts);
+  const auto [expert, order] = at::sort(key, /*stable=*/true, 0, /*descending=*/false);
+  const Tensor counts = at::bincount(key, {}, experts + 1).narrow(0, 0, experts);
+  return {order, expert, counts, counts.sum().item<int64_t>(), expert_idx.dim() == 2 ? expert_idx.size(1) : 1};
+}
+
+// For each place of the expanded tensor the pair it holds, -1 for none.
+Tensor PairOfPlace(const Plan& plan, bool drop_pad, int64_t places, int64_t capacity) {
+  Tensor pair = at::full({places}, -1, plan.order.options());
+  if (!drop_pad) {
+    const int64_t used = std::min(places, plan.active);
+    pair.narrow(0, 0, used).copy_(plan.order.narrow(0, 0, used));
+    return pair;
+  }
+  TORCH_CHECK(capacity > 0, "expertCapacity is ", capacity, "; dropPadMode 1 needs a positive one");
+  const Tensor expert = plan.expert.narrow(0, 0, plan.active);
+  const Tensor first = plan.counts.cumsum(0).sub(plan.counts);
+  const Tensor rank = at::arange(plan.active, expert.options()).sub(first.index_select(0, expert));
+  const Tensor kept = rank.lt(capacity).nonzero().squeeze(-1);
+  const Tensor place = expert.mul(capacity).add(rank).index_select(0, kept);
+  TORCH_CHECK(plan.counts.numel() * capacity == places, "expandedXOut has ", places, " rows; ", plan.counts.numel(),
+              " experts of capacity ", capacity, " need ", plan.counts.numel() * capacity);
+  return pair.index_put_({place}, plan.order.narrow(0, 0, plan.active).index_select(0, kept));
+}
+
+void WritePlaces(Tensor& out, const Plan& plan, const Tensor& pair_of_place, bool drop_pad, int64_t row_idx_type) {
+  if (row_idx_type == 1) {
+    TORCH_CHECK(!drop_pad, "rowIdxType 1 goes with dropPadMode 0 only");
+    WriteElements(out, plan.order);
+    return;
+  }
+  TORCH_CHECK(row_idx_type == 0, "rowIdxType is ", row_idx_type, "; 0 (gather) and 1 (scatter) are known");
+  Tensor place_of_pair = at::full_like(plan.order, -1);
+  if (drop_pad) {
+    const Tensor used = pair_of_place.ge(0).nonzero().squeeze(-1);
+    place_of_pair.index_put_({pair_of_place.index_select(0, used)}, used);
+  } else {
+    place_of_pair.index_put_({plan.order.narrow(0, 0, plan.active)}, at::arange(plan.active, plan.order.options()));
+  }
+  WriteElements(out, place_of_pair);
+}
+
+struct Expansion {
+  const Tensor& x;
+  const OptTensor& scale;
+  const OptTensor& offset;
+  int64_t quant_mode;
+  bool drop_pad;
+  int64_t capacity;
+  int64_t row_idx_type;
+};
+
+void Expand(const Expansion& e, const Plan& plan, Tensor& expanded_x, Tensor& row_idx, Tensor* scale_out) {
+  const int64_t width = e.x.size(1);
+  Tensor out = expanded_x.view({-1, width});
+  const Tensor pair = PairOfPlace(plan, e.drop_pad, out.size(0), e.capacity);
+  WritePlaces(row_idx, plan, pair, e.drop_pad, e.row_idx_type);
+  const Tensor used = pair.ge(0).nonzero().squeeze(-1);
+  const Tensor token = pair.index_select(0, used).floor_divide(plan.top_k);
+  const Tensor rows = e.x.index_select(0, token);
+  if (scale_out != nullptr) scale_out->zero_();
+  out.zero_();
+  if (e.quant_mode == kNone) {
+    out.index_copy_(0, used, rows);
+    if (e.scale.has_value() && scale_out != nullptr) scale_out->index_copy_(0, used, e.scale->index_select(0, token));
+    return;
+  }
+  TORCH_CHECK(e.quant_mode == kStatic || e.quant_mode == kDynamic, "quantMode is ", e.quant_mode,
+              "; -1 (none), 0 (static, int8) and 1 (dynamic, int8) are supported");
+  Tensor value = rows.to(at::kFloat);
+  Tensor quantised = at::empty(value.sizes(), out.options());
+  if (e.quant_mode == kStatic) {
+    TORCH_CHECK(e.scale.has_value(), "static quantisation needs a scale, which is absent");
+    value = value.mul(e.scale->to(at::kFloat));
+    if (e.offset.has_value()) value = value.add(e.offset->to(at::kFloat));
+    WriteQuantized(quantised, value);
+  } else {
+    if (e.scale.has_value()) {
+      const Tensor smooth = e.scale->to(at::kFloat).view({-1, width});
+      const Tensor expert = e.drop_pad ? used.floor_divide(e.capacity) : plan.expert.narrow(0, 0, used.numel());
+      value = value.mul(smooth.size(0) == 1 ? smooth : smooth.index_select(0, expert));
+    }
+    const Scaled scaled = ScaledToLargest(value, {-1}, QuantizedMaximum(out));
+    WriteQuantized(quantised, scaled.values);
+    if (scale_out != nullptr) scale_out->view({-1}).index_copy_(0, used, scaled.scale.view({-1}));
+  }
+  out.index_copy_(0, used, quantised);
+}
+
+// V2's flag: 0 nothing, 1 running sums, 2 counts.
+void WriteCountsV2(const Plan& plan, bool drop_pad, int64_t flag, bool before_flag, Tensor* counts, Tensor* before) {
+  TORCH_CHECK(flag >= 0 && flag <= 2, "expertTokensCountOrCumsumFlag is ", flag, "; 0, 1 and 2 are known");
+  if (!drop_pad && flag != 0) Write(counts, flag == 1 ? plan.counts.cumsum(0) : plan.counts);
+  if (drop_pad && before_flag) Write(before, plan.counts);
+}
+
+void WriteCountsV3(const Plan& plan, int64_t type, int64_t begin, Tensor& out) {
+  if (type == 0) return Write(out, plan.counts.cumsum(0));
+  if (type == 1) return Write(out, plan.counts);
+  TORCH_CHECK(type == 2, "expertTokensNumType is ", type, "; 0 (running sums), 1 (counts) and 2 (pairs) are known");
+  const Tensor expert = plan.counts.nonzero().squeeze(-1);
+  out.zero_();
+  out.narrow(0, 0, expert.numel()).copy_(at::stack({expert.add(begin), plan.counts.index_select(0, expert)}, 1));
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnMoeInitRouting, const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx, Tensor& expanded_x,
+          Tensor& expanded_row_idx, Tensor& expanded_expert_idx) {
+  const auto [expert, order] = at::sort(Long(expert_idx).reshape({-1}), /*stable=*/true, 0, /*descending=*/false);
+  const Tensor sorted_rows = Long(row_idx).reshape({-1}).index_select(0, order);
+  Write(expanded_expert_idx, expert);
+  Write(expanded_row_idx,
+        at::empty_like(sorted_rows).index_put_({sorted_rows}, at::arange(order.numel(), order.options())));
+  TORCH_CHECK(expanded_x.size(0) <= order.numel(), "expandedXOut has ", expanded_x.size(0), " rows; there are ",
+              order.numel(), " choices");
+  Write(expanded_x, x.index_select(0, sorted_rows.narrow(0, 0, expanded_x.size(0)).remainder(x.size(0))));
+}
+
+MP_KERNEL(aclnnMoeInitRoutingV2, const Tensor& x, const Tensor& expert_idx, int64_t capacity, int64_t experts,
+          int64_t drop_pad, int64_t count_flag, bool before_flag, Tensor& expanded_x, Tensor& row_idx, Tensor* counts,
+          Tensor* before) {
+  // Without a count to write the number of experts may be left 0.
+  const bool bounded = drop_pad != 0 || count_flag != 0;
+  const int64_t end = bounded || expert_idx.numel() == 0 ? experts : Long(expert_idx).max().item<int64_t>() + 1;
+  const Plan plan = MakePlan(expert_idx, 0, end);
+  WriteCountsV2(plan, drop_pad != 0, count_flag, before_flag, counts, before);
+  Expand({x, {}, {}, kNone, drop_pad != 0, capacity, 0}, plan, expanded_x, row_idx, nullptr);
+}
+
+MP_KERNEL(aclnnMoeInitRoutingQuantV2, const Tensor& x, const Tensor& expert_idx, const OptTensor& scale,
+          const OptTensor& offset, int64_t capacity, int64_t experts, int64_t drop_pad, int64_t count_flag,
+          bool before_flag, int64_t quant_mode, Tensor& expanded_x, Tensor& row_idx, Tensor* counts, Tensor* before,
+          Tensor* scale_out) {
+  const bool bounded = drop_pad != 0 || count_flag != 0;
+  const int64_t end = bounded || expert_idx.numel() == 0 ? experts : Long(expert_idx).max().item<int64_t>() + 1;
+  const Plan plan = MakePlan(expert_idx, 0, end);
+  WriteCountsV2(plan, drop_pad != 0, count_flag, before_flag, counts, before);
+  Expand({x, scale, offset, quant_mode, drop_pad != 0, capacity, 0}, plan, expanded_x, row_idx, scale_out);
+}
+
+MP_KERNEL(aclnnMoeInitRoutingV3, const Tensor& x, const Tensor& expert_idx, const OptTensor& scale,
+          const OptTensor& offset, int64_t capacity, int64_t experts, int64_t drop_pad, int64_t count_type,
+          bool count_flag, int64_t quant_mode, OptIntArrayRef range, int64_t row_idx_type, Tensor& expanded_x,
+          Tensor& row_idx, Tensor* counts, Tensor* scale_out) {
+  const bool ranged = range.has_value() && !range->empty();
+  TORCH_CHECK(!ranged || range->size() == 2, "activeExpertRange has ", ranged ? range->size() : 0, " entries, not 2");
+  const int64_t begin = ranged ? (*range)[0] : 0;
+  const Plan plan = MakePlan(expert_idx, begin, ranged ? (*range)[1] : experts);
+  if (count_flag && counts != nullptr) WriteCountsV3(plan, count_type, begin, *counts);
+  Expand({x, scale, offset, quant_mode, drop_pad != 0, capacity, row_idx_type}, plan, expanded_x, row_idx, scale_out);
+}
+
+MP_KERNEL(aclnnMoeFinalizeRoutingV4, const Tensor& expanded_x, const Tensor& row_idx, const OptTensor& x1,
+          const OptTensor& x2, const OptTensor& bias, const OptTensor& scales, const OptTensor& expert_idx,
+          int64_t mode, OptIntArrayRef zero, OptIntArrayRef copy, OptIntArrayRef constant, int64_t k, Tensor& out) {
+  const auto given = [](const OptIntArrayRef& range) {
+    return range.has_value() && range->size() == 2 && (*range)[0] < (*range)[1];
+  };
+  TORCH_CHECK(!given(zero) && !given(copy) && !given(constant),
+              "zero, copy and constant experts are not supported; pass NULL for their ranges");
+  TORCH_CHECK(mode >= 0 && mode <= 3, "dropPadMode is ", mode, "; 0 to 3 are known");
+  const int64_t top_k = scales.has_value() ? scales->size(1) : std::max<int64_t>(k, 1);
+  const Tensor rows = expanded_x.reshape({-1, expanded_x.size(-1)}).to(at::kFloat);
+  Tensor index = Long(row_idx).reshape({-1});
+  TORCH_CHECK(index.numel() % top_k == 0, "expandedRowIdx has ", index.numel(), " elements; K is ", top_k);
+  index = mode < 2 ? index.view({top_k, -1}).t() : index.view({-1, top_k});  // [rows, K]
+  const Tensor flat = index.reshape({-1});
+  const Tensor dropped = flat.lt(0);
+  Tensor value = rows.index_select(0, flat.clamp_min(0)).masked_fill_(dropped.unsqueeze(-1), 0);
+  if (bias.has_value()) {
+    TORCH_CHECK(expert_idx.has_value(), "a bias needs expertIdx, which is absent");
+    value = value.add(bias->to(at::kFloat).index_select(0, Long(*expert_idx).reshape({-1})));
+  }
+  value = value.view({-1, top_k, rows.size(1)});
+  if (scales.has_value()) value = value.mul(scales->to(at::kFloat).unsqueeze(-1));
+  Tensor sum = value.sum(1);
+  if (x1.has_value()) sum = sum.add(x1->to(at::kFloat));
+  if (x2.has_value()) sum = sum.add(x2->to(at::kFloat));
+  Write(out, sum);
+}
+
+MP_KERNEL(aclnnMoeReRouting, const Tensor& tokens, const Tensor& per_rank, const OptTensor& scales, int64_t count_type,
+          int64_t idx_type, Tensor& tokens_out, Tensor& scales_out, Tensor& index_out, Tensor& counts_out) {
+  TORCH_CHECK(per_rank.dim() == 2, "expertTokenNumPerRank has ", per_rank.dim(), " dimensions, not 2");
+  TORCH_CHECK(idx_type == 0 || idx_type == 1, "idxType is ", idx_type, "; 0 (gather) and 1 (scatter) are known");
+  const Tensor counts = Long(per_rank);  // [ranks, experts]
+  const Tensor expert_of_block = at::arange(counts.size(1), counts.options()).expand(counts.sizes()).reshape({-1});
+  const Tensor expert = expert_of_block.repeat_interleave(counts.reshape({-1}));
+  TORCH_CHECK(expert.numel() == tokens.size(0), "expertTokenNumPerRank adds up to ", expert.numel(), "; there are ",
+              tokens.size(0), " tokens");
+  const Tensor order = at::argsort(expert, /*stable=*/true, 0);
+  Write(tokens_out, tokens.index_select(0, order));
+  if (scales.has_value()) Write(scales_out, scales->index_select(0, order));
+  Write(index_out, idx_type == 0 ? order : at::argsort(order, /*stable=*/true, 0));
+  Write(counts_out, count_type == 0 ? counts.sum(0).cumsum(0) : counts.sum(0));
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of an optimiser, and the scale of automatic mixed precision.
+#include <cmath>
+#include <vector>
+
+#include "src/kernels/runtime/kernel.h"
+
+namespace millpond::kernels {
+namespace {
+
+double Value(const Tensor& scalar) {
+  TORCH_CHECK(scalar.numel() == 1, "a scalar of ", scalar.numel(), " elements; it must have one");
+  return scalar.item<double>();
+}
+
+// ATen's fused steps walk each tensor as one run of memory and want one type. `Together` is the type for the members at
+// each place of several lists, `Uniform` a list in that form, written back where it is not the client's memory.
+using Types = std::vector<ScalarType>;
+
+Types Together(std::initializer_list<TensorList> lists) {
+  const TensorList first = *lists.begin();
+  Types types;
+  for (const Tensor& member : first) types.push_back(member.scalar_type());
+  for (const TensorList list : lists) {
+    TORCH_CHECK(list.empty() || list.size() == first.size(), "a list has ", list.size(), " members, another ",
+                first.size());
+    for (size_t i = 0; i < list.size(); ++i) {
+      TORCH_CHECK(list[i].sizes() == first[i].sizes(), "member ", i, " has shape ", list[i].sizes(), ", the parameter ",
+                  first[i].sizes());
+      types[i] = at::promote_types(types[i], list[i].scalar_type());
+    }
+  }
+  return types;
+}
+
+class Uniform {
+ public:
+  Uniform(TensorList tensors, const Types& types) : real_(tensors.vec()), used_(tensors.vec()) {
+    for (size_t i = 0; i < used_.size(); ++i) used_[i] = used_[i].to(types[i]).contiguous();
+  }
+  void WriteBack() {
+    for (size_t i = 0; i < real_.size(); ++i) {
+      if (!used_[i].is_same(real_[i])) real_[i].copy_(used_[i]);
+    }
+  }
+  TensorList list() const { return used_; }
+
+ private:
+  std::vector<Tensor> real_;
+  std::vector<Tensor> used_;
+};
+
+// A copy to compute with: half types in float.
+Tensor Wide(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor.clone(); }
+
+struct State {
+  Tensor var;
+  Tensor m;
+  Tensor v;
+};
+
+State Copied(const Tensor& var, const Tensor& m, const Tensor& v) { return {Wide(var), Wide(m), Wide(v)}; }
+
+void WriteTo(const State& state, Tensor& var, Tensor& m, Tensor& v) {
+  Write(var, state.var);
+  Write(m, state.m);
+  Write(v, state.v);
+}
+
+void UpdateMoments(const Tensor& grad, double beta1, double beta2, State* state) {
+  state->m.lerp_(grad, 1 - beta1);
+  state->v.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
+}
+
+struct AdamNumbers {
+  double beta1_power;
+  double beta2_power;
+  double lr;
+  double beta1;
+  double beta2;
+  double epsilon;
+};
+
+void Adam(const AdamNumbers& given, const Tensor& grad, bool use_nesterov, State* state) {
+  const double rate = given.lr * std::sqrt(1 - given.beta2_power) / (1 - given.beta1_power);
+  const Tensor wide_grad = Wide(grad);
+  UpdateMoments(wide_grad, given.beta1, given.beta2, state);
+  const Tensor direction = use_nesterov ? at::lerp(wide_grad, state->m, given.beta1) : state->m;
+  state->var.addcdiv_(direction, at::sqrt(state->v).add_(given.epsilon), -rate);
+}
+
+void AdamW(const AdamNumbers& given, double weight_decay, const Tensor& grad, const OptTensor& max_grad_norm,
+           bool amsgrad, bool maximize, State* state) {
+  TORCH_CHECK(!amsgrad || max_grad_norm.has_value(), "amsgrad needs maxGradNorm");
+  Tensor wide_grad = Wide(grad);
+  if (maximize) wide_grad.neg_();
+  UpdateMoments(wide_grad, given.beta1, given.beta2, state);
+  if (amsgrad) state->v = at::maximum(state->v, Wide(*max_grad_norm));
+  // The powers that arrive are those of the step before.
+  const double correction1 = 1 - given.beta1_power * given.beta1;
+  const double correction2 = 1 - given.beta2_power * given.beta2;
+  state->var.mul_(1 - given.lr * weight_decay);
+  const Tensor scale = at::div(state->v, correction2).sqrt_().add_(given.epsilon);
+  state->var.addcdiv_(state->m, scale, -given.lr / correction1);
+}
+
+}  // namespace
+
+// Nobody else touches the tensors while a kernel runs: a lock (use_locking) would change nothing.
+MP_KERNEL(aclnnApplyAdam, Tensor& var, Tensor& m, Tensor& v, const Tensor& beta1_power, const Tensor& beta2_power,
+          const Tensor& lr, const Tensor& beta1, const Tensor& beta2, const Tensor& epsilon, const Tensor& grad,
+          bool use_nesterov) {
+  State state = Copied(var, m, v);
+  Adam({Value(beta1_power), Value(beta2_power), Value(lr), Value(beta1), Value(beta2), Value(epsilon)}, grad,
+       use_nesterov, &state);
+  WriteTo(state, var, m, v);
+}
+MP_KERNEL(AdamStep, const Tensor& var, const Tensor& m, const Tensor& v, double beta1_power, double beta2_power,
+          double lr, double beta1, double beta2, double epsilon, const Tensor& grad, bool use_nesterov, Tensor& var_out,
+          Tensor& m_out, Tensor& v_out) {
+  State state = Copied(var, m, v);
+  Adam({beta1_power, beta2_power, lr, beta1, beta2, epsilon}, grad, use_nesterov, &state);
+  WriteTo(state, var_out, m_out, v_out);
+}
+
+MP_KERNEL(aclnnApplyAdamW, Tensor& var, Tensor& m, Tensor& v, const Tensor& beta1_power, const Tensor& beta2_power,
+          const Tensor& lr, const Tensor& weight_decay, const Tensor& beta1, const Tensor& beta2, const Tensor& epsilon,
+          const Tensor& grad, const OptTensor& max_grad_norm, bool amsgrad, bool maximize) {
+  State state = Copied(var, m, v);
+  AdamW({Value(beta1_power), Value(beta2_power), Value(lr), Value(beta1), Value(beta2), Value(epsilon)},
+        Value(weight_decay), grad, max_grad_norm, amsgrad, maximize, &state);
+  WriteTo(state, var, m, v);
+}
+MP_KERNEL(AdamWStep, const Tensor& var, const Tensor& m, const Tensor& v, double beta1_power, double beta2_power,
+          double lr, double weight_decay, double beta1, double beta2, double epsilon, const Tensor& grad,
+          const OptTensor& max_grad_norm, bool amsgrad, bool maximize, Tensor& var_out, Tensor& m_out, Tensor& v_out) {
+  State state = Copied(var, m, v);
+  AdamW({beta1_power, beta2_power, lr, beta1, beta2, epsilon}, weight_decay, grad, max_grad_norm, amsgrad, maximize,
+        &state);
+  WriteTo(state, var_out, m_out, v_out);
+}
+
+MP_KERNEL(aclnnApplyAdamWV2, Tensor& var, Tensor& m, Tensor& v, Tensor* max_v, const Tensor& grad, const Tensor& step,
+          double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
+  TORCH_CHECK(!amsgrad || max_v != nullptr, "amsgrad needs maxGradNorm");
+  const TensorList var_list(&var, 1);
+  const TensorList grad_list(&grad, 1);
+  const TensorList m_list(&m, 1);
+  const TensorList v_list(&v, 1);
+  const TensorList max_list = amsgrad ? TensorList(max_v, 1) : TensorList();
+  const Types types = Together({var_list, grad_list, m_list, v_list, max_list});
+  Uniform vars(var_list, types);
+  Uniform grads(grad_list, types);
+  Uniform averages(m_list, types);
+  Uniform squares(v_list, types);
+  Uniform maxima(max_list, types);
+  // The client counts from 0, ATen from 1.
+  const Tensor now = step.reshape({}).to(at::kFloat).add(1);
+  at::_fused_adamw_(vars.list(), grads.list(), averages.list(), squares.list(), maxima.list(), TensorList(&now, 1), lr,
+                    beta1, beta2, weight_decay, eps, amsgrad, maximize);
+  for (Uniform* written : {&vars, &averages, &squares, &maxima}) written->WriteBack();
+}
+
+MP_KERNEL(aclnnFusedAdam, OutList params, OutList grads, OutList averages, OutList squares, OptOutList maxima,
+          TensorList steps, const OptTensor& grad_scale, const OptTensor& found_inf, double lr, double beta1,
+          double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
+  const TensorList max_list = amsgrad && maxima.has_value() ? maxima->tensors : TensorList();
+  const Types types = Together({params.tensors, grads.tensors, averages.tensors, squares.tensors, max_list});
+  Uniform var(params.tensors, types);
+  Uniform grad(grads.tensors, types);
+  Uniform m(averages.tensors, types);
+  Uniform v(squares.tensors, types);
+  Uniform max_v(max_list, types);
+  std::vector<Tensor> counts;
+  for (const Tensor& step : steps) counts.push_back(step.reshape({}).to(at::kFloat));
+  TORCH_CHECK(counts.size() == params.size(), "stateSteps has ", counts.size(), " members, params ", params.size());
+  at::_fused_adam_(var.list(), grad.list(), m.list(), v.list(), max_v.list(), counts, lr, beta1, beta2, weight_decay,
+                   eps, amsgrad, maximize, grad_scale, found_inf);
+  for (Uniform* written : {&var, &grad, &m, &v, &max_v}) written->WriteBack();
+}
+
+MP_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, const OptTensor& grad_scale,
+          double weight_decay, double momentum, double lr, double dampening, bool nesterov, bool maximize,
+          bool is_first_step) {
+  const TensorList moments = momenta.has_value() ? momenta->tensors : TensorList();
+  const Types types = Together({params.tensors, grads.tensors, moments});
+  Uniform var(params.tensors, types);
+  Uniform grad(grads.tensors, types);
+  Uniform moment(moments, types);
+  at::_fused_sgd_(var.list(), grad.list(), moment.list(), weight_decay, momentum, lr, dampening, nesterov, maximize,
+                  is_first_step, grad_scale);
+  for (Uniform* written : {&var, &grad, &moment}) written->WriteBack();
+}
+
+// The updated ones may be the given ones.
+MP_KERNEL(aclnnAmpUpdateScale, const Tensor& scale, const Tensor& tracker, const Tensor& found_inf,
+          double growth_factor, double backoff_factor, int64_t growth_interval, Tensor& new_scale,
+          Tensor& new_tracker) {
+  Tensor next_scale = scale.clone();
+  Tensor next_tracker = tracker.clone();
+  at::_amp_update_scale_(next_scale, next_tracker, found_inf, growth_factor, backoff_factor, growth_interval);
+  Write(new_scale, next_scale);
+  Write(new_tracker, next_tracker);
+}
+
+}  // namespace millpond::kernels

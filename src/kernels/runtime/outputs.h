@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small questions and answers about a kernel's outputs.
+#ifndef MILLPOND_SRC_KERNELS_RUNTIME_OUTPUTS_H_
+#define MILLPOND_SRC_KERNELS_RUNTIME_OUTPUTS_H_
+
+#include "src/kernels/runtime/kernel.h"
+
+namespace millpond::kernels {
+
+// Whether the two share bytes. Each tensor of a call has a storage of its own, so ATen's own test cannot see it.
+inline bool Overlap(const Tensor& a, const Tensor& b) {
+  if (a.numel() == 0 || b.numel() == 0) return false;
+  const auto* a_first = static_cast<const char*>(a.storage().data());
+  const auto* b_first = static_cast<const char*>(b.storage().data());
+  return a_first < b_first + b.storage().nbytes() && b_first < a_first + a.storage().nbytes();
+}
+
+// As Write, for a result that may have the output's elements in another shape (a kept dimension, 0-d against [1]).
+inline void WriteElements(Tensor& out, const Tensor& value) {
+  TORCH_CHECK(out.numel() == value.numel(), "the result has shape ", value.sizes(), ", the output ", out.sizes());
+  out.copy_(value.reshape(out.sizes()));
+}
+
+// ATen's indices are int64; clients may also give int32 ones.
+inline Tensor Long(const Tensor& index) { return index.scalar_type() == at::kLong ? index : index.to(at::kLong); }
+
+// Gives `out` the contents of `self`, from where an in-place operation goes on. Clients pass the same tensor twice.
+inline void StartFrom(const Tensor& self, Tensor& out) {
+  const bool same = self.numel() != 0 && self.data_ptr() == out.data_ptr() && self.sizes() == out.sizes() &&
+                    self.strides() == out.strides() && self.dtype() == out.dtype();
+  if (!same) Write(out, Overlap(self, out) ? self.clone() : self);
+}
+
+}  // namespace millpond::kernels
+
+#endif  // MILLPOND_SRC_KERNELS_RUNTIME_OUTPUTS_H_

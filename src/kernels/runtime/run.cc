@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around every kernel: ATen as if nobody else used it on this thread. A thread that synchronises runs kernels too, and
+// it may be a Python thread inside autocast, autograd, vmap or a dispatch mode; none of that may leak in.
+#include "src/kernels/runtime/run.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <c10/core/AutogradState.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <omp.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+#include "src/kernels/runtime/isa_probe.h"
+#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/lend.h"
+#include "src/kernels/runtime/scratch.h"
+#include "src/kernels/runtime/team.h"
+
+namespace millpond::kernels {
+namespace {
+
+void* (*g_reach)(void*) = nullptr;
+int g_team = 1;  // threads of a kernel that is not small; the same on every thread that may run one
+
+// Entered by the first kernel of a run of tasks, left when the thread turns to something else: kernels alone run
+// between.
+class PlainAten {
+ public:
+  void Enter() {
+    if (entered_) return;
+    entered_ = true;
+    keys_ = c10::impl::tls_local_dispatch_key_set();
+    autograd_ = c10::AutogradState::get_tls_state();
+    c10::impl::_force_tls_local_dispatch_key_set(Keys());
+    c10::AutogradState::set_tls_state(c10::AutogradState(/*grad_mode=*/false, /*inference_mode=*/true,
+                                                         /*fw_grad_mode=*/false, /*multithreading_enabled=*/false));
+    // Asking is cheap, disabling is not: only a thread that is being profiled pays for it.
+    profiled_ = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
+    if (profiled_) at::enableRecordFunction(false);
+    threads_before_ = threads_ = omp_get_max_threads();
+  }
+  void Leave() {
+    if (!entered_) return;
+    entered_ = false;
+    SetThreads(threads_before_);
+    if (profiled_) at::enableRecordFunction(true);
+    c10::impl::_force_tls_local_dispatch_key_set(keys_);
+    c10::AutogradState::set_tls_state(*autograd_);
+    autograd_.reset();
+  }
+  void SetThreads(int threads) {
+    if (threads_ == threads) return;
+    omp_set_num_threads(threads);
+    threads_ = threads;
+  }
+  static PlainAten& OfThread() {
+    static thread_local PlainAten plain;
+    return plain;
+  }
+
+ private:
+  // What a fresh thread has inside inference mode.
+  static const c10::impl::LocalDispatchKeySet& Keys() {
+    static const c10::impl::LocalDispatchKeySet keys = [] {
+      c10::impl::PODLocalDispatchKeySet plain{};
+      plain.set_included(c10::default_included_set.remove(c10::DispatchKey::ADInplaceOrView));
+      plain.set_excluded(c10::default_excluded_set | c10::autograd_dispatch_keyset);
+      return c10::impl::LocalDispatchKeySet(plain);
+    }();
+    return keys;
+  }
+
+  bool entered_ = false;
+  bool profiled_ = false;
+  int threads_before_ = 1;
+  int threads_ = 1;
+  c10::impl::LocalDispatchKeySet keys_{c10::impl::PODLocalDispatchKeySet{}};
+  std::optional<c10::AutogradState> autograd_;
+};
+
+// OpenMP keeps a team for each thread that ever asked for one, and once there are more threads in teams than processors
+// none of them waits awake: every step of a graph then begins with a thread that must be woken, 0.1 ms late. A thread
+// that has compiled a graph gives its team up.
+void Rest() {
+  DropScratch();
+  omp_pause_resource(omp_pause_soft, omp_get_initial_device());
+}
+
+}  // namespace
+
+void* Reach(void* address) { return g_reach(address); }
+
+namespace {
+
+// Tensors without elements stand for none.
+bool Equals(const OpCall& call, size_t place, const KernelConstant& allowed) {
+  switch (call.row().args[place].kind) {
+    case ArgKind::kInt:
+    case ArgKind::kBool:
+    case ArgKind::kDType:
+      return call.integer(place) == allowed.integer;
+    case ArgKind::kDouble:
+      return call.real(place) == allowed.real;
+    case ArgKind::kString:
+      return call.text(place).empty() || call.text(place) == allowed.text;
+    case ArgKind::kTensor:
+    case ArgKind::kTensorList: {
+      const auto views = call.views(place);
+      const auto is_empty = [](const TensorView& view) {
+        return view.dtype == DType::kUndefined || view.elements() == 0;
+      };
+      return !call.has(place) || std::all_of(views.begin(), views.end(), is_empty);
+    }
+    default:
+      return !call.has(place);
+  }
+}
+
+std::string Refused(const OpCall& call, const Refusal& refusal) {
+  const ArgSpec& spec = call.row().args[refusal.place];
+  switch (spec.kind) {
+    case ArgKind::kInt:
+    case ArgKind::kBool:
+    case ArgKind::kDType:
+      return Format("%s is %lld; %s", spec.name, static_cast<long long>(call.integer(refusal.place)), refusal.reason);
+    case ArgKind::kDouble:
+      return Format("%s is %g; %s", spec.name, call.real(refusal.place), refusal.reason);
+    case ArgKind::kString:
+      return Format("%s is '%s'; %s", spec.name, std::string(call.text(refusal.place)).c_str(), refusal.reason);
+    default:
+      return refusal.reason;
+  }
+}
+
+}  // namespace
+
+Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
+  static std::mutex team_turn;
+  PlainAten& plain = PlainAten::OfThread();
+  plain.Enter();
+  // One thread runs what needs the team (Scheduler::OnTeamThread), but for replayed graphs and other schedulers.
+  const bool team = NeedsTeam(call);
+  const auto turn = team ? std::unique_lock(team_turn) : std::unique_lock<std::mutex>();
+  plain.SetThreads(team ? g_team : 1);
+  const auto failed = [&](const char* what) {
+    return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
+  };
+  for (const Refusal& refusal : call.row().kernel.refusals) {
+    if (!Equals(call, refusal.place, refusal.allowed)) return failed(Refused(call, refusal).c_str());
+  }
+  try {
+    Frame frame(&call);
+    body(frame);
+    return Ok();
+  } catch (const c10::Error& error) {
+    return failed(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return failed("no host memory left for the kernel's intermediate results");
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  } catch (...) {
+    return failed("the kernel threw something that is not a std::exception");
+  }
+}
+
+at::Generator MakeGenerator(int64_t seed, int64_t offset) {
+  // Two rounds of a 64-bit mixer, so that neighbouring offsets give unrelated streams.
+  auto mix = [](uint64_t x) {
+    x += 0x9E3779B97F4A7C15U;
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31U);
+  };
+  return at::make_generator<at::CPUGeneratorImpl>(
+      mix(mix(static_cast<uint64_t>(seed)) ^ static_cast<uint64_t>(offset)));
+}
+
+std::vector<const Kernel*>& AllKernels() {
+  static auto* kernels = new std::vector<const Kernel*>;
+  return *kernels;
+}
+
+}  // namespace millpond::kernels
+
+extern "C" __attribute__((visibility("default"))) const millpond::kernels::Library* millpondKernels() {
+  using namespace millpond::kernels;  // NOLINT
+  static const Library library{
+      .torch_version = TORCH_VERSION,
+      .kernels = AllKernels(),
+      .start =
+          [](void* (*reach)(void*)) {
+            g_reach = reach;
+            at::init_num_threads();
+            g_team = at::get_num_threads();
+            StartLending();
+            HalfTypesFinding();
+          },
+      .leave = [] { PlainAten::OfThread().Leave(); },
+      .trim = &Rest,
+  };
+  return &library;
+}

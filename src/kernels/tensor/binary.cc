@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on two operands: add, subtract, multiply, divide, power, remainder. Each operand may be a number.
+#include "src/kernels/tensor/elementwise.h"
+
+namespace millpond::kernels {
+namespace {
+
+std::optional<string_view> Rounding(int64_t mode) {
+  TORCH_CHECK(mode >= 0 && mode <= 2, "rounding mode ", mode, " is none of 0 (none), 1 (trunc), 2 (floor)");
+  if (mode == 0) return std::nullopt;
+  return mode == 1 ? "trunc" : "floor";
+}
+
+// Calls function(self, other), the tensor beside a number lifted.
+template <class Function>
+void Promoted(const Operand& self, const Operand& other, const Tensor& out, Function&& function) {
+  if (other.is_number()) return function(Lifted(self, other.number(), out), other.tensor());
+  if (self.is_number()) return function(self.tensor(), Lifted(other, self.number(), out));
+  function(self.tensor(), other.tensor());
+}
+
+}  // namespace
+
+MP_KERNEL(Add, const Operand& self, const Operand& other, const Scalar& alpha, Tensor& out) {
+  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::add_out(out, a, b, alpha); });
+}
+MP_KERNEL(Sub, const Operand& self, const Operand& other, const Scalar& alpha, Tensor& out) {
+  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::sub_out(out, a, b, alpha); });
+}
+MP_KERNEL(Div, const Operand& self, const Operand& other, int64_t mode, Tensor& out) {
+  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::div_out(out, a, b, Rounding(mode)); });
+}
+
+#define MP_BINARY(name, function)                                                                         \
+  MP_KERNEL(name, const Operand& self, const Operand& other, Tensor& out) {                               \
+    Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::function##_out(out, a, b); }); \
+  }
+
+MP_BINARY(Mul, mul)
+MP_BINARY(FloorDivide, floor_divide)
+MP_BINARY(Fmod, fmod)
+MP_BINARY(Remainder, remainder)
+MP_BINARY(XLogY, xlogy)
+#undef MP_BINARY
+
+// ATen has shorter ways for a power that is a number.
+MP_KERNEL(Pow, const Operand& self, const Operand& exponent, Tensor& out) {
+  if (exponent.is_number()) {
+    at::pow_out(out, Lifted(self, exponent.number(), out), exponent.number());
+  } else if (self.is_number()) {
+    at::pow_out(out, self.number(), Lifted(exponent, self.number(), out));
+  } else {
+    at::pow_out(out, self.tensor(), exponent.tensor());
+  }
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What elementwise kernels share: scalars as ATen promotes them, and outputs of another type than ATen's own result.
+#ifndef MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_
+#define MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_
+
+#include <ATen/ScalarOps.h>
+
+#include "src/kernels/runtime/kernel.h"
+
+namespace millpond::kernels {
+
+// A scalar that takes part in type promotion as a Python number does: its kind counts, its width does not.
+inline Tensor Number(const Scalar& value) { return at::native::wrapped_scalar_tensor(value); }
+
+// An out form may be used: ATen casts `result` to the output's type by itself.
+inline bool Fits(ScalarType result, const Tensor& out) {
+  return result == out.scalar_type() || at::can_cast(result, out.scalar_type());
+}
+
+// `self`, in the output's type where only that tells the wanted arithmetic: an integer tensor and a floating scalar
+// that was a 0-d float64 or float16 tensor at the client give that tensor's type, a mere number would give float32.
+inline Tensor Lifted(const Tensor& self, const Scalar& other, const Tensor& out) {
+  if (at::isFloatingType(self.scalar_type()) || self.is_complex() || other.isIntegral(true)) return self;
+  const ScalarType promoted = at::result_type(self, other);
+  const bool same_kind = at::isComplexType(promoted) == out.is_complex() &&
+                         at::isFloatingType(promoted) == at::isFloatingType(out.scalar_type());
+  return promoted == out.scalar_type() || !same_kind ? self : self.to(out.scalar_type());
+}
+
+}  // namespace millpond::kernels
+
+#endif  // MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers. Each operation's are a pure function of its seed and offset, whichever way the two arrive.
+#include "src/kernels/runtime/outputs.h"
+#include "src/kernels/runtime/seeded.h"
+
+namespace millpond::kernels {
+
+MP_KERNEL(Uniform, Tensor& self, double from, double to, const Operand& seed, const Operand& offset, int64_t extra) {
+  self.uniform_(from, to, Seeded(seed, offset, extra).generator());
+}
+MP_KERNEL(Normal, Tensor& self, double mean, double std, const Operand& seed, const Operand& offset, int64_t extra) {
+  self.normal_(mean, std, Seeded(seed, offset, extra).generator());
+}
+MP_KERNEL(Random, Tensor& self, int64_t from, int64_t to, const Operand& seed, const Operand& offset, int64_t extra) {
+  self.random_(from, to, Seeded(seed, offset, extra).generator());
+}
+MP_KERNEL(RandomOfType, Tensor& self, const Operand& seed, const Operand& offset, int64_t extra) {
+  self.random_(Seeded(seed, offset, extra).generator());
+}
+MP_KERNEL(aclnnInplaceBernoulli, Tensor& self, const Scalar& prob, int64_t seed, int64_t offset) {
+  self.bernoulli_(prob.toDouble(), Seeded(seed, offset).generator());
+}
+MP_KERNEL(aclnnInplaceBernoulliTensor, Tensor& self, const Tensor& prob, int64_t seed, int64_t offset) {
+  const Tensor chances =
+      prob.scalar_type() == at::kDouble || prob.scalar_type() == at::kFloat ? prob : prob.to(at::kFloat);
+  self.bernoulli_(Overlap(self, prob) ? chances.clone() : chances, Seeded(seed, offset).generator());
+}
+MP_KERNEL(aclnnSimThreadExponential, Tensor& self, int64_t count, double lambda, int64_t seed, int64_t offset) {
+  TORCH_CHECK(count == self.numel(), "count is ", count, ", but self has ", self.numel(), " elements; pass that many");
+  self.exponential_(lambda, Seeded(seed, offset).generator());
+}
+MP_KERNEL(aclnnStatelessExponentialTensor, Tensor& self, const Tensor& seed, const Tensor& offset, int64_t extra,
+          double lambda) {
+  self.exponential_(lambda, Seeded(Operand(seed), Operand(offset), extra).generator());
+}
+
+MP_KERNEL(aclnnNormalFloatTensor, double mean, const Tensor& std, int64_t seed, int64_t offset, Tensor& out) {
+  Write(out, at::normal(mean, std, Seeded(seed, offset).generator()));
+}
+MP_KERNEL(aclnnNormalTensorFloat, const Tensor& mean, double std, int64_t seed, int64_t offset, Tensor& out) {
+  Write(out, at::normal(mean, std, Seeded(seed, offset).generator()));
+}
+MP_KERNEL(aclnnNormalTensorTensor, const Tensor& mean, const Tensor& std, int64_t seed, int64_t offset, Tensor& out) {
+  Write(out, at::normal(mean, std, Seeded(seed, offset).generator()));
+}
+
+MP_KERNEL(Multinomial, const Tensor& self, int64_t samples, bool replacement, const Operand& seed,
+          const Operand& offset, int64_t extra, Tensor& out) {
+  Write(out, at::multinomial(self, samples, replacement, Seeded(seed, offset, extra).generator()));
+}
+MP_KERNEL(aclnnRandperm, int64_t n, int64_t seed, int64_t offset, Tensor& out) {
+  Write(out, at::randperm(n, Seeded(seed, offset).generator(), at::TensorOptions().dtype(at::kLong)));
+}
+
+MP_KERNEL(aclnnRReluWithNoise, const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper,
+          bool training, int64_t seed, int64_t offset, Tensor& out) {
+  at::rrelu_with_noise_out(out, self, noise, lower, upper, training, Seeded(seed, offset).generator());
+}
+
+}  // namespace millpond::kernels

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/trace/emit.h"
+
+namespace millpond::trace {
+
+namespace {
+
+thread_local Asker t_asker;
+
+FanOut& All() { return internal::g_fan_out.fan_out; }
+uint64_t Number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
+
+}  // namespace
+
+namespace internal {
+
+void EmitObject(bool created, ObjectKind kind, int32_t device, const void* handle, uint64_t id, uint64_t detail) {
+  All().OnObject({.created = created,
+                  .kind = kind,
+                  .device = device,
+                  .handle = Number(handle),
+                  .id = id,
+                  .detail = detail,
+                  .thread = ThreadNumber(),
+                  .stack = StackIfWanted(),
+                  .time_ns = StampNs()});
+}
+
+void EmitProgram(ProgramStage::Kind stage, ObjectKind what, const char* name, const void* handle, const void* stream,
+                 int32_t device) {
+  All().OnProgram({.kind = stage,
+                   .what = what,
+                   .name = name,
+                   .handle = Number(handle),
+                   .stream = stream,
+                   .device = device,
+                   .thread = ThreadNumber(),
+                   .stack = StackIfWanted(),
+                   .time_ns = StampNs()});
+}
+
+void EmitHostAccess(const char* name, std::span<const Access> accesses) {
+  All().OnHostAccess(
+      {.name = name, .thread = ThreadNumber(), .stack = StackIfWanted(), .time_ns = StampNs(), .accesses = accesses});
+}
+
+void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event,
+                  uint64_t generation) {
+  All().OnHostWait({.kind = kind,
+                    .device = device,
+                    .stream = stream,
+                    .count = count,
+                    .event = Number(event),
+                    .generation = generation,
+                    .thread = ThreadNumber(),
+                    .time_ns = StampNs()});
+}
+
+void EmitMapping(MappingChange::Kind kind, int32_t device, const void* address, size_t bytes, uint64_t physical) {
+  All().OnMapping({.kind = kind,
+                   .device = device,
+                   .address = address,
+                   .bytes = bytes,
+                   .physical = physical,
+                   .thread = ThreadNumber(),
+                   .stack = StackIfWanted(),
+                   .time_ns = StampNs()});
+}
+
+void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* address, size_t bytes, uint64_t live) {
+  All().OnMemory({.allocated = allocated,
+                  .kind = kind,
+                  .device = device,
+                  .address = address,
+                  .bytes = bytes,
+                  .thread = ThreadNumber(),
+                  .time_ns = StampNs(),
+                  .device_live_bytes = live,
+                  .stack = StackIfWanted()});
+}
+
+void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
+                      const void* former) {
+  All().OnRegistration({.kind = kind,
+                        .door = door,
+                        .stream = stream,
+                        .object = object,
+                        .former = former,
+                        .thread = ThreadNumber(),
+                        .stack = StackIfWanted(),
+                        .time_ns = StampNs()});
+}
+
+void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject) {
+  All().OnMisuse({.rule = rule,
+                  .call = call,
+                  .message = message,
+                  .subject = subject,
+                  .thread = ThreadNumber(),
+                  .stack = StackIfWanted(),
+                  .time_ns = StampNs()});
+}
+
+}  // namespace internal
+
+Asking::Asking(const Asker& asker) : former_(std::exchange(t_asker, asker)) {}
+Asking::~Asking() { t_asker = former_; }
+
+const Asker& CurrentAsker() { return t_asker; }
+
+}  // namespace millpond::trace

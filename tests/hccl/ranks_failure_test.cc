@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that disagree, die, leave or never come: every other rank hears of it in time, with names, and lives on.
+#include <dirent.h>
+
+#include "tests/hccl/ranks_test.h"
+
+namespace {
+
+using namespace ranks_test;  // NOLINT
+
+constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
+
+// The failure of the stream's work, which must be there and have all of these texts.
+std::string Failure(Rank& r, std::initializer_list<const char*> texts) {
+  if (aclrtSynchronizeStream(r.stream) == 0) {
+    r.Complain("the stream has not failed");
+    return {};
+  }
+  const std::string message = acl_test::RecentMessage();
+  for (const char* text : texts) {
+    if (message.find(text) == std::string::npos) r.Complain(std::string("'") + text + "' is not in: " + message);
+  }
+  return message;
+}
+
+void ExpectAsync(Rank& r, HcclResult expected) {
+  HcclResult found = HCCL_SUCCESS;
+  acl_test::RecentMessage();
+  RANK_OK(r, HcclGetCommAsyncError(r.comm, &found));
+  if (found != expected) r.Complain("HcclGetCommAsyncError says " + std::to_string(found));
+  if (acl_test::RecentMessage().find("EI000") == std::string::npos) r.Complain("and leaves no message");
+}
+
+struct Buffers {
+  Values<float> send{std::vector<float>(4096, 1)};
+  Values<float> receive{std::vector<float>(4096, -1)};
+};
+
+RANK_BODY(OtherCount) {
+  const Buffers b;
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), r.rank == 1 ? 20 : 10, kFloat, HCCL_REDUCE_SUM, r.comm,
+                           r.stream));
+  Failure(r, {"EI0005", "HcclAllReduce", r.ranks == 2 ? "10 (rank 0)" : "10 (ranks 0, 2", "20 (rank 1)"});
+  Expect(r, "what was not moved", b.receive.Read(), std::vector<float>(4096, -1));
+  ExpectAsync(r, HCCL_E_PARA);
+  // The communicator is spent, and says so at once.
+  RANK_OK(r, HcclBarrier(r.comm, r.stream));
+  Failure(r, {"EI0005"});
+}
+
+RANK_BODY(OtherTypeAndReduction) {
+  const Buffers b;
+  const bool odd = r.rank % 2 == 1;
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, odd ? HCCL_DATA_TYPE_INT32 : kFloat,
+                           odd ? HCCL_REDUCE_MAX : HCCL_REDUCE_SUM, r.comm, r.stream));
+  Failure(r, {"EI0005", "int32 (rank", "fp32 (rank", "max (rank", "sum (rank"});
+}
+
+RANK_BODY(OtherOperation) {
+  const Buffers b;
+  if (r.rank == 0) {
+    RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  } else {
+    RANK_OK(r, HcclBroadcast(b.receive.get(), 10, kFloat, r.rank, r.comm, r.stream));
+  }
+  Failure(r, {"EI0005", "HcclAllReduce (rank 0)", "HcclBroadcast (rank"});
+}
+
+RANK_BODY(OtherRoot) {
+  const Buffers b;
+  RANK_OK(r, HcclBroadcast(b.receive.get(), 10, kFloat, r.rank == 0 ? 0 : 1, r.comm, r.stream));
+  Failure(r, {"EI0005", "root: 0 (rank 0), 1 (rank"});
+}
+
+RANK_BODY(OtherCounts) {
+  const Buffers b;
+  std::vector<uint64_t> to(r.ranks, 5), from(r.ranks, 5), offsets(r.ranks, 0);
+  for (uint32_t i = 0; i < r.ranks; ++i) offsets[i] = 5 * i;
+  if (r.rank == 0) from[1] = 4;
+  RANK_OK(r, HcclAlltoAllV(b.send.get(), to.data(), offsets.data(), kFloat, b.receive.get(), from.data(),
+                           offsets.data(), kFloat, r.comm, r.stream));
+  Failure(r, {"EI0005", "rank 1 sends 5 elements to rank 0, which expects 4"});
+}
+
+RANK_BODY(OtherMessage) {
+  const Buffers b;
+  if (r.rank == 0) RANK_OK(r, HcclSend(b.send.get(), 100, kFloat, 1, r.comm, r.stream));
+  if (r.rank == 1) RANK_OK(r, HcclRecv(b.receive.get(), 99, kFloat, 0, r.comm, r.stream));
+  if (r.rank > 1) return;
+  Failure(r, {"EI0005", "from rank 0 to rank 1", "400 bytes", "396 bytes"});
+}
+
+// The process lives, and a new communicator of the same ranks works.
+RANK_BODY(LifeAfterwards) {
+  const Buffers b;
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::vector<uint32_t> all(r.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  HcclComm second = nullptr;
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), 1, r.rank, &config, &second));
+  RANK_OK(r, HcclBroadcast(b.receive.get(), r.rank + 1, kFloat, 0, r.comm, r.stream));
+  Failure(r, {"EI0005"});
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, second, r.stream));
+  r.Sync();
+  Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(10, static_cast<float>(r.ranks)));
+  RANK_OK(r, HcclCommDestroy(second));
+}
+
+class RanksThatDisagree : public ::testing::TestWithParam<std::string> {};
+TEST_P(RanksThatDisagree, AreNamedOnEveryRank) {
+  EXPECT_EQ(RunThreads(3, Bodies().at(GetParam())), "");
+  EXPECT_EQ(Complaints(RunProcesses(2, GetParam())), "");
+}
+INSTANTIATE_TEST_SUITE_P(Each, RanksThatDisagree,
+                         ::testing::Values("OtherCount", "OtherTypeAndReduction", "OtherOperation", "OtherRoot",
+                                           "OtherCounts", "OtherMessage", "LifeAfterwards"),
+                         [](const auto& info) { return info.param; });
+
+// --- Gone -------------------------------------------------------------------------------------------------------
+
+// The last rank dies in the middle of a stretch of large operations; the others are told who it was.
+RANK_BODY(Killed) {
+  const size_t count = size_t{4} << 20;
+  const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
+  RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  r.Sync();
+  const bool victim = r.rank == r.ranks - 1;
+  for (int i = 0; i < 40; ++i) {
+    RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  }
+  if (victim) kill(getpid(), SIGKILL);
+  const std::string dead = "rank " + std::to_string(r.ranks - 1) + " has ended";
+  Failure(r, {"EI0002", "Communication_Error_Timeout", dead.c_str(), "HcclAllReduce"});
+  ExpectAsync(r, HCCL_E_REMOTE);
+}
+
+// It ends as programs do, without a word.
+RANK_BODY(Exits) {
+  const Buffers b;
+  RANK_OK(r, HcclBarrier(r.comm, r.stream));
+  r.Sync();
+  if (r.rank == 0) _exit(0);
+  RANK_OK(r, HcclBroadcast(b.receive.get(), 10, kFloat, 0, r.comm, r.stream));
+  Failure(r, {"EI0002", "rank 0 has ended"});
+}
+
+RANK_BODY(Leaves) {
+  const Buffers b;
+  RANK_OK(r, HcclBarrier(r.comm, r.stream));
+  r.Sync();
+  if (r.rank == 0) {
+    RANK_OK(r, HcclCommDestroy(std::exchange(r.comm, nullptr)));
+    return;
+  }
+  RANK_OK(r, HcclRecv(b.receive.get(), 10, kFloat, 0, r.comm, r.stream));
+  Failure(r, {"EI0002", "rank 0 has left"});
+}
+
+// Rank 1 does nothing, and stays until the others have given up.
+RANK_BODY(NeverCalls) {
+  const Buffers b;
+  RANK_OK(r, HcclBarrier(r.comm, r.stream));
+  r.Sync();
+  if (r.rank == 1) {
+    // Rank 0 has failed when an operation with it fails at once, whatever the time.
+    RANK_OK(r, aclrtSynchronizeStream(r.stream));
+    const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
+    if (!acl_test::Eventually([&] { return access(done.c_str(), F_OK) == 0; })) r.Complain("rank 0 did not give up");
+    return;
+  }
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  Failure(r, {"EI0002", "waits for rank 1", "Rank 1, not there", "last HcclBarrier", "HCCL_EXEC_TIMEOUT"});
+  ExpectAsync(r, HCCL_E_REMOTE);
+  std::ofstream(std::string(getenv("TEST_ROOT")) + ".new") << "done";
+}
+
+MP_ROLE(rank) { return BeRank(); }
+
+TEST(RanksThatAreGone, AKilledRankIsNamedByAllOthers) {
+  const auto results = RunProcesses(3, "Killed");
+  EXPECT_EQ(results[0].exit_code, 0) << results[0].output;
+  EXPECT_EQ(results[1].exit_code, 0) << results[1].output;
+  EXPECT_EQ(results[2].exit_code, -SIGKILL) << results[2].output;
+}
+
+// Unix sockets that the kernel lists, and files, of the process.
+int Traces(int pid) {
+  int found = 0;
+  const std::string mark = "millpond-" + std::to_string(pid) + "-";
+  const auto look = [&](const std::string& name) { found += name.find(mark) != std::string::npos; };
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) look(line);
+  for (const char* folder : {"/dev/shm", "/tmp"}) {
+    DIR* open = opendir(folder);
+    if (open == nullptr) continue;
+    while (const dirent* entry = readdir(open)) look(entry->d_name);
+    closedir(open);
+  }
+  return found;
+}
+
+// All ranks die in the midst of it; the one that the others met at says how it can be seen while it lives.
+RANK_BODY(AllKilled) {
+  const Buffers b;
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  RANK_OK(r, HcclRecv(b.receive.get(), 10, kFloat, (r.rank + 1) % r.ranks, r.comm, r.stream));
+  if (r.rank == 0) dprintf(2, "pid=%d traces=%d\n", getpid(), Traces(getpid()));
+  kill(getpid(), SIGKILL);
+}
+
+TEST(RanksThatAreGone, NothingIsLeftBehindByRanksThatWereKilled) {
+  const auto results = RunProcesses(2, "AllKilled");
+  for (const auto& result : results) EXPECT_EQ(result.exit_code, -SIGKILL) << result.output;
+  int pid = 0, traces = 0;
+  const size_t said = results[0].output.find("pid=");
+  ASSERT_NE(said, std::string::npos) << results[0].output;
+  ASSERT_EQ(std::sscanf(results[0].output.c_str() + said, "pid=%d traces=%d", &pid, &traces), 2);
+  EXPECT_GT(traces, 0) << "this test looks in the wrong place";
+  EXPECT_EQ(Traces(pid), 0);
+}
+
+TEST(RanksThatAreGone, ARankThatExitsIsNamed) { EXPECT_EQ(Complaints(RunProcesses(3, "Exits")), ""); }
+
+TEST(RanksThatAreGone, ARankThatDestroysItsCommunicatorIsNamed) {
+  EXPECT_EQ(RunThreads(2, Bodies().at("Leaves")), "");
+  EXPECT_EQ(Complaints(RunProcesses(2, "Leaves")), "");
+}
+
+TEST(RanksThatAreGone, ARankThatNeverCallsIsNamedWhenTheTimeIsOver) {
+  const auto results = RunProcesses(2, "NeverCalls", {{"MILLPOND_RANK_TIMEOUT_MS", "900"}});
+  EXPECT_EQ(Complaints(results), "");
+  EXPECT_NE(results[0].output.find("no progress for"), std::string::npos)
+      << "no note came before: " << results[0].output;
+}
+
+// A collective that waits parks its stream: with fewer threads than streams that wait, other work goes on.
+RANK_BODY(ManyWait) {
+  const Buffers b;
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::vector<uint32_t> all(r.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  constexpr size_t kMany = 12;
+  HcclComm comms[kMany] = {};
+  aclrtStream streams[kMany] = {};
+  for (size_t i = 0; i < kMany; ++i) {
+    RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), i, r.rank, &config, &comms[i]));
+    RANK_OK(r, aclrtCreateStream(&streams[i]));
+  }
+  // Each rank issues on its communicators in another order.
+  for (size_t i = 0; i < kMany; ++i) {
+    const size_t at = r.rank % 2 == 0 ? i : kMany - 1 - i;
+    RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get() + at, 1, kFloat, HCCL_REDUCE_SUM, comms[at], streams[at]));
+    if (i == kMany / 2) {
+      RANK_OK(r, aclrtMemsetAsync(b.receive.get() + 100, 4, 0, 4, r.stream));
+      r.Sync();
+    }
+  }
+  for (size_t i = 0; i < kMany; ++i) {
+    RANK_OK(r, aclrtSynchronizeStream(streams[i]));
+    RANK_OK(r, HcclCommDestroy(comms[i]));
+    RANK_OK(r, aclrtDestroyStream(streams[i]));
+  }
+  Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(kMany, static_cast<float>(r.ranks)));
+}
+
+TEST(RanksThatWait, HoldNoThread) {
+  EXPECT_EQ(RunThreads(3, Bodies().at("ManyWait")), "");
+  EXPECT_EQ(Complaints(RunProcesses(2, "ManyWait", {{"MILLPOND_WORKERS", "2"}})), "");
+}
+
+// A rank that stands still for a while is late, not gone.
+RANK_BODY(Stopped) {
+  const Buffers b;
+  for (int i = 0; i < 200; ++i) {
+    RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 4096, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+    if (i == 100 && r.rank == 1) {
+      const pid_t self = getpid();
+      const pid_t waker = fork();
+      if (waker == 0) {
+        usleep(300000);
+        kill(self, SIGCONT);
+        _exit(0);
+      }
+      kill(self, SIGSTOP);
+      waitpid(waker, nullptr, 0);
+    }
+  }
+  r.Sync();
+  Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(4096, static_cast<float>(r.ranks)));
+}
+
+TEST(RanksThatWait, ForOneThatWasStopped) { EXPECT_EQ(Complaints(RunProcesses(2, "Stopped")), ""); }
+
+}  // namespace
+
+MP_TEST_MAIN()

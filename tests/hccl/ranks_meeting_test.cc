@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ranks meet: root info, rank table, all devices of a process, groups, sub-communicators; and who is told what when
+// they do not.
+#include <sys/stat.h>
+
+#include "tests/hccl/ranks_test.h"
+
+namespace {
+
+using namespace ranks_test;  // NOLINT
+
+constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
+
+// The sum of rank + 1 over the communicator's ranks.
+void ExpectSum(Rank& r, HcclComm comm, float mine, float expected) {
+  const Values<float> send({mine}), receive({-1});
+  RANK_OK(r, HcclAllReduce(send.get(), receive.get(), 1, kFloat, HCCL_REDUCE_SUM, comm, r.stream));
+  r.Sync();
+  Expect(r, "AllReduce", receive.Read(), {expected});
+}
+
+std::string NameOf(HcclComm comm) {
+  char name[COMM_NAME_MAX_LENGTH] = {};
+  HCCL_OK(HcclGetCommName(comm, name));
+  return name;
+}
+
+// Result and message of one call.
+struct Said {
+  HcclResult result = HCCL_SUCCESS;
+  std::string text;
+};
+Said Tell(HcclResult result) { return {result, result == HCCL_SUCCESS ? "" : acl_test::RecentMessage()}; }
+
+class RanksMeeting : public acl_test::AclTest {
+ protected:
+  static void OnThreads(uint32_t count, const std::function<void(uint32_t)>& body) {
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < count; ++i) {
+      threads.emplace_back([&, i] {
+        ACL_OK(aclrtSetDevice(static_cast<int>(i % kDevices)));
+        body(i);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+TEST_F(RanksMeeting, EachRankKnowsItsPlaceAndAllHaveOneName) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  std::string names[3];
+  OnThreads(3, [&](uint32_t i) {
+    HcclComm comm = nullptr;
+    HCCL_OK(HcclCommInitRootInfo(3, &root, i, &comm));
+    uint32_t size = 0, rank = 99;
+    HCCL_OK(HcclGetRankSize(comm, &size));
+    HCCL_OK(HcclGetRankId(comm, &rank));
+    EXPECT_EQ(size, 3u);
+    EXPECT_EQ(rank, i);
+    names[i] = NameOf(comm);
+    HCCL_OK(HcclCommDestroy(comm));
+  });
+  EXPECT_FALSE(names[0].empty());
+  EXPECT_EQ(names[0], names[1]);
+  EXPECT_EQ(names[0], names[2]);
+}
+
+TEST_F(RanksMeeting, AllDevicesOfAProcess) {
+  int32_t devices[] = {0, 1, 2};
+  HcclComm comms[3] = {};
+  HCCL_OK(HcclCommInitAll(3, devices, comms));
+  OnThreads(3, [&](uint32_t i) {
+    Rank r{.rank = i, .ranks = 3, .comm = comms[i], .stream = nullptr, .complaints = {}};
+    ACL_OK(aclrtCreateStream(&r.stream));
+    ExpectSum(r, comms[i], static_cast<float>(i + 1), 6);
+    Finish(r);
+    EXPECT_EQ(r.complaints, "");
+  });
+  devices[2] = 0;
+  HCCL_FAILS(HCCL_E_PARA, "same", HcclCommInitAll(3, devices, comms));
+}
+
+// One thread for both devices: the calls of a group are waited for together.
+TEST_F(RanksMeeting, AGroupMakesTheRanksOfOneThread) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  HcclComm comms[2] = {};
+  HCCL_OK(HcclGroupStart());
+  for (uint32_t i = 0; i < 2; ++i) {
+    ACL_OK(aclrtSetDevice(static_cast<int>(i)));
+    HCCL_OK(HcclCommInitRootInfo(2, &root, i, &comms[i]));
+  }
+  HCCL_OK(HcclGroupEnd());
+  for (const HcclComm comm : comms) {
+    ASSERT_NE(comm, nullptr);
+    HCCL_OK(HcclCommDestroy(comm));
+  }
+  ACL_OK(aclrtSetDevice(0));
+}
+
+RANK_BODY(SubCommunicators) {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  // The odd ones and the even ones, in reverse order, twice with the same id.
+  for (int again = 0; again < 2; ++again) {
+    std::vector<uint32_t> members;
+    for (uint32_t i = 0; i < r.ranks; ++i) {
+      if (i % 2 == r.rank % 2) members.insert(members.begin(), i);
+    }
+    const auto place = static_cast<uint32_t>(std::find(members.begin(), members.end(), r.rank) - members.begin());
+    HcclComm sub = nullptr;
+    RANK_OK(r, HcclCreateSubCommConfig(&r.comm, static_cast<uint32_t>(members.size()), members.data(), r.rank % 2,
+                                       place, &config, &sub));
+    if (sub == nullptr) return;
+    uint32_t rank = 99;
+    RANK_OK(r, HcclGetRankId(sub, &rank));
+    if (rank != place) r.Complain("it is rank " + std::to_string(rank) + " of the sub-communicator");
+    const std::string name = NameOf(sub), parent = NameOf(r.comm);
+    if (name != parent + "_sub_" + std::to_string(r.rank % 2)) r.Complain("its name is " + name);
+    float sum = 0;
+    for (const uint32_t member : members) sum += static_cast<float>(member + 1);
+    ExpectSum(r, sub, static_cast<float>(r.rank + 1), sum);
+    HcclComm below = nullptr;
+    if (HcclCreateSubCommConfig(&sub, static_cast<uint32_t>(members.size()), members.data(), 9, place, &config,
+                                &below) == HCCL_SUCCESS) {
+      r.Complain("a sub-communicator has one of its own");
+    }
+    RANK_OK(r, HcclCommDestroy(sub));
+  }
+  ExpectSum(r, r.comm, 1, static_cast<float>(r.ranks));
+}
+
+TEST(RanksSub, MembersMeetInTheParent) {
+  EXPECT_EQ(RunThreads(4, Bodies().at("SubCommunicators")), "");
+  EXPECT_EQ(Complaints(RunProcesses(4, "SubCommunicators")), "");
+}
+
+MP_ROLE(rank) { return BeRank(); }
+
+// Two ranks that are threads of one process, and a third that is another.
+MP_ROLE(third) {
+  ROLE_INIT();
+  HcclRootInfo root;
+  ROLE_CHECK(AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root)));
+  Rank r;
+  ROLE_CHECK(Prepare(r) && HcclCommInitRootInfo(3, &root, 2, &r.comm) == HCCL_SUCCESS);
+  ExpectSum(r, r.comm, 3, 6);
+  Finish(r);
+  ROLE_CHECK(r.complaints.empty());
+  return 0;
+}
+
+TEST_F(RanksMeeting, ThreadsAndProcessesTogether) {
+  const TemporaryFolder folder;
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  WriteFile(folder / "root", &root, sizeof(root));
+  std::thread child([&] { acl_test::ExpectRole("third", {{"TEST_ROOT", folder / "root"}}); });
+  OnThreads(2, [&](uint32_t i) {
+    Rank r{.rank = i, .ranks = 3, .comm = nullptr, .stream = nullptr, .complaints = {}};
+    ACL_OK(aclrtCreateStream(&r.stream));
+    HCCL_OK(HcclCommInitRootInfo(3, &root, i, &r.comm));
+    ExpectSum(r, r.comm, static_cast<float>(i + 1), 6);
+    Finish(r);
+    EXPECT_EQ(r.complaints, "");
+  });
+  child.join();
+}
+
+MP_ROLE(table) {
+  ROLE_INIT();
+  Rank r;
+  r.rank = Number("TEST_RANK");
+  ROLE_CHECK(Prepare(r));
+  ROLE_CHECK(HcclCommInitClusterInfo(getenv("TEST_TABLE"), r.rank, &r.comm) == HCCL_SUCCESS);
+  ROLE_CHECK(NameOf(r.comm) == "hccl_world_group");
+  ExpectSum(r, r.comm, static_cast<float>(r.rank + 1), 6);
+  Finish(r);
+  ROLE_CHECK(r.complaints.empty());
+  return 0;
+}
+
+TEST(RanksTable, ProcessesMeetByARankTable) {
+  const TemporaryFolder folder;
+  const std::string text =
+      R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "10.0.0.1", "device": [
+          {"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"}, {"device_id": "2", "rank_id": "2"}]}]})";
+  WriteFile(folder / "table", text.data(), text.size());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      acl_test::ExpectRole("table", {{"TEST_TABLE", folder / "table"}, {"TEST_RANK", std::to_string(i)}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// --- Who does not come ------------------------------------------------------------------------------------------
+
+MP_ROLE(alone) {
+  ROLE_INIT();
+  HcclRootInfo root;
+  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+  HcclComm comm = nullptr;
+  const Said said = Tell(HcclCommInitRootInfo(3, &root, 1, &comm));
+  ROLE_CHECK(said.result == HCCL_E_TIMEOUT && comm == nullptr);
+  ROLE_CHECK(said.text.find("EI0015") != std::string::npos);
+  ROLE_CHECK(said.text.find("ranks 0, 2 did not come") != std::string::npos);
+  // The meeting is over: whoever comes late hears of it.
+  ROLE_CHECK(Tell(HcclCommInitRootInfo(3, &root, 0, &comm)).text.find("EI0015") != std::string::npos);
+  return 0;
+}
+
+TEST(RanksMissing, AreNamedWhenTheTimeIsOver) { acl_test::ExpectRole("alone", {{"MILLPOND_RANK_TIMEOUT_MS", "200"}}); }
+
+MP_ROLE(environment) {
+  ROLE_INIT();
+  HcclRootInfo root;
+  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+  HcclComm comm = nullptr;
+  const Said said = Tell(HcclCommInitRootInfo(2, &root, 0, &comm));
+  ROLE_CHECK(said.result == HCCL_E_PARA);
+  ROLE_CHECK(said.text.find("EI0001") != std::string::npos && said.text.find("'7'") != std::string::npos &&
+             said.text.find("from 120 to 7200") != std::string::npos);
+  return 0;
+}
+
+TEST(RanksMissing, ATimeoutThatHcclDoesNotAllowIsNamed) {
+  acl_test::ExpectRole("environment", {{"HCCL_CONNECT_TIMEOUT", "7"}});
+}
+
+TEST_F(RanksMeeting, RanksThatDisagreeAboutTheirNumberHearOfItAtOnce) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  OnThreads(2, [&](uint32_t i) {
+    HcclComm comm = nullptr;
+    const Said said = Tell(HcclCommInitRootInfo(i + 2, &root, i, &comm));
+    EXPECT_NE(said.result, HCCL_SUCCESS);
+    EXPECT_NE(said.text.find("EI0015"), std::string::npos) << said.text;
+  });
+}
+
+TEST_F(RanksMeeting, ARankThatComesTwiceIsNamed) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  std::atomic<int> named{0};
+  OnThreads(2, [&](uint32_t) {
+    HcclComm comm = nullptr;
+    const Said said = Tell(HcclCommInitRootInfo(2, &root, 1, &comm));
+    EXPECT_NE(said.result, HCCL_SUCCESS);
+    named += said.text.find("rank 1 has come twice") != std::string::npos;
+  });
+  EXPECT_EQ(named, 2);
+}
+
+TEST_F(RanksMeeting, SettingsThatDifferAreNamed) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  OnThreads(2, [&](uint32_t i) {
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    std::strcpy(config.hcclCommName, i == 0 ? "left" : "right");  // NOLINT
+    HcclComm comm = nullptr;
+    const Said said = Tell(HcclCommInitRootInfoConfig(2, &root, i, &config, &comm));
+    EXPECT_EQ(said.result, HCCL_E_PARA);
+    EXPECT_NE(said.text.find("EI0016"), std::string::npos) << said.text;
+    EXPECT_NE(said.text.find("'left' (rank 0), 'right' (rank 1)"), std::string::npos) << said.text;
+  });
+}
+
+MP_ROLE(root_and_gone) {
+  ROLE_INIT();
+  HcclRootInfo root;
+  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+  WriteFile(getenv("TEST_ROOT"), &root, sizeof(root));
+  return 0;
+}
+
+TEST_F(RanksMeeting, ARootInfoOfAProcessThatHasEndedIsRefusedAtOnce) {
+  const TemporaryFolder folder;
+  acl_test::ExpectRole("root_and_gone", {{"TEST_ROOT", folder / "root"}});
+  HcclRootInfo root;
+  ASSERT_TRUE(AwaitFile(folder / "root", &root, sizeof(root)));
+  HcclComm comm = nullptr;
+  HCCL_FAILS(HCCL_E_REMOTE, "EI0015", HcclCommInitRootInfo(2, &root, 1, &comm));
+}
+
+MP_ROLE(stranger) {
+  ROLE_CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+  ROLE_INIT();
+  HcclRootInfo root;
+  ROLE_CHECK(AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root)));
+  HcclComm comm = nullptr;
+  const Said said = Tell(HcclCommInitRootInfo(2, &root, 1, &comm));
+  ROLE_CHECK(said.result != HCCL_SUCCESS && comm == nullptr);
+  ROLE_CHECK(said.text.find("belongs to user 65534") != std::string::npos);
+  return 0;
+}
+
+class RanksSecret : public RanksMeeting {};
+TEST_F(RanksSecret, AnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play another user";
+  const std::string path = ::testing::TempDir() + "mp_stranger_" + std::to_string(getpid());
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  WriteFile(path, &root, sizeof(root));
+  chmod(path.c_str(), 0644);
+  acl_test::ExpectRole("stranger", {{"TEST_ROOT", path}});
+  unlink(path.c_str());
+}
+
+TEST_F(RanksMeeting, BytesThatWereChangedOnTheWayAreRefused) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  root.internal[40] ^= 1;  // in the key
+  HcclComm comm = nullptr;
+  EXPECT_NE(HcclCommInitRootInfo(2, &root, 0, &comm), HCCL_SUCCESS);
+  EXPECT_EQ(comm, nullptr);
+}
+
+}  // namespace
+
+MP_TEST_MAIN()

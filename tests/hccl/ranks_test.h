@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several ranks: the same body as threads of this process, or as processes that meet by a root info in a file.
+#ifndef MILLPOND_TESTS_HCCL_RANKS_TEST_H_
+#define MILLPOND_TESTS_HCCL_RANKS_TEST_H_
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/hccl/hccl_test.h"
+
+namespace ranks_test {
+
+// Read once by the library, so before anything else. A test that hangs says who waits for whom well within its limit.
+struct Environment {
+  Environment() {
+    setenv("MILLPOND_DEVICES", "4", 1);
+    setenv("MILLPOND_MEMORY", "1GiB", 0);
+    setenv("MILLPOND_RANK_TIMEOUT_MS", "60000", 0);
+  }
+};
+inline const Environment g_environment;
+constexpr int kDevices = 4;
+
+struct Rank {
+  uint32_t rank = 0;
+  uint32_t ranks = 0;
+  HcclComm comm = nullptr;
+  aclrtStream stream = nullptr;
+  std::string complaints;  // what was wrong; empty at the end of a good run
+
+  void Complain(const std::string& text) { complaints += "rank " + std::to_string(rank) + ": " + text + "\n"; }
+  void Check(int result, const char* call) {
+    if (result != 0) Complain(std::string(call) + " = " + std::to_string(result) + ": " + acl_test::RecentMessage());
+  }
+  void Sync() { Check(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream"); }
+};
+// NOLINTNEXTLINE: a function would not show the call
+#define RANK_OK(r, call) (r).Check((call), #call)
+
+using Body = void (*)(Rank&);
+inline std::map<std::string, Body>& Bodies() {
+  static std::map<std::string, Body> bodies;
+  return bodies;
+}
+struct BodyEntry {
+  BodyEntry(const char* name, Body body) { Bodies()[name] = body; }
+};
+#define RANK_BODY(name)                                                       \
+  static void Body_##name(::ranks_test::Rank& r);                             \
+  static const ::ranks_test::BodyEntry body_entry_##name(#name, Body_##name); \
+  static void Body_##name(::ranks_test::Rank& r)
+
+// Device memory with values in it.
+template <class T>
+class Values {
+ public:
+  explicit Values(const std::vector<T>& values)
+      : buffer_(std::max<size_t>(1, values.size()) * sizeof(T)), count_(values.size()) {
+    if (count_ == 0) return;
+    EXPECT_EQ(aclrtMemcpy(buffer_.get(), buffer_.size(), values.data(), count_ * sizeof(T), ACL_MEMCPY_HOST_TO_DEVICE),
+              0)
+        << acl_test::RecentMessage();
+  }
+  T* get() const { return static_cast<T*>(buffer_.get()); }
+  std::vector<T> Read() const {
+    std::vector<T> values(count_);
+    if (count_ == 0) return values;
+    EXPECT_EQ(
+        aclrtMemcpy(values.data(), count_ * sizeof(T), buffer_.get(), count_ * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST), 0)
+        << acl_test::RecentMessage();
+    return values;
+  }
+
+ private:
+  acl_test::DeviceBuffer buffer_;
+  size_t count_;
+};
+
+// The first place where the two differ.
+template <class T>
+void Expect(Rank& r, const std::string& what, const std::vector<T>& found, const std::vector<T>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (i < found.size() && std::memcmp(&found[i], &expected[i], sizeof(T)) == 0) continue;
+    r.Complain(what + ": element " + std::to_string(i) + " of " + std::to_string(expected.size()) + " is " +
+               std::to_string(found[i]) + ", not " + std::to_string(expected[i]));
+    return;
+  }
+}
+
+inline bool Prepare(Rank& r) {
+  RANK_OK(r, aclrtSetDevice(static_cast<int>(r.rank % kDevices)));
+  RANK_OK(r, aclrtCreateStream(&r.stream));
+  return r.complaints.empty();
+}
+
+inline void Finish(Rank& r) {
+  if (r.comm != nullptr) RANK_OK(r, HcclCommDestroy(r.comm));
+  if (r.stream != nullptr) RANK_OK(r, aclrtDestroyStream(r.stream));
+}
+
+// As threads. What they complain of.
+inline std::string RunThreads(uint32_t ranks, Body body) {
+  HcclRootInfo root;
+  std::string all;
+  if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0) return "no device: " + acl_test::RecentMessage();
+  if (HcclGetRootInfo(&root) != 0) return "no root info: " + acl_test::RecentMessage();
+  std::vector<Rank> each(ranks);
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < ranks; ++i) {
+    threads.emplace_back([&, i] {
+      Rank& r = each[i];
+      r.rank = i;
+      r.ranks = ranks;
+      if (!Prepare(r)) return;
+      RANK_OK(r, HcclCommInitRootInfo(ranks, &root, i, &r.comm));
+      if (r.comm != nullptr) body(r);
+      Finish(r);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Rank& r : each) all += r.complaints;
+  if (aclFinalize() != 0) all += "aclFinalize: " + acl_test::RecentMessage();
+  return all;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
+  ~TemporaryFolder() {
+    for (const char* name : {"/root", "/root.new", "/table"}) unlink((path_ + name).c_str());
+    rmdir(path_.c_str());
+  }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "mp_ranks_XXXXXX";
+};
+
+inline void WriteFile(const std::string& path, const void* bytes, size_t count) {
+  std::ofstream(path + ".new", std::ios::binary).write(static_cast<const char*>(bytes), static_cast<long>(count));
+  rename((path + ".new").c_str(), path.c_str());
+}
+
+inline bool AwaitFile(const std::string& path, void* bytes, size_t count) {
+  return acl_test::Eventually([&] {
+    std::ifstream file(path, std::ios::binary);
+    return file && file.read(static_cast<char*>(bytes), static_cast<long>(count)).gcount() == static_cast<long>(count);
+  });
+}
+
+inline uint32_t Number(const char* variable) { return static_cast<uint32_t>(atoi(getenv(variable))); }
+
+// What a process does that is one rank: MP_ROLE(rank) calls it.
+inline int BeRank() {
+  Rank r;
+  r.rank = Number("TEST_RANK");
+  r.ranks = Number("TEST_RANKS");
+  const std::string path = getenv("TEST_ROOT");
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  HcclRootInfo root;
+  if (Prepare(r)) {
+    if (r.rank == 0) {
+      RANK_OK(r, HcclGetRootInfo(&root));
+      WriteFile(path, &root, sizeof(root));
+    } else if (!AwaitFile(path, &root, sizeof(root))) {
+      r.Complain("no root info came");
+    }
+    RANK_OK(r, HcclCommInitRootInfo(r.ranks, &root, r.rank, &r.comm));
+    if (r.comm != nullptr) Bodies().at(getenv("TEST_BODY"))(r);
+  }
+  Finish(r);
+  std::fputs(r.complaints.c_str(), stderr);
+  return r.complaints.empty() ? 0 : 3;
+}
+
+// As processes; the result of each.
+inline std::vector<acl_test::ChildResult> RunProcesses(uint32_t ranks, const std::string& body,
+                                                       std::map<std::string, std::string> variables = {}) {
+  const TemporaryFolder folder;
+  std::vector<acl_test::ChildResult> results(ranks);
+  std::vector<std::thread> threads;
+  variables["TEST_ROOT"] = folder / "root";
+  variables["TEST_RANKS"] = std::to_string(ranks);
+  variables["TEST_BODY"] = body;
+  for (uint32_t i = 0; i < ranks; ++i) {
+    threads.emplace_back([&, i] {
+      std::map<std::string, std::string> own = variables;
+      own["TEST_RANK"] = std::to_string(i);
+      results[i] = acl_test::RunRole("rank", own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+inline std::string Complaints(const std::vector<acl_test::ChildResult>& results) {
+  std::string all;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].exit_code == 0) continue;
+    all += "process " + std::to_string(i) + " ended with " + std::to_string(results[i].exit_code) + ": " +
+           results[i].output;
+  }
+  return all;
+}
+
+}  // namespace ranks_test
+
+#endif  // MILLPOND_TESTS_HCCL_RANKS_TEST_H_

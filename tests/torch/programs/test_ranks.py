@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def torchrun(start):
+    """torchrun(ranks, file): must end well."""
+
+    def run(ranks, path, *arguments):
+        program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, path, *arguments,
+                        env={"MILLPOND_DEVICES": str(ranks), "MILLPOND_RANK_TIMEOUT_MS": "100000"})
+        assert program.status == 0, f"{path} on {ranks} ranks ended with {program.status}\n{program.output}\n{program.errors[-6000:]}"
+        return program
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_every_collective(torchrun, ranks):
+    program = torchrun(ranks, HERE / "collectives.py")
+    program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ddp_has_the_losses_of_one_process(torchrun, on_cpu, root, ranks):
+    program = torchrun(ranks, root / "examples" / "torch" / "ddp.py")
+    program.says(f"{ranks} ranks, equal weights: True")
+    assert program.losses == pytest.approx(on_cpu("ddp").losses, rel=1e-4)
+
+
+SPAWNED = """
+import torch, torch_npu
+from torch import distributed, multiprocessing
+
+def work(rank, path):
+    torch.npu.set_device(rank)
+    distributed.init_process_group("hccl", init_method=f"file://{path}", rank=rank, world_size=2)
+    tensor = torch.ones(8, device="npu") * (rank + 1)
+    distributed.all_reduce(tensor)
+    assert tensor.tolist() == [3.0] * 8, tensor
+    distributed.destroy_process_group()
+
+if __name__ == "__main__":
+    import sys
+    multiprocessing.spawn(work, (sys.argv[1],), nprocs=2)
+    print("spawned")
+"""
+
+
+def test_ranks_that_were_spawned(start, tmp_path):
+    (tmp_path / "spawned.py").write_text(SPAWNED)
+    program = start(tmp_path / "spawned.py", tmp_path / "rendezvous", env={"MILLPOND_DEVICES": "2"})
+    assert program.status == 0, program.errors[-6000:]
+    program.says("spawned")
+
+
+DISAGREEING = """
+import os, torch, torch_npu
+from torch import distributed
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+distributed.init_process_group("hccl")
+try:
+    distributed.all_reduce(torch.ones(4 + rank, device="npu"))
+    torch.npu.synchronize()
+    heard = "nothing"
+except RuntimeError as error:
+    text = str(error)
+    heard = f"{'EI0005' in text} {'4 (rank 0), 5 (rank 1)' in text} {'' if 'EI0005' in text else text}"
+os.write(1, f"rank {rank} heard: {heard}\\n".encode())  # whole, whatever the other rank prints
+os._exit(0)
+"""
+
+
+def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
+    (tmp_path / "disagreeing.py").write_text(DISAGREEING)
+    torchrun(2, tmp_path / "disagreeing.py").says("rank 0 heard: True True", "rank 1 heard: True True")

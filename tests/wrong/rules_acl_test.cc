@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules at acl's door. Each page that states the rule is named in docs/rules.md.
+#include "tests/wrong/rules_test.h"
+
+namespace {
+
+constexpr size_t kBytes = 4096;
+
+// aclInit, a device and two streams, and what undoes them.
+struct Device {
+  Device() {
+    ROLE_INIT();
+    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
+  }
+  ~Device() {
+    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+    if (one != nullptr) ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtDestroyStream(two) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  }
+  aclrtStream one = nullptr, two = nullptr;
+};
+
+void* Malloc(size_t bytes = kBytes) {
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+  return memory;
+}
+void* MallocHost() {
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtMallocHost(&memory, kBytes) == ACL_SUCCESS);
+  return memory;
+}
+void Free(void* memory) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); }
+void Set(void* memory, aclrtStream stream) {
+  ROLE_CHECK(aclrtMemsetAsync(memory, kBytes, 7, kBytes, stream) == ACL_SUCCESS);
+}
+void Copy(void* to, void* from, aclrtStream stream) {
+  ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream) == ACL_SUCCESS);
+}
+void Synchronize(aclrtStream stream) { ROLE_CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS); }
+
+// An allocator that hands out single blocks.
+void* Allocate(aclrtAllocator, size_t bytes) {
+  void* memory = nullptr;
+  return aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS ? memory : nullptr;
+}
+void Release(aclrtAllocator, aclrtAllocatorBlock block) { aclrtFree(block); }
+void* AddressOf(aclrtAllocatorBlock block) { return block; }
+
+aclrtAllocatorDesc NewDescriptor(bool complete = true) {
+  static int object = 0;
+  aclrtAllocatorDesc desc = aclrtAllocatorCreateDesc();
+  ROLE_CHECK(aclrtAllocatorSetObjToDesc(desc, &object) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorSetAllocFuncToDesc(desc, &Allocate) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorSetGetAddrFromBlockFuncToDesc(desc, &AddressOf) == ACL_SUCCESS);
+  if (complete) ROLE_CHECK(aclrtAllocatorSetFreeFuncToDesc(desc, &Release) == ACL_SUCCESS);
+  return desc;
+}
+
+// --- Registering ------------------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP101, null_stream, kError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor();
+  const aclError code = aclrtAllocatorRegister(wrong ? nullptr : device.one, desc);
+  ROLE_CHECK((code == ACL_SUCCESS) == !wrong);
+  if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP102, no_free_function, kError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor(!wrong);
+  const aclError code = aclrtAllocatorRegister(device.one, desc);
+  ROLE_CHECK((code == ACL_SUCCESS) == !wrong);
+  if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP106, descriptor_kept, kNoError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor();
+  if (!wrong) ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP107, descriptor_used_late, kError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor();
+  if (wrong) ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  ROLE_CHECK((aclrtAllocatorRegister(device.one, desc) == ACL_SUCCESS) == !wrong);
+  if (wrong) return 0;
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP109, unregistered_twice, kNoError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor();
+  ROLE_CHECK(aclrtAllocatorRegister(device.one, desc) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  if (wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP609, stream_destroyed_while_registered, kError) {
+  Device device;
+  aclrtAllocatorDesc desc = NewDescriptor();
+  ROLE_CHECK(aclrtAllocatorRegister(device.one, desc) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyStream(device.one) == ACL_SUCCESS);
+  device.one = nullptr;
+  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  return 0;
+}
+
+// --- When memory may go -----------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP304, free_before_synchronize, kError) {
+  Device device;
+  void* memory = Malloc();
+  Set(memory, device.one);
+  if (!wrong) Synchronize(device.one);
+  Free(memory);
+  return 0;
+}
+
+// An event that was waited for on the host tells of its stream, one of another stream does not.
+MP_PROGRAM(MP304, free_after_the_wrong_event, kError) {
+  Device device;
+  void* memory = Malloc();
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  Set(memory, device.one);
+  ROLE_CHECK(aclrtRecordEvent(event, wrong ? device.two : device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
+  Free(memory);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
+// What the second stream waited for is known once the second stream is.
+MP_PROGRAM(MP304, free_after_a_chain_of_streams, kError) {
+  Device device;
+  void* memory = Malloc();
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  if (!wrong) Set(memory, device.one);
+  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  if (wrong) Set(memory, device.one);
+  ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
+  Synchronize(device.two);
+  Free(memory);
+  Synchronize(device.one);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP506, pinned_freed_while_copied, kError) {
+  Device device;
+  void* host = MallocHost();
+  void* memory = Malloc();
+  ROLE_CHECK(aclrtMemcpyAsync(memory, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.one) == ACL_SUCCESS);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  Synchronize(device.one);
+  Free(memory);
+  return 0;
+}
+
+// One huge page of physical memory, mapped at an address of its own.
+std::pair<void*, aclrtDrvMemHandle> Map() {
+  aclrtPhysicalMemProp prop{};
+  prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
+  prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+  prop.memAttr = ACL_HBM_MEM_HUGE;
+  prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  constexpr size_t kHuge = size_t{2} << 20;
+  void* address = nullptr;
+  aclrtDrvMemHandle handle = nullptr;
+  ROLE_CHECK(aclrtReserveMemAddress(&address, kHuge, 0, nullptr, 1) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMallocPhysical(&handle, kHuge, &prop, 0) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMapMem(address, kHuge, 0, handle, 0) == ACL_SUCCESS);
+  return {address, handle};
+}
+
+MP_PROGRAM(MP702, unmapped_while_written, kError) {
+  Device device;
+  const auto [address, handle] = Map();
+  Set(address, device.one);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtUnmapMem(address) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtReleaseMemAddress(address) == ACL_SUCCESS);
+  // The task may have failed on what was not there any more: that is the point.
+  aclrtSynchronizeStream(device.one);
+  return 0;
+}
+
+MP_PROGRAM(MP701, released_while_mapped, kError) {
+  Device device;
+  const auto [address, handle] = Map();
+  if (wrong) ROLE_CHECK(aclrtReleaseMemAddress(address) != ACL_SUCCESS);
+  ROLE_CHECK(aclrtUnmapMem(address) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtReleaseMemAddress(address) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP703, physical_freed_while_mapped, kNoError) {
+  Device device;
+  const auto [address, handle] = Map();
+  if (wrong) ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtUnmapMem(address) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtReleaseMemAddress(address) == ACL_SUCCESS);
+  return 0;
+}
+
+// --- Memory and copies ------------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP501, freed_twice, kError) {
+  Device device;
+  void* memory = Malloc();
+  Free(memory);
+  if (wrong) ROLE_CHECK(aclrtFree(memory) != ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP501, freed_inside, kError) {
+  Device device;
+  void* memory = Malloc();
+  if (wrong) ROLE_CHECK(aclrtFree(static_cast<char*>(memory) + 64) != ACL_SUCCESS);
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP502, never_freed, kNoError) {
+  Device device;
+  void* memory = Malloc();
+  if (!wrong) Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP504, set_past_the_end, kError) {
+  Device device;
+  void* memory = Malloc();
+  const size_t bytes = wrong ? 2 * kBytes : kBytes;
+  ROLE_CHECK((aclrtMemsetAsync(memory, bytes, 1, bytes, device.one) == ACL_SUCCESS) == !wrong);
+  Synchronize(device.one);
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP505, allocated_all_the_time, kNoError) {
+  Device device;
+  void* kept = wrong ? nullptr : Malloc();
+  for (int i = 0; i < 10'000; ++i) {
+    void* memory = wrong ? Malloc() : kept;
+    if (wrong) Free(memory);
+  }
+  if (!wrong) Free(kept);
+  return 0;
+}
+
+MP_PROGRAM(MP508, kind_says_the_other_way, kNoError) {
+  Device device;
+  char host[kBytes] = {};
+  void* memory = Malloc();
+  const aclrtMemcpyKind kind = wrong ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE;
+  ROLE_CHECK(aclrtMemcpy(memory, kBytes, host, kBytes, kind) == ACL_SUCCESS);
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP509, an_address_for_a_size, kError) {
+  Device device;
+  char host[kBytes] = {};
+  void* memory = Malloc();
+  const size_t room = wrong ? reinterpret_cast<size_t>(memory) : kBytes;
+  ROLE_CHECK(aclrtMemcpy(memory, room, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE) == ACL_SUCCESS);
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP510, read_back_too_early, kError) {
+  Device device;
+  char host[kBytes];
+  void* memory = Malloc();
+  Set(memory, device.one);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  Synchronize(device.one);
+  Free(memory);
+  return 0;
+}
+
+// --- Streams and events -----------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP601, destroyed_with_tasks, kNoError) {
+  Device device;
+  void* memory = Malloc();
+  Set(memory, device.one);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtDestroyStream(device.one) == ACL_SUCCESS);
+  device.one = nullptr;
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP602, used_after_destroy, kError) {
+  Device device;
+  void* memory = Malloc();
+  const aclrtStream stream = device.one;
+  if (wrong) {
+    ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+    device.one = nullptr;
+  }
+  ROLE_CHECK((aclrtMemsetAsync(memory, kBytes, 1, kBytes, stream) == ACL_SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP603, event_without_sync, kError) {
+  Device device;
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEventWithFlag(&event, wrong ? ACL_EVENT_TIME_LINE : ACL_EVENT_SYNC) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  ROLE_CHECK((aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP604, waits_for_nothing, kNoError) {
+  Device device;
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP607, more_streams_than_the_device_has, kNoError) {
+  Device device;
+  uint32_t left = 0;
+  ROLE_CHECK(aclrtGetStreamAvailableNum(&left) == ACL_SUCCESS);
+  std::vector<aclrtStream> streams(left + (wrong ? 1 : 0));
+  size_t made = 0;
+  for (aclrtStream& stream : streams) made += aclrtCreateStream(&stream) == ACL_SUCCESS ? 1 : 0;
+  ROLE_CHECK(made == left);
+  streams.resize(made);
+  for (aclrtStream stream : streams) ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  return 0;
+}
+
+// A function that a stream calls must not work on streams and memory itself.
+MP_PROGRAM(MP608, free_inside_a_callback, kError) {
+  Device device;
+  static void* memory = nullptr;
+  static bool frees = false;
+  memory = Malloc();
+  frees = wrong;
+  ROLE_CHECK(aclrtLaunchHostFunc(
+                 device.one,
+                 [](void*) {
+                   if (frees) aclrtFree(memory);
+                 },
+                 nullptr) == ACL_SUCCESS);
+  Synchronize(device.one);
+  if (!wrong) Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
+  Device device;
+  void* from = Malloc();
+  void* to = Malloc();
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  Set(from, device.one);
+  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
+  Copy(to, from, device.two);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  Free(from);
+  Free(to);
+  return 0;
+}
+
+// Two halves of each row, by two streams: no byte is shared.
+MP_PROGRAM(MP611, columns_of_one_matrix, kError) {
+  Device device;
+  constexpr size_t kHalf = 32, kRow = 64, kRows = 16;
+  auto* matrix = static_cast<char*>(Malloc());
+  void* from = Malloc();
+  char* second = matrix + (wrong ? kHalf / 2 : kHalf);
+  const auto copy = [&](void* to, aclrtStream stream) {
+    ROLE_CHECK(aclrtMemcpy2dAsync(to, kRow, from, kRow, kHalf, kRows, ACL_MEMCPY_DEVICE_TO_DEVICE, stream) ==
+               ACL_SUCCESS);
+  };
+  copy(matrix, device.one);
+  copy(second, device.two);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Free(matrix);
+  Free(from);
+  return 0;
+}
+
+MP_PROGRAM(MP801, allocated_after_finalize, kError) {
+  { Device device; }
+  void* memory = nullptr;
+  if (wrong) aclrtMallocHost(&memory, kBytes);
+  return 0;
+}
+
+MP_PROGRAM(MP802, reset_with_a_stream, kNoError) {
+  ROLE_INIT();
+  aclrtStream stream = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP803, no_init, kError) {
+  if (!wrong) ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+  void* memory = Malloc();
+  Free(memory);
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+
+}  // namespace
+
+MP_TEST_MAIN()

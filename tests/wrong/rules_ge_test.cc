@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules at the door of GE's sessions.
+#include <cstring>
+
+#include "tests/ge/session_fixture.h"
+#include "tests/wrong/rules_test.h"
+
+namespace {
+
+using ge_test::CountingAllocator;
+using ge_test::DeviceMemory;
+using ge_test::kBytes;
+using ge_test::Options;
+
+#define GE_CHECK(call)                                                                   \
+  do {                                                                                   \
+    if (const ge::Status code = (call); code != ge::SUCCESS) {                           \
+      std::fprintf(stderr, "%s: %u %s\n", #call, code, ge_test::ErrorMessage().c_str()); \
+      std::fflush(nullptr);                                                              \
+      _exit(3);                                                                          \
+    }                                                                                    \
+  } while (0)
+
+// Everything around a session with graph 1 in it, and two streams.
+struct World {
+  World() {
+    ROLE_INIT();
+    GE_CHECK(ge::GEInitialize(Options{}));
+    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
+    session = std::make_unique<ge::Session>(Options{});
+    input = std::make_unique<DeviceMemory>(ge_test::Counting());
+    GE_CHECK(session->AddGraph(1, ge_test::TwoOutputs("rules")));
+  }
+  ~World() {
+    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+    session.reset();
+    input.reset();
+    ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
+    GE_CHECK(ge::GEFinalize());
+    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  }
+  ge::Status Run(aclrtStream stream, std::vector<ge::Tensor>* outputs, uint32_t graph = 1) {
+    return session->RunGraphWithStreamAsync(graph, stream, {ge_test::DeviceTensor(input->data())}, *outputs);
+  }
+  void Register(aclrtStream stream, const std::shared_ptr<ge::Allocator>& allocator) {
+    GE_CHECK(session->RegisterExternalAllocator(stream, allocator));
+  }
+  // The memory of the graph goes back before the allocator does.
+  void Close(aclrtStream stream) {
+    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+    GE_CHECK(session->RemoveGraph(1));
+    GE_CHECK(session->UnregisterExternalAllocator(stream));
+  }
+
+  aclrtStream one = nullptr, two = nullptr;
+  std::unique_ptr<ge::Session> session;
+  std::unique_ptr<DeviceMemory> input;
+};
+
+// One piece of device memory, from which blocks are cut at given offsets.
+class Cutter : public ge::Allocator {
+ public:
+  Cutter() { ROLE_CHECK(aclrtMalloc(&memory_, kSlab, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS); }
+  ~Cutter() override { Trim(); }
+  ge::MemBlock* Malloc(size_t size) override { return Cut(size); }
+  ge::MemBlock* MallocAdvise(size_t size, void*) override { return Cut(size); }
+  void Free(ge::MemBlock* block) override {
+    if (--out_ == 0) next_ = 0;
+    delete block;
+  }
+  void Trim() {
+    if (memory_ != nullptr) ROLE_CHECK(aclrtFree(memory_) == ACL_SUCCESS);
+    memory_ = nullptr;
+  }
+  size_t shift = 0;       // of each block's beginning
+  bool overlaps = false;  // each block begins inside the one before
+  bool on_host = false;
+  bool throws = false;
+
+ private:
+  static constexpr size_t kSlab = size_t{1} << 20;
+  ge::MemBlock* Cut(size_t size) {
+    if (throws) throw std::length_error("no such length");
+    if (on_host) {
+      ++out_;
+      return new ge::MemBlock(*this, host_, size);
+    }
+    const size_t at = next_ + shift;
+    next_ += overlaps ? 64 : (size + 127) / 64 * 64;
+    ++out_;
+    return new ge::MemBlock(*this, static_cast<char*>(memory_) + at, size);
+  }
+  void* memory_ = nullptr;
+  size_t next_ = 0;
+  int out_ = 0;
+  alignas(64) static inline char host_[4096];
+};
+
+int RunsWith(bool wrong, void (*spoil)(Cutter*)) {
+  World world;
+  auto pool = std::make_shared<Cutter>();
+  if (wrong) spoil(pool.get());
+  world.Register(world.one, pool);
+  std::vector<ge::Tensor> outputs;
+  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  world.Close(world.one);
+  return 0;
+}
+
+MP_PROGRAM(MP202, address_off_by_eight, kError) {
+  return RunsWith(wrong, [](Cutter* pool) { pool->shift = 8; });
+}
+MP_PROGRAM(MP204, blocks_overlap, kError) {
+  return RunsWith(wrong, [](Cutter* pool) { pool->overlaps = true; });
+}
+MP_PROGRAM(MP205, host_memory, kError) {
+  return RunsWith(wrong, [](Cutter* pool) { pool->on_host = true; });
+}
+MP_PROGRAM(MP210, malloc_throws, kError) {
+  return RunsWith(wrong, [](Cutter* pool) { pool->throws = true; });
+}
+
+MP_PROGRAM(MP201, malloc_returns_null, kNoError) {
+  World world;
+  auto pool = std::make_shared<CountingAllocator>();
+  if (wrong) pool->fail_at = 2;
+  world.Register(world.one, pool);
+  std::vector<ge::Tensor> outputs;
+  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  world.Close(world.one);
+  return 0;
+}
+
+MP_PROGRAM(MP105, replaced_with_blocks_out, kNoError) {
+  World world;
+  auto first = std::make_shared<Cutter>();
+  auto second = std::make_shared<Cutter>();
+  world.Register(world.one, first);
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.Run(world.one, &outputs));
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  if (!wrong) {
+    outputs.clear();
+    GE_CHECK(world.session->RemoveGraph(1));
+  }
+  world.Register(world.one, second);
+  outputs.clear();
+  if (wrong) GE_CHECK(world.session->RemoveGraph(1));
+  GE_CHECK(world.session->UnregisterExternalAllocator(world.one));
+  return 0;
+}
+
+MP_PROGRAM(MP110, registered_after_load, kError) {
+  World world;
+  auto pool = std::make_shared<Cutter>();
+  GE_CHECK(world.session->CompileGraph(1));
+  if (!wrong) world.Register(world.one, pool);
+  GE_CHECK(world.session->LoadGraph(1, Options{}, world.one));
+  if (wrong) world.Register(world.one, pool);
+  world.Close(world.one);
+  return 0;
+}
+
+MP_PROGRAM(MP301, slab_freed_while_running, kError) {
+  World world;
+  auto pool = std::make_shared<Cutter>();
+  world.Register(world.one, pool);
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.Run(world.one, &outputs));
+  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  pool->Trim();
+  aclrtSynchronizeStream(world.one);  // may have failed: its memory was gone
+  outputs.clear();
+  world.Close(world.one);
+  return 0;
+}
+
+MP_PROGRAM(MP302, one_allocator_two_streams, kError) {
+  World world;
+  auto pool = std::make_shared<CountingAllocator>();
+  GE_CHECK(world.session->AddGraph(2, ge_test::TwoOutputs("second")));
+  world.Register(world.one, pool);
+  world.Register(world.two, pool);
+  std::vector<ge::Tensor> first, second;
+  GE_CHECK(world.Run(world.one, &first));
+  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  GE_CHECK(world.Run(world.two, &second, 2));
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  first.clear();
+  second.clear();
+  GE_CHECK(world.session->RemoveGraph(2));
+  GE_CHECK(world.session->UnregisterExternalAllocator(world.two));
+  world.Close(world.one);
+  return 0;
+}
+
+MP_PROGRAM(MP305, output_read_early, kError) {
+  World world;
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.Run(world.one, &outputs));
+  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  ge_test::Read(outputs[0].GetData());
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  return 0;
+}
+
+MP_PROGRAM(MP308, input_on_the_host, kError) {
+  World world;
+  std::vector<float> values = ge_test::Counting();
+  std::vector<ge::Tensor> outputs;
+  const void* data = wrong ? static_cast<void*>(values.data()) : world.input->data();
+  ROLE_CHECK((world.session->RunGraphWithStreamAsync(1, world.one, {ge_test::DeviceTensor(data)}, outputs) ==
+              ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  return 0;
+}
+
+MP_PROGRAM(MP309, input_freed_while_queued, kError) {
+  World world;
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.Run(world.one, &outputs));
+  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  world.input.reset();
+  aclrtSynchronizeStream(world.one);
+  outputs.clear();
+  return 0;
+}
+
+MP_PROGRAM(MP310, stream_of_another_context, kError) {
+  World world;
+  aclrtContext before = nullptr, context = nullptr;
+  aclrtStream stream = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&before) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtCreateContext(&context, 0) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtSetCurrentContext(before) == ACL_SUCCESS);
+  std::vector<ge::Tensor> outputs;
+  ROLE_CHECK((world.Run(wrong ? stream : world.one, &outputs) == ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS && aclrtDestroyStream(stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSetCurrentContext(before) == ACL_SUCCESS && aclrtDestroyContext(context) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  outputs.clear();
+  return 0;
+}
+
+MP_PROGRAM(MP313, constants_set_twice, kError) {
+  World world;
+  constexpr size_t kPart = 4096;
+  DeviceMemory memory(2 * kPart);
+  auto* base = static_cast<char*>(memory.data());
+  GE_CHECK(world.session->CompileGraph(1));
+  GE_CHECK(world.session->SetGraphConstMemoryBase(1, base, kPart));
+  if (wrong) ROLE_CHECK(world.session->SetGraphConstMemoryBase(1, base + kPart, kPart) != ge::SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP314, fixed_and_refreshed, kError) {
+  World world;
+  constexpr size_t kPart = 4096;
+  DeviceMemory memory(2 * kPart);
+  auto* base = static_cast<char*>(memory.data());
+  GE_CHECK(world.session->CompileGraph(1));
+  GE_CHECK(world.session->UpdateGraphFeatureMemoryBase(1, base, kPart));
+  if (wrong) ROLE_CHECK(world.session->SetGraphFixedFeatureMemoryBase(1, base + kPart, kPart) != ge::SUCCESS);
+  return 0;
+}
+
+}  // namespace
+
+MP_TEST_MAIN()

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
+
+Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, the
+real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+
+import ensure
+import environment
+import junit
+import ui
+from layout import BUILD, ROOT, VENV, build_dir
+
+LINT_PACKAGES = "debian-packages-lint.txt"
+LONG_PACKAGES = "debian-packages-long.txt"
+LINT_REQUIREMENTS = "requirements-lint.txt"
+# clang has no use for torch: the kernels are ATen's headers for the most part.
+NO_TORCH = ("-DMILLPOND_TORCH_PYTHON=off",)
+# torch is not sanitized: it hands over vectors and blocks that ASan has not seen, and keeps what it has to the end.
+ASAN_OPTIONS = "detect_leaks=0:detect_container_overflow=0:alloc_dealloc_mismatch=0:detect_odr_violation=0"
+KERNEL_TESTS = ROOT / "tests" / "torch" / "ops"
+KERNEL_SECONDS = 60 * 60
+COVERED = "src/(base|trace|planner|pool|device|ops|graph|report|check|comm|exec|api)/"
+PAGE = ROOT / "docs" / "line_coverage.md"
+
+
+def set_up():
+    ensure.packages(LINT_PACKAGES)
+    ensure.venv_list(LINT_REQUIREMENTS)
+
+
+def _one_passed(name, span=None):
+    ui.say(f"{name}: 1 passed" + (f" in {ui.seconds(span)}" if span is not None else ""))
+    return junit.Result(passed=1)
+
+
+def clang(target):
+    """-Wthread-safety and clang's own warnings. target: `locks`, the files that lock, or `install_set`, all."""
+    ensure.build("clang", targets=(target,), defines=NO_TORCH)
+    return _one_passed(f"clang {target}")
+
+
+def clang_tidy():
+    """.clang-tidy's list on every file of the core and the shims; needs clang("install_set") for the generated headers."""
+    name = "clang-tidy"
+    ensure.packages(LONG_PACKAGES)
+    ui.say(f"{name} ...")
+    command = ["run-clang-tidy-19", "-p", build_dir("clang"), "-j", ensure.jobs(), "-quiet",
+               rf"^{re.escape(str(ROOT))}/(src|tools)/(?!.*_test\.cc)"]
+    status, log_path, span = ui.run_logged(name, command, "clang-tidy.log")
+    found = tidy_findings(log_path.read_text(encoding="utf-8", errors="replace"))
+    if found:
+        return junit.Result(failed=[(name, "\n".join(found))])
+    if status != 0:
+        raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
+    return _one_passed(name, span)
+
+
+def tidy_findings(text):
+    """Each finding once, however many files include the header it is in."""
+    return sorted(set(re.findall(r"^\S+:\d+:\d+: (?:warning|error): .*\[[\w.,-]+\]$", text, re.M)))
+
+
+def mutation():
+    """Deliberate bugs in a copy of the tree, each of which its suite must catch: tools/mutate.py. One test for each."""
+    name = "mutation"
+    ui.say(f"{name} ...")
+    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "mutate.py"], "mutation.log")
+    result = mutation_result(log_path.read_text(encoding="utf-8", errors="replace"))
+    if status != 0 and not result.failed:
+        raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
+    ui.say(f"{name}: {result.passed} bugs caught, {len(result.failed)} not, in {ui.seconds(span)}")
+    return result
+
+
+def mutation_result(text):
+    survived = re.findall(r"^SURVIVED (\S+): (.*)$", text, re.M)
+    untried = re.findall(r"^UNTRIED (\S+): (.*)$", text, re.M)
+    return junit.Result(passed=len(re.findall(r"^caught \S+: ", text, re.M)),
+                        failed=[(f"mutation: {name}", f"no test noticed that {says}") for name, says in survived] +
+                               [(f"mutation: {name}", f"it could not be tried: {why}") for name, why in untried])
+
+
+def preloaded():
+    """The sanitizers' runtime libraries, for a Python that was not linked to them."""
+    return ":".join(subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+                    for name in ("libasan.so", "libubsan.so"))
+
+
+def sanitized_kernels(pattern, run):
+    """The operators of torch_npu's tests on sanitized kernels: Python is preloaded with ASan, the build's libraries come first."""
+    name = "pytest kernels-asan"
+    folder = build_dir("kernels-asan")
+    variables = environment.for_program(argparse.Namespace())
+    variables["LD_LIBRARY_PATH"] = f"{folder / 'lib64'}:{variables.get('LD_LIBRARY_PATH', '')}"
+    variables |= {"ASAN_OPTIONS": ASAN_OPTIONS, "UBSAN_OPTIONS": "print_stacktrace=1"}
+    junit_path = BUILD / "junit" / "pytest-kernels-asan.xml"
+    # Preloaded by env, behind the fork: cmake and pip are not to be sanitized.
+    command = ["env", f"LD_PRELOAD={preloaded()}", VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini",
+               "--rootdir", ROOT, KERNEL_TESTS, "-q", "-p", "no:cacheprovider", f"--junitxml={junit_path}"]
+    if pattern:
+        command += ["-k", pattern]
+    return run(name, command, junit_path, "pytest-kernels-asan.log", env=variables, limit=KERNEL_SECONDS)
+
+
+def coverage(run_ctest):
+    """Builds with gcov's counters, runs the core's tests, and writes the page of figures."""
+    ensure.packages(LONG_PACKAGES)
+    ensure.build("coverage", targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
+    folder = build_dir("coverage")
+    for stale in folder.rglob("*.gcda"):
+        stale.unlink()
+    result = run_ctest()
+    summary = BUILD / "coverage.json"
+    html = BUILD / "coverage_html"
+    html.mkdir(exist_ok=True)
+    ui.step("counting lines and branches", ["gcovr", "--root", ROOT, "--object-directory", folder, folder, "-j", ensure.jobs(),
+            "--filter", COVERED, "--exclude", r".*_test\.cc", "--exclude-throw-branches", "--exclude-unreachable-branches",
+            "--json-summary", summary, "--html-details", html / "index.html"], "gcovr.log")
+    PAGE.write_text(coverage_page(json.loads(summary.read_text())), encoding="utf-8")
+    ui.say(f"{ui.shown(PAGE)} has the figures; each line: {ui.shown(html / 'index.html')}")
+    return result
+
+
+def coverage_page(summary):
+    """Markdown with one row per room of src/, lines and branches that the core's tests reach."""
+    rooms = {}
+    for file in summary["files"]:
+        parts = file["filename"].split("/")
+        room = "/".join(parts[:3] if len(parts) > 3 and parts[1] in ("device", "graph", "exec", "api") else parts[:2])
+        counts = rooms.setdefault(room, [0, 0, 0, 0])
+        for place, key in enumerate(("line_covered", "line_total", "branch_covered", "branch_total")):
+            counts[place] += file[key]
+
+    def row(name, counts):
+        lines, line_total, branches, branch_total = counts
+        return (f"| {name} | {100 * lines / max(line_total, 1):.1f} % of {line_total:,} | "
+                f"{100 * branches / max(branch_total, 1):.1f} % of {branch_total:,} |")
+
+    total = [sum(counts[place] for counts in rooms.values()) for place in range(4)]
+    return "\n".join([
+        "# Lines and branches that the tests reach", "",
+        "Written by `./millpond test --coverage`; do not edit. The core's own suites alone (ctest label `core`, with stand-ins for the kernels), as the",
+        "sanitizer builds run them: what only the Python suites and the operators' tests reach counts as not reached. Branches that",
+        "exist for exceptions alone are left out.", "",
+        "| folder | lines | branches |", "|---|---|---|",
+        *[row(f"`{name}`", rooms[name]) for name in sorted(rooms)], row("**all**", total), ""])
+

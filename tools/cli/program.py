@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program behind `--`: found, then either become it (`run`) or stay as its parent until it ends (`check`)."""
+
+import os
+import resource
+import shutil
+import signal
+from dataclasses import dataclass
+
+import ui
+
+# Python ignores these, and a program would inherit that: `run -- yes | head` must end by SIGPIPE.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+# What is passed on to the program. SIGTSTP is not: a shell stops and continues the whole group.
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def parse(parser, argv):
+    """The options, and the program behind --; what is wrong with them ends ./millpond."""
+    parser.add_argument("program", nargs="*", metavar="PROGRAM", help="the program and its arguments, after --")
+    place = argv.index("--") if "--" in argv else None
+    arguments = parser.parse_args(argv[:place])
+    program = arguments.program
+    if place is not None:
+        if program:
+            parser.error(f"'{program[0]}' comes before --; the program goes after it")
+        program = argv[place + 1:]
+    return arguments, program
+
+
+def require(parser, program):
+    if not program:
+        parser.error(f"no program given; usage: {parser.usage}")
+
+
+def find(name, variables):
+    """The program's file. Codes 126 and 127 are the shell's."""
+    found = shutil.which(name, path=variables["PATH"])
+    if found is None:
+        if os.path.exists(name):
+            raise ui.Stop(f"'{name}' is there but cannot be executed; is it marked executable (chmod +x)?", code=126)
+        raise ui.Stop(f"no program '{name}' on the PATH or at that place", code=127)
+    return found
+
+
+def become(program, variables):
+    """Exit status and death by signal are then the program's own."""
+    found = find(program[0], variables)
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execve(found, program, variables)
+    except OSError as error:
+        raise _cannot_execute(found, error) from None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended: by a signal, or with an exit status."""
+    status: int = 0
+    signal: int = 0
+
+    @property
+    def words(self):
+        return f"was ended by {signal.Signals(self.signal).name}" if self.signal else f"exited with {self.status}"
+
+
+def watch(program, variables):
+    """Runs the program as a child in our process group and waits for it; signals sent to us are passed on.
+
+    A key at the terminal (Ctrl-C) reaches the whole group by itself: what the kernel sent is not passed on, or the program
+    would get it twice.
+    """
+    found = find(program[0], variables)
+    waited = {*FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        try:
+            child = os.posix_spawn(found, program, variables, setsigmask=before, setsigdef=IGNORED_BY_PYTHON)
+        except OSError as error:
+            raise _cannot_execute(found, error) from None
+        while True:
+            came = signal.sigwaitinfo(waited)
+            if came.si_signo != signal.SIGCHLD:
+                if came.si_code <= 0:  # of a process (SI_USER, SI_QUEUE, SI_TKILL), not of the kernel
+                    os.kill(child, came.si_signo)
+                continue
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return Outcome(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Outcome(os.WEXITSTATUS(status))
+    finally:
+        while signal.sigtimedwait(waited, 0):  # what came for a program that is gone must not end us before the files are written
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_as(outcome):
+    """The exit status, or the same death by signal, which the caller (a shell, a CI) then sees as the program's."""
+    if outcome.signal:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the core to look at is the program's
+        if outcome.signal not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(outcome.signal, signal.SIG_DFL)
+        os.kill(os.getpid(), outcome.signal)
+        return 128 + outcome.signal  # blocked by whoever started us
+    return outcome.status
+
+
+def _cannot_execute(found, error):
+    return ui.Stop(f"cannot execute '{found}': {error.strerror}", code=126)
