@@ -124,6 +124,31 @@ def test_failure_is_shown_and_counted(tree):
     assert "FAILED ctest release: Pool.Shrinks" in outcome.stderr and "expected 3, got 4" in outcome.stderr
 
 
+def test_what_fails_again_alone_is_a_failure(tree):
+    outcome = tree.call("test", "--quick", FAKE_CTEST_STATUS="fail", FAKE_CTEST_BODY=FAILED)
+    assert len([line for line in tree.calls() if "-again-" in line and r"-R ^Pool\.Shrinks$" in line]) == 3
+    assert outcome.returncode == 1 and "UNSTEADY" not in outcome.stderr
+
+
+def test_what_passes_alone_is_told_and_strict_fails_it(tree):
+    unsteady = {"FAKE_CTEST_STATUS": "fail", "FAKE_CTEST_BODY": FAILED, "FAKE_CTEST_AGAIN": "run"}
+    outcome = tree.call("test", "--quick", **unsteady)
+    assert (outcome.returncode, last_line(outcome)) == (0, "4 passed, 0 failed")
+    assert "UNSTEADY ctest release: Pool.Shrinks" in outcome.stderr and "expected 3, got 4" in outcome.stderr
+    outcome = tree.call("test", "--quick", "--strict", **unsteady)
+    assert (outcome.returncode, last_line(outcome)) == (1, "3 passed, 1 failed")
+
+
+@pytest.mark.parametrize("output", ["ERROR: AddressSanitizer: heap-use-after-free", "a.cc:3: runtime error: signed integer overflow",
+                                    "WARNING: ThreadSanitizer: data race", "***Exception: SEGFAULT", "***Timeout 300.1 sec",
+                                    "subprocess.TimeoutExpired: Command", "Subprocess aborted"])
+def test_a_crash_a_sanitizers_report_and_a_hang_are_never_luck(tree, output):
+    body = f"<failure message='Failed'/><system-out>{output}</system-out>"
+    outcome = tree.call("test", "--quick", FAKE_CTEST_STATUS="fail", FAKE_CTEST_BODY=body, FAKE_CTEST_AGAIN="run")
+    assert (outcome.returncode, last_line(outcome)) == (1, "3 passed, 1 failed")
+    assert not [line for line in tree.calls() if "-again-" in line]
+
+
 @pytest.mark.parametrize("trouble", ["FAKE_CTEST_SILENT", "FAKE_BUILD_FAILS"])
 def test_suite_that_cannot_run_is_a_failure(tree, trouble):
     outcome = tree.call("test", "--quick", **{trouble: "1"})

@@ -77,8 +77,9 @@ class Bench:
         return allocator
 
     def run(self, *inputs):
-        """The outputs, when they are there."""
-        outputs = self.session.run_graph_with_stream_async(self.number, self.stream, list(inputs) or [on_device(X)])
+        """The outputs, when they are there. Inputs stay until then: their memory is freed with them, whatever is queued."""
+        given = list(inputs) or [on_device(X)]
+        outputs = self.session.run_graph_with_stream_async(self.number, self.stream, given)
         self.device.synchronize(self.stream)
         return outputs
 

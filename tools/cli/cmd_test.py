@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+import again
 import checks
 import ensure
 import environment
@@ -23,6 +24,7 @@ SHOWN_LINES = 40
 TORCH_TESTS = ROOT / "tests" / "torch"
 # Of the whole run's 35 minutes. A kernel that never ends must cost this suite, not the verdict on the others.
 TORCH_SECONDS = 20 * 60
+PYTEST = (VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT)
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,16 @@ def test(argv):
                                                                 "docs/line_coverage.md")
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
                                                    "an expression for pytest)")
+    parser.add_argument("--strict", action="store_true", help="a test that failed once and passes alone counts as failed; --long implies it")
     arguments = parser.parse_args(argv)
     started = time.monotonic()
     total = junit.Result()
     for name, work in _suites(arguments, total):
         total.add(_attempt(name, work))
+    if arguments.strict or arguments.long:
+        total.failed += total.unsteady
+        total.passed -= len(total.unsteady)
+        total.unsteady = []
     _report(total)
     ui.say(f"all suites took {ui.seconds(time.monotonic() - started)}")
     print(f"{total.passed} passed, {len(total.failed)} failed", flush=True)
@@ -143,7 +150,13 @@ def _run_ctest(suite, pattern):
     if pattern:
         command += ["-R", pattern]
     env = {**os.environ, **dict(suite.variables)}
-    return _expect_some(_run(suite.name, command, junit_path, f"ctest-{suite.preset}.log", env=env), suite.name, pattern)
+    result = _run(suite.name, command, junit_path, f"ctest-{suite.preset}.log", env=env)
+
+    def alone(names, path):
+        return ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", path, "-R", again.ctest_names(names)]
+
+    again.try_again(suite.name, result, alone, lambda label, command, path: _run(label, command, path, f"{path.stem}.log", env=env))
+    return _expect_some(result, suite.name, pattern)
 
 
 def _plain_folders():
@@ -154,18 +167,26 @@ def _pytest(name, pattern, folders, limit=None):
     ensure.venv()
     file_name = name.replace(" ", "-")
     junit_path = BUILD / "junit" / f"{file_name}.xml"
-    command = [VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT, *folders,
-               "-q", "-rs", f"--junitxml={junit_path}"]
+    command = [*PYTEST, *folders, "-q", "-rs", f"--junitxml={junit_path}"]
     if pattern:
         command += ["-k", pattern]
     variables = environment.for_program(argparse.Namespace())
     # Tests choose their own environment; what set_env.sh adds is there to be found, and the torch tests import torch in it.
-    return _expect_some(_run(name, command, junit_path, f"{file_name}.log", env=variables, limit=limit), name, pattern)
+    result = _run(name, command, junit_path, f"{file_name}.log", env=variables, limit=limit)
+
+    def alone(names, path):
+        return [*PYTEST, *again.pytest_ids(names), "-q", "-rs", f"--junitxml={path}"]
+
+    again.try_again(name, result, alone, lambda label, command, path: _run(label, command, path, f"{path.stem}.log", env=variables, limit=limit))
+    return _expect_some(result, name, pattern)
 
 
 def _report(total):
     for name, reason in total.skipped:
         ui.say(f"skipped {name}: {reason}")
+    for name, output in total.unsteady:
+        print(f"---- UNSTEADY {name}: failed once, then passed {again.TRIES} times alone", file=sys.stderr)
+        print("\n".join(output.splitlines()[-SHOWN_LINES:]), file=sys.stderr)
     for name, output in total.failed[:SHOWN_FAILURES]:
         print(f"---- FAILED {name}", file=sys.stderr)
         print("\n".join(output.splitlines()[-SHOWN_LINES:]), file=sys.stderr)

@@ -10,11 +10,13 @@ class Result:
     passed: int = 0
     failed: list = field(default_factory=list)  # (name, what it printed)
     skipped: list = field(default_factory=list)  # (name, reason)
+    unsteady: list = field(default_factory=list)  # (name, what it printed): failed once, passed alone; counted as passed
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.unsteady += other.unsteady
 
 
 def read(path, label):
