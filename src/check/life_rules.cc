@@ -2,6 +2,7 @@
 #include "src/check/life_rules.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "src/base/format.h"
@@ -145,13 +146,14 @@ void LifeRules::OnObject(const trace::ObjectLife& life) {
 void LifeRules::OnMisuse(const trace::Misuse& misuse) {
   const auto rule = FindRule(misuse.rule);
   if (!rule) return;
-  Finding finding{
-      .rule = *rule,
-      .message = misuse.message,
-      .parts = {{"later", Format("%s is called here", misuse.call), misuse.call, misuse.stack, misuse.thread}},
-      .things = {},
-      .lanes = {},
-      .memory = {}};
+  const bool is_call = std::string_view(misuse.call).find(' ') == std::string_view::npos;
+  Finding finding{.rule = *rule,
+                  .message = misuse.message,
+                  .parts = {{"later", Format(is_call ? "%s is called here" : "%s", misuse.call), misuse.call,
+                             misuse.stack, misuse.thread}},
+                  .things = {},
+                  .lanes = {},
+                  .memory = {}};
   for (const ObjectKind kind : {ObjectKind::kStream, ObjectKind::kEvent, ObjectKind::kNotify, ObjectKind::kContext,
                                 ObjectKind::kAllocatorDescriptor}) {
     const auto life = lives_.find({kind, misuse.subject});

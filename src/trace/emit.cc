@@ -92,12 +92,16 @@ void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* s
 }
 
 void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject) {
+  EmitMisuseAt(rule, call, message, subject, StackIfWanted());
+}
+
+void EmitMisuseAt(const char* rule, const char* call, const char* message, uint64_t subject, uint32_t stack) {
   All().OnMisuse({.rule = rule,
                   .call = call,
                   .message = message,
                   .subject = subject,
                   .thread = ThreadNumber(),
-                  .stack = StackIfWanted(),
+                  .stack = stack,
                   .time_ns = StampNs()});
 }
 

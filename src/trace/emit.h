@@ -26,6 +26,7 @@ void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* add
 void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
                       const void* former);
 void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject);
+void EmitMisuseAt(const char* rule, const char* call, const char* message, uint64_t subject, uint32_t stack);
 }  // namespace internal
 
 // An object that the client has a handle of was made, or is gone.
@@ -86,6 +87,15 @@ template <class MakeMessage>
 inline void TellMisuse(const char* rule, const char* call, const void* subject, MakeMessage make_message) {
   if (__builtin_expect(Wants(kMisuses), false)) {
     internal::EmitMisuse(rule, call, make_message().c_str(), reinterpret_cast<uint64_t>(subject));
+  }
+}
+
+// The same of something that no call did, at a stack that the caller knows; `what` is said instead of the call.
+template <class MakeMessage>
+inline void TellMisuseAt(const char* rule, const char* what, const void* subject, uint32_t stack,
+                         MakeMessage make_message) {
+  if (__builtin_expect(Wants(kMisuses), false)) {
+    internal::EmitMisuseAt(rule, what, make_message().c_str(), reinterpret_cast<uint64_t>(subject), stack);
   }
 }
 

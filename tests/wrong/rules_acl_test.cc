@@ -442,6 +442,33 @@ MP_PROGRAM(MP803, no_init, kError) {
   return 0;
 }
 
+// The process dies of it, as it would without the checker; the finding is there all the same.
+MP_ROLE(MP512_dereference) {
+  Device device;
+  void* const memory = Malloc();
+  Set(memory, device.one);
+  Synchronize(device.one);
+  char first = 0;
+  if (rules_test::IsWrong()) {
+    first = *static_cast<volatile char*>(memory);
+  } else {
+    ROLE_CHECK(aclrtMemcpy(&first, 1, memory, 1, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  }
+  Free(memory);
+  return first == 7 ? 0 : 1;
+}
+TEST(Rules, MP512_dereference) {
+  const rules_test::Checked right = rules_test::Check("MP512_dereference", false, {});
+  EXPECT_EQ(right.result.exit_code, 0) << right.result.output;
+  EXPECT_TRUE(right.rules.empty()) << right.result.output;
+  const rules_test::Checked wrong = rules_test::Check("MP512_dereference", true, {});
+  EXPECT_NE(wrong.result.exit_code, 0) << wrong.result.output;
+  EXPECT_EQ(wrong.rules.size(), 1U) << wrong.result.output;
+  EXPECT_TRUE(wrong.rules.contains("MP512")) << wrong.result.output;
+  EXPECT_NE(wrong.result.output.find("the host touches it here"), std::string::npos) << wrong.result.output;
+  EXPECT_NE(wrong.result.output.find("rules_acl_test.cc"), std::string::npos) << wrong.result.output;
+}
+
 }  // namespace
 
 MP_TEST_MAIN()

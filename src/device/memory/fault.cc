@@ -7,7 +7,9 @@
 //   fails
 //
 // In the handler: write() only, no locks and no allocation of ours. backtrace() is not on POSIX's list of safe
-// functions, but its one unsafe act, loading the unwinder, is done at installation.
+// functions, but its one unsafe act, loading the unwinder, is done at installation. The one exception comes last: a
+// checker that listens is told of a touch by the host. It locks and allocates, and may, since it was the program's own
+// code that faulted: the thread holds no lock of ours, and none of malloc's, which has no business in device memory.
 #include "src/device/memory/fault.h"
 
 #include <execinfo.h>
@@ -16,11 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <span>
 
 #include "src/base/thread_local.h"
 #include "src/device/memory/address_space.h"
@@ -28,6 +32,8 @@
 #include "src/device/memory/memory.h"
 #include "src/device/memory/own_file.h"
 #include "src/device/stream/stream.h"
+#include "src/trace/emit.h"
+#include "src/trace/stack_depot.h"
 
 namespace millpond {
 
@@ -108,14 +114,19 @@ void PrintFrames(void* const* frames, int count) {
 }
 
 // The stack from the faulting instruction outwards, without our own frames and the kernel's.
-void PrintCurrentStack(uintptr_t instruction) {
+struct FaultStack {
+  explicit FaultStack(uintptr_t instruction) {
+    const int count = backtrace(frames, static_cast<int>(std::size(frames)));
+    int first = 0;
+    while (first < count && reinterpret_cast<uintptr_t>(frames[first]) != instruction) ++first;
+    if (first == count) first = 0;
+    outermost = {frames + first, static_cast<size_t>(count - first)};
+  }
+  void Print() const { PrintFrames(outermost.data(), static_cast<int>(outermost.size())); }
+
   void* frames[48];
-  const int count = backtrace(frames, static_cast<int>(std::size(frames)));
-  int first = 0;
-  while (first < count && reinterpret_cast<uintptr_t>(frames[first]) != instruction) ++first;
-  if (first == count) first = 0;
-  PrintFrames(frames + first, count - first);
-}
+  std::span<void* const> outermost;
+};
 
 // What lies at a device address; the block's number, 0 when none is known.
 uint64_t DescribeAddress(uintptr_t address) {
@@ -164,8 +175,19 @@ void ReportHostTouch(const internal::FaultFacts& facts) {
   const uint64_t block = DescribeAddress(facts.address);
   Text() << "  what to do copy it with aclrtMemcpy or aclrtMemcpyAsync, or use aclrtMallocHost memory\n";
   Text() << "  touched by thread " << static_cast<uint64_t>(ThreadId()) << "\n";
-  PrintCurrentStack(facts.instruction);
+  const FaultStack stack(facts.instruction);
+  stack.Print();
   PrintAllocationStack(block);
+  if (!trace::Wants(trace::kMisuses)) return;
+  void* const address = reinterpret_cast<void*>(facts.address);
+  const char* const did = facts.write ? "writes to" : "reads from";
+  // The first frame is the instruction itself; the others are where calls return to, as in every stack of a finding.
+  void* frames[std::size(stack.frames)];
+  const size_t count = stack.outermost.size();
+  std::copy(stack.outermost.begin(), stack.outermost.end(), frames);
+  if (count > 0) frames[0] = static_cast<std::byte*>(frames[0]) + 1;
+  trace::TellMisuseAt("MP512", "the host touches it here", address, trace::InternStack({frames, count}),
+                      [&] { return Format("the host %s %p, which is memory of the device", did, address); });
 }
 
 // --- Faults of kernels on A ---
@@ -224,7 +246,7 @@ bool HandleKernelFault(const internal::FaultFacts& facts) {
            << (in_heap ? "give the host more memory, or lower MILLPOND_MEMORY\n"
                        : "keep memory mapped until the stream that uses it is synchronised\n");
     Text() << "  touched by thread " << static_cast<uint64_t>(ThreadId()) << "\n";
-    PrintCurrentStack(facts.instruction);
+    FaultStack(facts.instruction).Print();
   }
   if (!MapScratch(facts.address, in_heap, &scratch, &scratch_bytes)) return false;
   LeaveFault(address, [&](PendingFault& pending) {
