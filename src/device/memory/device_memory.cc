@@ -284,9 +284,13 @@ Status DeviceMemoryImpl::FreeGuarded(uintptr_t base, HeapBlock* out_block, bool*
   if (out_block->fenced) fence_bytes_.fetch_sub(RangeHeap::kHostPage, std::memory_order_relaxed);
   // Told before the free, while the block's users are known.
   if (out_block->own_pages) internal::UnmarkRedZones(base, FenceEnd(*out_block), /*at_free=*/true);
-  const bool keeps = out_block->own_pages && trace::Wants(trace::kGuards);
+  bool keeps = out_block->own_pages && trace::Wants(trace::kGuards);
   Quarantine::Kept kept;
-  if (keeps) kept = quarantine_.Prepare(*out_block, file_);
+  try {
+    if (keeps) kept = quarantine_.Prepare(*out_block);
+  } catch (const std::bad_alloc&) {  // it is freed, and not kept
+    keeps = false;
+  }
   AsanRefuse(Reachable(reinterpret_cast<void*>(base)), out_block->bytes);
   // Told before anybody can be given the place, so that a sink hears of lives in their order.
   Status status = Released(*out_block);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/memory/quarantine.h"
 
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <new>
 
 #include "src/device/memory/guard_pattern.h"
+#include "src/device/memory/memory.h"
 #include "src/trace/emit.h"
 
 namespace millpond {
@@ -15,10 +16,34 @@ namespace {
 
 using trace::Damage;
 
-// Below it asking the file costs more than filling.
+// Below it asking costs more than filling.
 constexpr size_t kAskFrom = size_t{1} << 20;
 // Pieces of one block that are filled.
 constexpr size_t kMaxPieces = 64;
+
+// What is in memory of [begin, begin + bytes). By mincore: a file's SEEK_HOLE would walk on to the end of what others
+// have behind it.
+std::vector<std::pair<uintptr_t, size_t>> TouchedParts(uintptr_t begin, size_t bytes) {
+  constexpr size_t kPage = RangeHeap::kHostPage;
+  std::vector<std::pair<uintptr_t, size_t>> parts;
+  std::vector<unsigned char> there((bytes + kPage - 1) / kPage);
+  if (mincore(Reachable(reinterpret_cast<void*>(begin)), bytes, there.data()) != 0) return parts;
+  for (size_t page = 0; page < there.size() && parts.size() < kMaxPieces; ++page) {
+    if ((there[page] & 1) == 0) continue;
+    const size_t first = page;
+    while (page < there.size() && (there[page] & 1) != 0) ++page;
+    parts.emplace_back(begin + first * kPage, std::min(page * kPage, bytes) - first * kPage);
+  }
+  return parts;
+}
+
+// Without memory for it the damage is not told: it comes from frees, which cannot fail.
+void Add(const Damage& damage, std::vector<Damage>* out) {
+  try {
+    out->push_back(damage);
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 void TellAll(const std::vector<Damage>& damages) {
   for (const Damage& damage : damages) trace::TellDamage(damage);
@@ -26,29 +51,15 @@ void TellAll(const std::vector<Damage>& damages) {
 
 }  // namespace
 
-Quarantine::Kept Quarantine::Prepare(const HeapBlock& block, int file) const {
+Quarantine::Kept Quarantine::Prepare(const HeapBlock& block) const {
   Kept kept{block.base, block.bytes, {}};
   if (block.bytes > capacity_) return kept;
   if (block.bytes < kAskFrom) {
-    internal::FillWithGuard(block.base, block.bytes);
     kept.filled.emplace_back(block.base, block.bytes);
-    return kept;
+  } else {
+    kept.filled = TouchedParts(block.base, std::min(block.bytes, kFilled));
   }
-  const auto begin = static_cast<off_t>(block.base - heap_.begin());
-  const auto end = begin + static_cast<off_t>(block.bytes);
-  size_t left = kFilled;
-  for (off_t at = begin; at < end && left != 0 && kept.filled.size() < kMaxPieces;) {
-    const off_t data = lseek(file, at, SEEK_DATA);
-    if (data < 0 || data >= end) break;  // nothing more, or a file that cannot tell
-    const off_t hole = lseek(file, data, SEEK_HOLE);
-    if (hole < 0) break;
-    const size_t bytes = std::min(static_cast<size_t>(std::min(hole, end) - data), left);
-    const uintptr_t address = heap_.begin() + static_cast<uintptr_t>(data);
-    internal::FillWithGuard(address, bytes);
-    kept.filled.emplace_back(address, bytes);
-    left -= bytes;
-    at = hole;
-  }
+  for (const auto& [begin, bytes] : kept.filled) internal::FillWithGuard(begin, bytes);
   return kept;
 }
 
@@ -109,17 +120,18 @@ void Quarantine::LookAt(const Kept& kept, Damages* out) const {
     internal::ChangedBytes changed;
     if (!internal::FindChanged(begin, bytes, &changed)) continue;
     internal::FillWithGuard(changed.begin, changed.bytes);
-    out->push_back({.kind = Damage::Kind::kAfterFree,
-                    .device = device_,
-                    .address = reinterpret_cast<const void*>(changed.begin),
-                    .bytes = changed.bytes,
-                    .block = reinterpret_cast<const void*>(kept.base),
-                    .stream = -1,
-                    .count = 0,
-                    .at_free = false,
-                    .thread = 0,
-                    .stack = 0,
-                    .time_ns = 0});
+    Add({.kind = Damage::Kind::kAfterFree,
+         .device = device_,
+         .address = reinterpret_cast<const void*>(changed.begin),
+         .bytes = changed.bytes,
+         .block = reinterpret_cast<const void*>(kept.base),
+         .stream = -1,
+         .count = 0,
+         .at_free = false,
+         .thread = 0,
+         .stack = 0,
+         .time_ns = 0},
+        out);
     return;  // one of a block is enough
   }
 }

@@ -31,8 +31,8 @@ class Quarantine {
     size_t bytes = 0;
     std::vector<std::pair<uintptr_t, size_t>> filled;  // address, bytes
   };
-  // A retired block is made ready: what `file`, the heap's, has of it is filled. Pages that were never touched stay so.
-  Kept Prepare(const HeapBlock& block, int file) const;
+  // A retired block is made ready: filled, but pages of large ones that were never touched stay so. May throw bad_alloc.
+  Kept Prepare(const HeapBlock& block) const;
   // It is kept, and others leave for it; one that is larger than the capacity leaves at once.
   void Keep(Kept kept);
   // The oldest leave until at most `bytes` are kept.

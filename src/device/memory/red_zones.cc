@@ -21,6 +21,14 @@ struct Zone {
   uintptr_t block;
 };
 
+// Without memory for it the damage is not told: it comes from frees, which cannot fail.
+void Add(const Damage& damage, std::vector<Damage>* out) {
+  try {
+    out->push_back(damage);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 class RedZones {
  public:
   static RedZones& Get() {
@@ -67,17 +75,18 @@ class RedZones {
     ChangedBytes changed;
     if (!FindChanged(begin, zone.bytes, &changed)) return;
     FillWithGuard(changed.begin, changed.bytes);
-    out->push_back({.kind = Damage::Kind::kRedZone,
-                    .device = zone.device,
-                    .address = reinterpret_cast<const void*>(changed.begin),
-                    .bytes = changed.bytes,
-                    .block = reinterpret_cast<const void*>(zone.block),
-                    .stream = -1,
-                    .count = 0,
-                    .at_free = at_free,
-                    .thread = 0,
-                    .stack = 0,
-                    .time_ns = 0});
+    Add({.kind = Damage::Kind::kRedZone,
+         .device = zone.device,
+         .address = reinterpret_cast<const void*>(changed.begin),
+         .bytes = changed.bytes,
+         .block = reinterpret_cast<const void*>(zone.block),
+         .stream = -1,
+         .count = 0,
+         .at_free = at_free,
+         .thread = 0,
+         .stack = 0,
+         .time_ns = 0},
+        out);
   }
 
   // Without the lock: a sink may take its time.
