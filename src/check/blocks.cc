@@ -14,6 +14,9 @@ void Blocks::Add(uintptr_t begin, size_t bytes, trace::MemoryKind kind, int32_t 
                 .number = ++allocations_,
                 .allocated = stack,
                 .users = {}};
+  if (kind != trace::MemoryKind::kDevice) return;
+  lowest_ = std::min(lowest_, begin);
+  highest_ = std::max(highest_, begin + bytes);
 }
 
 std::optional<Block> Blocks::Remove(uintptr_t begin, uint32_t stack) {
@@ -39,6 +42,16 @@ const Block* Blocks::FindFreed(uintptr_t address) const {
   return found == freed_.rend() ? nullptr : &*found;
 }
 
+Block* Blocks::FindStale(uintptr_t address) {
+  if (address < lowest_ || address >= highest_ || Find(address) != nullptr) return nullptr;
+  auto* freed = const_cast<Block*>(FindFreed(address));  // NOLINT: of ours
+  return freed != nullptr && freed->kind == trace::MemoryKind::kDevice ? freed : nullptr;
+}
+
+void Blocks::MarkTold(uintptr_t begin) {
+  if (!freed_.empty() && freed_.back().begin == begin) freed_.back().told = true;
+}
+
 void Blocks::Touch(const trace::Access& access, const Use& use) {
   const auto begin = reinterpret_cast<uintptr_t>(access.address);
   const uintptr_t end = begin + access.extent();
@@ -52,6 +65,12 @@ void Blocks::Touch(const trace::Access& access, const Use& use) {
       block->users.push_back(use);
     }
   }
+}
+
+const Use* LastUser(const Block& block) {
+  const auto last = std::max_element(block.users.begin(), block.users.end(),
+                                     [](const Use& one, const Use& other) { return one.sequence < other.sequence; });
+  return last == block.users.end() ? nullptr : &*last;
 }
 
 const Use* Pending(const Block& block, const Order& order) {

@@ -23,6 +23,7 @@ struct Block {
   uint64_t number = 0;     // in order of allocation, from 1
   uint32_t allocated = 0;  // stack
   uint32_t freed = 0;      // stack, of remembered ones
+  bool told = false;       // of remembered ones: a finding says that somebody uses it nevertheless
   std::vector<Use> users;  // the last of each stream
 
   size_t bytes() const { return end - begin; }
@@ -38,6 +39,10 @@ class Blocks {
   Block* Find(uintptr_t address);
   // The youngest remembered block that had the address, or null.
   const Block* FindFreed(uintptr_t address) const;
+  // A device block had the address once, and none has it now: quick to deny, for every access asks.
+  Block* FindStale(uintptr_t address);
+  // The youngest remembered block begins there, and went while it was in use.
+  void MarkTold(uintptr_t begin);
   void Touch(const trace::Access& access, const Use& use);
 
   const std::map<uintptr_t, Block>& live() const { return live_; }
@@ -47,11 +52,14 @@ class Blocks {
  private:
   static constexpr size_t kRemembered = 4096;
 
-  std::map<uintptr_t, Block> live_;  // by beginning
-  std::deque<Block> freed_;          // the oldest first
+  std::map<uintptr_t, Block> live_;               // by beginning
+  std::deque<Block> freed_;                       // the oldest first
+  uintptr_t lowest_ = UINTPTR_MAX, highest_ = 0;  // around all device blocks there ever were
   uint64_t allocations_ = 0;
 };
 
+// The latest by task, or null.
+const Use* LastUser(const Block& block);
 // A user of the block that the host does not know to be done: the latest by task, or null.
 const Use* Pending(const Block& block, const Order& order);
 

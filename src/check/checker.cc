@@ -19,12 +19,17 @@ thread_local int t_inside_callback = 0;
 Status Checker::Open(const Options& options) {
   MutexLock lock(mutex_);
   reports_ = !options.report.empty() && options.report != "0";
-  return ledger_.reporter.Open(options);
+  Status status = ledger_.reporter.Open(options);
+  asks_contents_ = contents_.asked();
+  return status;
 }
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  return kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
+  uint32_t all = kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
+  if (ledger_.reporter.Wants(Rule::MP304) || ledger_.reporter.Wants(Rule::MP504)) all |= kGuards;
+  if (ledger_.reporter.Wants(Rule::MP507)) all |= kSources;
+  return all;
 }
 
 void Checker::OnApi(const trace::ApiCall& call) {
@@ -33,6 +38,10 @@ void Checker::OnApi(const trace::ApiCall& call) {
     MutexLock lock(mutex_);
     lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
     return;
+  }
+  if (__builtin_expect(asks_contents_, false)) {
+    MutexLock lock(mutex_);
+    contents_.OnApi(name);
   }
   const bool ends = name == "aclFinalize";
   if (__builtin_expect(!lives_.Watches() && !ends, true)) return;
@@ -48,7 +57,9 @@ void Checker::OnApi(const trace::ApiCall& call) {
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
   MutexLock lock(mutex_);
-  memory_.OnTask(Placed(task));
+  const trace::TaskEnqueued placed = Placed(task);
+  const Use use = memory_.OnTask(placed);
+  if (asks_contents_) contents_.OnTask(placed, use, memory_.SummaryOf(task.graph));
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {
@@ -89,7 +100,9 @@ void Checker::OnHostWait(const trace::HostWait& wait) {
 
 void Checker::OnHostAccess(const trace::HostAccess& access) {
   MutexLock lock(mutex_);
-  memory_.OnHostAccess(Placed(access));
+  const trace::HostAccess placed = Placed(access);
+  memory_.OnHostAccess(placed);
+  if (asks_contents_) contents_.OnHostAccess(placed);
 }
 
 void Checker::OnMemory(const trace::MemoryChange& change) {
@@ -98,6 +111,7 @@ void Checker::OnMemory(const trace::MemoryChange& change) {
   if (reports_) report_.OnMemory(here);
   span_.OnMemory(here);
   memory_.OnMemory(here);
+  if (asks_contents_) contents_.OnMemory(here);
 }
 
 void Checker::OnMapping(const trace::MappingChange& change) {
@@ -130,6 +144,15 @@ void Checker::OnMisuse(const trace::Misuse& misuse) {
   lives_.OnMisuse(Placed(misuse));
 }
 
+void Checker::OnDamage(const trace::Damage& damage) {
+  MutexLock lock(mutex_);
+  if (damage.kind == trace::Damage::Kind::kSource) {
+    contents_.OnSource(damage);
+  } else {
+    damages_.OnDamage(Placed(damage));
+  }
+}
+
 void Checker::BeginSpan() {
   MutexLock lock(mutex_);
   span_.Begin();
@@ -142,6 +165,7 @@ void Checker::Tell(bool with_memory) {
 }
 
 uint64_t Checker::Finish() {
+  trace::SweepGuards();  // comes back by OnDamage
   MutexLock lock(mutex_);
   std::vector<std::string> notes;
   const auto note = [&](uint64_t count, const char* text) {

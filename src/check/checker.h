@@ -9,6 +9,8 @@
 #include "src/base/options.h"
 #include "src/base/status.h"
 #include "src/check/allocator_rules.h"
+#include "src/check/content_rules.h"
+#include "src/check/damage_rules.h"
 #include "src/check/ledger.h"
 #include "src/check/life_rules.h"
 #include "src/check/memory_report.h"
@@ -38,6 +40,7 @@ class Checker final : public trace::Sink {
   void OnObject(const trace::ObjectLife& life) override;
   void OnProgram(const trace::ProgramStage& stage) override;
   void OnMisuse(const trace::Misuse& misuse) override;
+  void OnDamage(const trace::Damage& damage) override;
 
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
   void BeginSpan();
@@ -58,8 +61,11 @@ class Checker final : public trace::Sink {
   Ledger ledger_;
   AllocatorRules allocators_{&ledger_};
   MemoryRules memory_{&ledger_, &allocators_};
+  DamageRules damages_{&ledger_};
+  ContentRules contents_{&ledger_};
   LifeRules lives_{&ledger_};
   bool reports_ = false;
+  bool asks_contents_ = false;  // set before the first record
   MemoryReport report_{&ledger_};
   MemorySpan span_{&ledger_};
 };

@@ -32,7 +32,7 @@ bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinne
 
 }  // namespace
 
-void MemoryRules::OnTask(const trace::TaskEnqueued& task) {
+Use MemoryRules::OnTask(const trace::TaskEnqueued& task) {
   const Use use = ledger_.NewUse(task);
   ledger_.order.Told(use.at);
   using EdgeKind = trace::Edge::Kind;
@@ -40,12 +40,11 @@ void MemoryRules::OnTask(const trace::TaskEnqueued& task) {
     if (edge.kind == EdgeKind::kWait) ledger_.order.Wait(edge, use.at);
   }
   Touch(task.accesses, use);
-  if (task.graph != 0) {
-    if (const auto found = graphs_.find(task.graph); found != graphs_.end()) Touch(found->second, use);
-  }
+  if (const Summary* inside = task.graph != 0 ? SummaryOf(task.graph) : nullptr) Touch(*inside, use);
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
   }
+  return use;
 }
 
 void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use) {
@@ -53,10 +52,33 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
   for (const trace::Access& access : accesses) {
     if ((access.flags & trace::kMayTouch) != 0 || access.bytes == 0) continue;
     ledger_.blocks.Touch(access, use);
+    CheckStale(access, use);
     allocators_.OnUse(access, use);
     if (!IsSignal(use.kind)) ledger_.shadow.Touch(access, use, &conflicts);
   }
   for (const Conflict& conflict : conflicts) Tell(conflict, use);
+}
+
+// Copies and fills look at their ranges when they are called; a replay of a captured graph, and a task of the program's
+// own, use what they were given whether it is still there or not.
+void MemoryRules::CheckStale(const trace::Access& access, const Use& use) {
+  const uintptr_t begin = Address(access.address);
+  Block* block = ledger_.blocks.FindStale(begin);
+  if (block == nullptr || !IsClients(block)) return;
+  block->told = true;
+  const std::string call = ledger_.reporter.symbols().EntryPoint(block->freed);
+  ledger_.reporter.Report(
+      {.rule = Rule::MP504,
+       .message = Format("%s %s %zu bytes at 0x%llx, in block %llu (%zu bytes at 0x%llx), which was freed before",
+                         ledger_.Where(use).c_str(), Verb(access.mode != trace::Mode::kRead), access.extent(),
+                         static_cast<unsigned long long>(begin), static_cast<unsigned long long>(block->number),
+                         block->bytes(), static_cast<unsigned long long>(block->begin)),
+       .parts = {ledger_.PartOf("later", use),
+                 {"freed", "the block was freed here", call, block->freed, 0},
+                 {"allocated", "and allocated here", "", block->allocated, 0}},
+       .things = {ledger_.ThingOf(*block, begin, begin + access.extent()), ledger_.ThingOf(use)},
+       .lanes = {},
+       .memory = ledger_.Around(begin)});
 }
 
 // Did the program allocate it itself?
@@ -165,6 +187,7 @@ void MemoryRules::CheckGoing(const Block& block, uint32_t stack, uint32_t thread
   finding.memory = ledger_.Around(block.begin);
   finding.memory.push_back({block.begin, block.bytes(), false, block.number, block.allocated, true});
   ledger_.reporter.Report(finding);
+  ledger_.blocks.MarkTold(block.begin);
 }
 
 void MemoryRules::OnMemory(const trace::MemoryChange& change) {

@@ -19,19 +19,25 @@ class MemoryRules {
  public:
   MemoryRules(Ledger* ledger, AllocatorRules* allocators) : ledger_(*ledger), allocators_(*allocators) {}
 
-  void OnTask(const trace::TaskEnqueued& task);
+  Use OnTask(const trace::TaskEnqueued& task);
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnMapping(const trace::MappingChange& change);
   void OnGraph(const trace::GraphShape& graph);
 
- private:
   // What a replay touches, each range once.
   using Summary = std::vector<trace::Access>;
+  // Null when the graph is not known.
+  const Summary* SummaryOf(uint32_t graph) const {
+    const auto found = graphs_.find(graph);
+    return found != graphs_.end() ? &found->second : nullptr;
+  }
 
+ private:
   void Touch(std::span<const trace::Access> accesses, const Use& use);
   bool IsClients(const Block* block);
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
+  void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
   void Tell(const Conflict& conflict, const Use& later);
   Rule RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped);

@@ -6,6 +6,7 @@ namespace millpond::trace {
 namespace {
 
 thread_local Asker t_asker;
+std::atomic<void (*)()> g_sweep{nullptr};
 
 FanOut& All() { return internal::g_fan_out.fan_out; }
 uint64_t Number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
@@ -106,6 +107,19 @@ void EmitMisuseAt(const char* rule, const char* call, const char* message, uint6
 }
 
 }  // namespace internal
+
+void TellDamage(Damage damage) {
+  damage.thread = ThreadNumber();
+  damage.stack = StackIfWanted();
+  damage.time_ns = StampNs();
+  All().OnDamage(damage);
+}
+
+void SetGuardSweep(void (*sweep)()) { g_sweep.store(sweep, std::memory_order_release); }
+
+void SweepGuards() {
+  if (auto* sweep = g_sweep.load(std::memory_order_acquire)) sweep();
+}
 
 Asking::Asking(const Asker& asker) : former_(std::exchange(t_asker, asker)) {}
 Asking::~Asking() { t_asker = former_; }

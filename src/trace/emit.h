@@ -99,6 +99,14 @@ inline void TellMisuseAt(const char* rule, const char* what, const void* subject
   }
 }
 
+// Who and when are filled in here.
+void TellDamage(Damage damage);
+
+// Guards are looked at now and then by those who keep them; before the process's end a sink wants all of them looked
+// at. Not to be called from a sink's record, nor with a lock held that a sink takes.
+void SetGuardSweep(void (*sweep)());
+void SweepGuards();
+
 // While it lives, what the calling thread asks of a client's allocator is asked for this purpose.
 class Asking {
  public:

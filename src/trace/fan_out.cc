@@ -181,6 +181,7 @@ MP_GIVE(OnAllocatorCall, AllocatorCall, kAllocators)
 MP_GIVE(OnObject, ObjectLife, kLives)
 MP_GIVE(OnProgram, ProgramStage, kLives)
 MP_GIVE(OnMisuse, Misuse, kMisuses)
+MP_GIVE(OnDamage, Damage, kGuards | kSources)
 #undef MP_GIVE
 
 void FanOut::OnEnqueued(const TaskEnqueued& task) {

@@ -30,6 +30,7 @@ class FanOut final : public Sink {
   void OnObject(const ObjectLife& life) override;
   void OnProgram(const ProgramStage& stage) override;
   void OnMisuse(const Misuse& misuse) override;
+  void OnDamage(const Damage& damage) override;
   void Flush() override;
 
  private:

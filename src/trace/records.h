@@ -236,6 +236,25 @@ struct MappingChange {
   uint64_t time_ns;
 };
 
+// Bytes are not what they were although nobody may have written them. Given to sinks that ask for guards or sources.
+struct Damage {
+  enum class Kind : uint8_t {
+    kRedZone,    // beyond a block
+    kAfterFree,  // in a block that was freed
+    kSource,     // the pinned source of a copy, between its enqueueing and its run
+  } kind;
+  int32_t device;       // -1 for host memory
+  const void* address;  // from the first byte that differs
+  size_t bytes;         // to the last
+  const void* block;    // the beginning of the block, or null where only the address is known
+  int32_t stream;       // of kSource: the task that copies, else -1
+  uint64_t count;
+  bool at_free;  // found while the block is being freed, by the caller
+  uint32_t thread;
+  uint32_t stack;
+  uint64_t time_ns;
+};
+
 // --- Allocators that clients bring ------------------------------------------------------------------------------
 
 enum class Door : uint8_t { kAcl, kGe };

@@ -30,6 +30,9 @@ enum Interest : uint32_t {
   kMisuses = 1U << 10,     // OnMisuse
   kClocks = 1U << 11,      // times in all of these
   kStacks = 1U << 12,      // stack numbers in all of these
+  // These change how memory is given out and copied, so that what nobody sees can be seen: OnDamage.
+  kGuards = 1U << 13,   // red zones behind blocks, and quarantine for freed ones
+  kSources = 1U << 14,  // sums of the pinned sources of copies
 };
 inline constexpr uint32_t kAllRecords = kClocks - 1;
 
@@ -56,6 +59,7 @@ class Sink {
   virtual void OnObject(const ObjectLife&) {}
   virtual void OnProgram(const ProgramStage&) {}
   virtual void OnMisuse(const Misuse&) {}
+  virtual void OnDamage(const Damage&) {}
   // Write out what is held; called at aclFinalize and at exit.
   virtual void Flush() {}
 };

@@ -16,6 +16,9 @@ namespace millpond::internal {
 RangeHeap* HeapOf(int32_t device);
 DeviceMemory* MemoryOf(int32_t device);
 
+// Looks at every red zone and all memory in quarantine, and tells sinks what was written there.
+void CheckGuards();
+
 // A sparse file that device memory is mapped from: on a private tmpfs that gives huge pages where mounting is allowed,
 // else a memfd. The descriptor is close-on-exec; the caller closes it.
 Status OpenDeviceFile(int32_t device, int* out_file);

@@ -22,6 +22,8 @@
 #include "src/device/memory/memory.h"
 #include "src/device/memory/own_file.h"
 #include "src/device/memory/page_returner.h"
+#include "src/device/memory/quarantine.h"
+#include "src/device/memory/red_zones.h"
 #include "src/device/memory/vmm.h"
 #include "src/trace/emit.h"
 
@@ -137,9 +139,17 @@ class DeviceMemoryImpl final : public DeviceMemory {
   void FreeFileRange(uint64_t offset, size_t bytes) override { ranges_.Return(offset, bytes); }
   Status OwnFileOf(const void* base, uint64_t number, SharedFd* out_file) override;
   size_t FreeAll() override;
+  uint64_t quarantined_bytes() const override { return quarantine_.bytes(); }
+  void CheckQuarantine() override { quarantine_.Check(); }
 
  private:
   Status Take(size_t bytes, PageClass pages, size_t alignment, const char* tag, void** out_address);
+  uintptr_t TakeGuarded(size_t bytes, PageClass pages, const char* tag, uint64_t* out_number);
+  Status FreeGuarded(uintptr_t base, HeapBlock* out_block, bool* out_done);
+  // Where the memory ends that belongs to the block and may be a red zone.
+  static uintptr_t FenceEnd(const HeapBlock& block) {
+    return RoundUp(block.base + block.bytes, RangeHeap::kHostPage) + (block.fenced ? RangeHeap::kHostPage : 0);
+  }
   Status Released(const HeapBlock& block);
   Status MoveLocked(const HeapBlock& block, int file) REQUIRES(moved_mutex_);
   Status FreeMoved(const HeapBlock& block);
@@ -156,9 +166,14 @@ class DeviceMemoryImpl final : public DeviceMemory {
   std::atomic<uint64_t> peak_{0};
   Mutex moved_mutex_;
   std::map<uintptr_t, SharedFd> moved_ GUARDED_BY(moved_mutex_);  // by base: the pinned blocks of the heap
+  // Of guards, which a sink asked for: once there was one, frees look for what it left.
+  std::atomic<bool> guarded_{false};
+  std::atomic<uint64_t> fence_bytes_{0};
+  Quarantine quarantine_{&heap_, device_, total_ / 8};
 };
 
 DeviceMemoryImpl::~DeviceMemoryImpl() {
+  if (guarded_) internal::UnmarkRedZones(heap_.begin(), heap_.begin() + heap_.span());
   PageReturner::Get().Forget(&heap_);  // before its file goes
   DeviceMemory* self = this;
   g_memories[device_].compare_exchange_strong(self, nullptr);
@@ -201,6 +216,8 @@ Status DeviceMemoryImpl::Charge(size_t bytes) {
                  device_, FormatBytes(bytes).c_str(), FormatBytes(total_ - used).c_str(), FormatBytes(total_).c_str()));
     }
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  // What is kept back gives way: both together never take more of the host than the quota.
+  if (__builtin_expect(quarantine_.bytes() > total_ - used - bytes, false)) quarantine_.ShrinkTo(total_ - used - bytes);
   uint64_t peak = peak_.load(std::memory_order_relaxed);
   while (peak < used + bytes && !peak_.compare_exchange_weak(peak, used + bytes, std::memory_order_relaxed)) {
   }
@@ -214,7 +231,13 @@ Status DeviceMemoryImpl::Take(size_t bytes, PageClass pages, size_t alignment, c
   MP_RETURN_IF_ERROR(Charge(charged == SIZE_MAX ? bytes : charged));
   ChargeHold charge(this, charged);
   uint64_t number = 0;
-  const uintptr_t address = heap_.Allocate(bytes, alignment, pages, tag, &number);
+  const bool guards = __builtin_expect(trace::Wants(trace::kGuards), false) && alignment == RangeHeap::kHostPage;
+  uintptr_t address =
+      guards ? TakeGuarded(bytes, pages, tag, &number) : heap_.Allocate(bytes, alignment, pages, tag, &number);
+  if (address == 0 && quarantine_.bytes() != 0) {
+    quarantine_.ShrinkTo(0);
+    address = heap_.Allocate(bytes, alignment, pages, tag, &number);
+  }
   if (address == 0) {
     return OutOfMemory(
         Format("device %d: %s asked for, but the longest free run is %s (%s of %s free, in pieces); free "
@@ -232,8 +255,60 @@ Status DeviceMemoryImpl::Take(size_t bytes, PageClass pages, size_t alignment, c
   return Ok();
 }
 
+// --- Guards: red zones behind what clients allocate, and quarantine for what they free ---
+
+// The rest of a block's last page is a red zone for nothing; where there is less, a page more is taken for it.
+constexpr size_t kLeastZone = 256;
+// What those pages may take together: this much, and a part of what is in use.
+constexpr uint64_t kFences = uint64_t{32} << 20;
+constexpr uint64_t kFencedPart = 100;
+
+uintptr_t DeviceMemoryImpl::TakeGuarded(size_t bytes, PageClass pages, const char* tag, uint64_t* out_number) {
+  guarded_.store(true, std::memory_order_relaxed);
+  constexpr size_t kPage = RangeHeap::kHostPage;
+  const uint64_t fences = fence_bytes_.load(std::memory_order_relaxed);
+  const bool fenced = RoundUp(bytes, kPage) - bytes < kLeastZone &&
+                      fences < kFences + used_.load(std::memory_order_relaxed) / kFencedPart;
+  uintptr_t address = heap_.Allocate(bytes, kPage, pages, tag, out_number, fenced);
+  if (address == 0) return 0;
+  if (fenced) fence_bytes_.fetch_add(kPage, std::memory_order_relaxed);
+  const uintptr_t end = FenceEnd({.base = address, .bytes = bytes, .fenced = fenced});
+  if (end != address + bytes) internal::MarkRedZone(address + bytes, end - address - bytes, device_, address);
+  return address;
+}
+
+// Not done: the block is none, or one with a file of its own.
+Status DeviceMemoryImpl::FreeGuarded(uintptr_t base, HeapBlock* out_block, bool* out_done) {
+  *out_done = heap_.Retire(base, out_block);
+  if (!*out_done) return Ok();
+  if (out_block->fenced) fence_bytes_.fetch_sub(RangeHeap::kHostPage, std::memory_order_relaxed);
+  // Told before the free, while the block's users are known.
+  if (out_block->own_pages) internal::UnmarkRedZones(base, FenceEnd(*out_block), /*at_free=*/true);
+  bool keeps = out_block->own_pages && trace::Wants(trace::kGuards);
+  Quarantine::Kept kept;
+  try {
+    if (keeps) kept = quarantine_.Prepare(*out_block);
+  } catch (const std::bad_alloc&) {  // it is freed, and not kept
+    keeps = false;
+  }
+  AsanRefuse(Reachable(reinterpret_cast<void*>(base)), out_block->bytes);
+  // Told before anybody can be given the place, so that a sink hears of lives in their order.
+  Status status = Released(*out_block);
+  if (keeps) {
+    quarantine_.Keep(std::move(kept));
+  } else {
+    heap_.Release(base);
+  }
+  return status;
+}
+
 Status DeviceMemoryImpl::Free(void* address) {
   HeapBlock block;
+  if (__builtin_expect(guarded_.load(std::memory_order_relaxed), false)) {
+    bool done = false;
+    Status status = FreeGuarded(reinterpret_cast<uintptr_t>(address), &block, &done);
+    if (done) return status;
+  }
   if constexpr (kAsan) {  // before the heap may give it to another thread
     const auto at = reinterpret_cast<uintptr_t>(address);
     if (heap_.Find(at, &block) && block.base == at) AsanRefuse(Reachable(address), block.bytes);
@@ -288,6 +363,8 @@ Status DeviceMemoryImpl::OwnFileOf(const void* base, uint64_t number, SharedFd* 
            static_cast<unsigned long long>(number), base, block.tag);
   SharedFd file;
   MP_RETURN_IF_ERROR(MakeOwnFile("millpond-block", block.bytes, &file));
+  // The rest of its last page becomes another file's, and other processes': no red zone any more.
+  if (guarded_.load(std::memory_order_relaxed)) internal::UnmarkRedZones(at + block.bytes, FenceEnd(block));
   const uint64_t offset = at - heap_.begin();
   const auto place = moved_.emplace(at, file).first;
   Status status = MoveLocked(block, file->get());
@@ -314,6 +391,7 @@ Status DeviceMemoryImpl::FreeMoved(const HeapBlock& block) {
     heap_.Pin(block.base, block.number, false);
     const bool mine = heap_.Free(block.base, &freed);
     MP_ASSERT(mine);
+    if (freed.fenced) fence_bytes_.fetch_sub(RangeHeap::kHostPage, std::memory_order_relaxed);
     moved_.erase(found);
     Vmm::Get().GiveKernelMappings(kMappingsOfMoved);
   }
@@ -355,6 +433,7 @@ size_t DeviceMemoryImpl::FreeAll() {
     // A block that its owner frees at the same moment is gone either way.
     Free(reinterpret_cast<void*>(block.base)).Ignore();
   }
+  quarantine_.ShrinkTo(0);
   return blocks.size();
 }
 
@@ -366,6 +445,7 @@ std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota
     memory->Fail(std::move(status));
     return memory;
   }
+  trace::SetGuardSweep(&internal::CheckGuards);
   g_memories[device_id].store(memory.get(), std::memory_order_release);
   g_heaps[device_id].store(memory->heap(), std::memory_order_release);
   return memory;
@@ -375,6 +455,13 @@ namespace internal {
 
 RangeHeap* HeapOf(int32_t device) { return g_heaps[device].load(std::memory_order_acquire); }
 DeviceMemory* MemoryOf(int32_t device) { return g_memories[device].load(std::memory_order_acquire); }
+
+void CheckGuards() {
+  CheckRedZones();
+  for (int32_t device = 0; device < kMaxDevices; ++device) {
+    if (DeviceMemory* memory = MemoryOf(device)) memory->CheckQuarantine();
+  }
+}
 
 // --- Allocation stacks: a ring by block number, written and read without locks ---
 

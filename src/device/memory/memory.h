@@ -109,6 +109,10 @@ class DeviceMemory {
   // the block there, under the feet of whoever uses it (own_file.h). The file lives until the block is freed.
   virtual Status OwnFileOf(const void* base, uint64_t number, std::shared_ptr<const UniqueFd>* out_file) = 0;
 
+  // Freed memory that is kept back while a sink asks for guards (trace::kGuards). The figures above do not count it.
+  virtual uint64_t quarantined_bytes() const = 0;
+  virtual void CheckQuarantine() = 0;
+
   // Frees every heap block (device reset). Returns how many there were.
   virtual size_t FreeAll() = 0;
 };

@@ -260,10 +260,11 @@ void RangeHeap::CountPages(Index at, Index granules, bool live) {
   }
 }
 
-uintptr_t RangeHeap::Allocate(size_t bytes, size_t alignment, PageClass pages, const char* tag, uint64_t* out_number) {
+uintptr_t RangeHeap::Allocate(size_t bytes, size_t alignment, PageClass pages, const char* tag, uint64_t* out_number,
+                              bool fenced) {
   if (bytes > span()) return 0;
-  const uint64_t word =
-      kLive | (alignment >= kHostPage ? kOwnPages : 0) | static_cast<uint64_t>(pages) << kClassShift | bytes;
+  const uint64_t word = kLive | (alignment >= kHostPage ? kOwnPages : 0) | (fenced ? kFenced : 0) |
+                        static_cast<uint64_t>(pages) << kClassShift | bytes;
   const Index granules = GranulesOf(word);
   const Index unit = alignment <= kGranule ? 1 : static_cast<Index>(alignment / kGranule);
   if (uint64_t{granules} + unit - 1 > granules_) return 0;
@@ -290,31 +291,63 @@ uintptr_t RangeHeap::Allocate(size_t bytes, size_t alignment, PageClass pages, c
   return begin_ + size_t{at} * kGranule;
 }
 
+// pre: the lock is held. The live block at `base`, which is remembered as freed.
+bool RangeHeap::BeginFree(uintptr_t base, HeapBlock* out_block, uint64_t* out_word) {
+  const auto at = static_cast<Index>((base - begin_) / kGranule);
+  if (FindPrevious(at) != at) return false;
+  const Span& span = spans_[at];
+  *out_word = span.word.load(kRelaxed);
+  if ((*out_word & (kLive | kPinned)) != kLive) return false;
+  *out_block = BlockOf(base, *out_word, span);
+  Freed& freed = freed_[freed_count_ % kFreedRemembered];
+  freed.base.store(0, kRelaxed);
+  freed.bytes.store(out_block->bytes, kRelaxed);
+  freed.number.store(out_block->number, kRelaxed);
+  freed.tag.store(out_block->tag, kRelaxed);
+  freed.base.store(base, std::memory_order_release);
+  ++freed_count_;
+  return true;
+}
+
+bool RangeHeap::ReturnLocked(Index at, uint64_t word) {
+  spans_[at].word.store(word & kBytesMask, std::memory_order_release);
+  CountPages(at, GranulesOf(word), false);
+  ReturnSpan(at, GranulesOf(word));
+  return kept_pages_ > keep_pages_;
+}
+
 bool RangeHeap::Free(uintptr_t base, HeapBlock* out_block) {
   if (!Contains(base) || (base - begin_) % kGranule != 0) return false;
+  bool surplus;
+  {
+    MutexLock guard(lock_);
+    uint64_t word;
+    if (!BeginFree(base, out_block, &word)) return false;
+    surplus = ReturnLocked(static_cast<Index>((base - begin_) / kGranule), word);
+  }
+  if (__builtin_expect(surplus, false)) PageReturner::Get().Add(this);
+  return true;
+}
+
+bool RangeHeap::Retire(uintptr_t base, HeapBlock* out_block) {
+  if (!Contains(base) || (base - begin_) % kGranule != 0) return false;
+  MutexLock guard(lock_);
+  uint64_t word;
+  if (!BeginFree(base, out_block, &word)) return false;
+  spans_[(base - begin_) / kGranule].word.store((word & ~kLive) | kHeld | kRetired, std::memory_order_release);
+  return true;
+}
+
+void RangeHeap::Release(uintptr_t base) {
   const auto at = static_cast<Index>((base - begin_) / kGranule);
   bool surplus;
   {
     MutexLock guard(lock_);
-    if (FindPrevious(at) != at) return false;
-    Span& span = spans_[at];
-    const uint64_t word = span.word.load(kRelaxed);
-    if ((word & (kLive | kPinned)) != kLive) return false;
-    *out_block = BlockOf(base, word, span);
-    Freed& freed = freed_[freed_count_ % kFreedRemembered];
-    freed.base.store(0, kRelaxed);
-    freed.bytes.store(out_block->bytes, kRelaxed);
-    freed.number.store(out_block->number, kRelaxed);
-    freed.tag.store(out_block->tag, kRelaxed);
-    freed.base.store(base, std::memory_order_release);
-    ++freed_count_;
-    span.word.store(word & kBytesMask, std::memory_order_release);
-    CountPages(at, GranulesOf(word), false);
-    ReturnSpan(at, GranulesOf(word));
-    surplus = kept_pages_ > keep_pages_;
+    const uint64_t word = spans_[at].word.load(kRelaxed);
+    MP_ASSERT((word & kRetired) != 0);
+    surplus = ReturnLocked(at, word);
   }
-  if (__builtin_expect(surplus, false)) PageReturner::Get().Add(this);
-  return true;
+  if (surplus) PageReturner::Get().Add(this);
 }
 
 bool RangeHeap::Pin(uintptr_t base, uint64_t number, bool pinned) {
@@ -338,7 +371,8 @@ HeapBlock RangeHeap::BlockOf(uintptr_t base, uint64_t word, const Span& span) co
           reinterpret_cast<const char*>(span.links.load(std::memory_order_acquire)),
           static_cast<PageClass>(word >> kClassShift & 3),
           (word & kOwnPages) != 0,
-          (word & kPinned) != 0};
+          (word & kPinned) != 0,
+          (word & kFenced) != 0};
 }
 
 bool RangeHeap::Find(uintptr_t address, HeapBlock* out_block) const {
@@ -443,7 +477,7 @@ bool RangeHeap::IsValid() const {
     const bool is_free = (word & (kLive | kHeld)) == 0;
     if (is_free && previous_free) return false;
     if (is_free) ++free_spans;
-    if (word & kLive) {
+    if (word & (kLive | kRetired)) {
       const size_t last = (size_t{at} + granules - 1) / kGranulesPerPage;
       for (size_t page = at / kGranulesPerPage; page <= last; ++page) ++pages[page];
     }

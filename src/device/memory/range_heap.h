@@ -35,6 +35,7 @@ struct HeapBlock {
   PageClass pages = PageClass::kNormal;
   bool own_pages = false;  // begins and ends on host pages that no other block has a part of
   bool pinned = false;     // see RangeHeap::Pin
+  bool fenced = false;     // one host page more belongs to it, behind its own, which is nobody's memory
 };
 
 uint64_t NextBlockNumber();
@@ -57,10 +58,15 @@ class RangeHeap {
   ~RangeHeap();
 
   // The block's address, or 0 when no free run is large enough. pre: bytes > 0, alignment a power of two. From
-  // kHostPage on the block also ends on a host page of its own.
-  uintptr_t Allocate(size_t bytes, size_t alignment, PageClass pages, const char* tag, uint64_t* out_number);
+  // kHostPage on the block also ends on a host page of its own. `fenced`: and the page behind that one is kept free.
+  uintptr_t Allocate(size_t bytes, size_t alignment, PageClass pages, const char* tag, uint64_t* out_number,
+                     bool fenced = false);
   // False, and nothing changed, unless a live block begins at `base`.
   bool Free(uintptr_t base, HeapBlock* out_block);
+  // Free in two steps: after the first the block is freed for all who ask, but nobody is given its place, nor are its
+  // pages given back, until the second. pre of Release: `base` was retired.
+  bool Retire(uintptr_t base, HeapBlock* out_block);
+  void Release(uintptr_t base);
   // A pinned block is not freed until it is unpinned: its pages are not the heap's own any more. False unless block
   // `number` begins at `base`, is live and has own pages.
   bool Pin(uintptr_t base, uint64_t number, bool pinned);
@@ -101,6 +107,8 @@ class RangeHeap {
   static constexpr uint64_t kHeld = uint64_t{1} << 62;  // taken out while its pages are given back
   static constexpr uint64_t kOwnPages = uint64_t{1} << 61;
   static constexpr uint64_t kPinned = uint64_t{1} << 60;
+  static constexpr uint64_t kRetired = uint64_t{1} << 59;  // with kHeld: its pages count as used
+  static constexpr uint64_t kFenced = uint64_t{1} << 58;
   static constexpr int kClassShift = 56;
   static constexpr uint64_t kBytesMask = (uint64_t{1} << 48) - 1;
   static constexpr uint16_t kTouched = 0x8000;
@@ -114,10 +122,13 @@ class RangeHeap {
   static uint32_t BinHolding(Index granules);  // the first bin whose every span is at least that large
   static Index GranulesOf(uint64_t word) {
     const size_t unit = (word & kOwnPages) != 0 ? kHostPage : kGranule;
-    return static_cast<Index>(((word & kBytesMask) + unit - 1) / unit * (unit / kGranule));
+    const size_t fence = (word & kFenced) != 0 ? kHostPage / kGranule : 0;
+    return static_cast<Index>(((word & kBytesMask) + unit - 1) / unit * (unit / kGranule) + fence);
   }
   HeapBlock BlockOf(uintptr_t base, uint64_t word, const Span& span) const;
 
+  bool BeginFree(uintptr_t base, HeapBlock* out_block, uint64_t* out_word);
+  bool ReturnLocked(Index at, uint64_t word);  // true: pages are to be given back
   Index TakeFit(Index granules, Index* out_size);
   Index TakeAligned(Index granules, Index unit, Index* out_size, Index* out_at);
   Index FindPrevious(Index at) const;

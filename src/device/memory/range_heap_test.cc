@@ -42,6 +42,42 @@ class HeapTest : public ::testing::Test {
   RangeHeap heap_;  // ends first: another thread gives back what it has left
 };
 
+// Issue 14, point 5.
+TEST_F(HeapTest, ARetiredBlockIsFreedForAllWhoAskAndItsPlaceIsUsedOnlyAfterItsRelease) {
+  Open(64 * kMiB, 0);
+  const uintptr_t a = Allocate(5000, RangeHeap::kHostPage);
+  ASSERT_TRUE(heap_.Retire(a, &block_));
+  EXPECT_EQ(block_.base, a);
+  EXPECT_EQ(block_.bytes, 5000u);
+  EXPECT_FALSE(heap_.Find(a, &block_));
+  EXPECT_TRUE(heap_.FindFreed(a + 4999, &block_));
+  EXPECT_FALSE(heap_.Free(a, &block_)) << "it is freed already";
+  EXPECT_FALSE(heap_.Retire(a, &block_));
+  EXPECT_TRUE(heap_.LiveBlocks().empty());
+  EXPECT_TRUE(heap_.IsValid());
+  GiveBackAll();
+  EXPECT_TRUE(given_back_.empty()) << "its pages are still in use";
+  const uintptr_t b = Allocate(5000, RangeHeap::kHostPage);
+  EXPECT_NE(b, a);
+  heap_.Release(a);
+  EXPECT_TRUE(heap_.IsValid());
+  EXPECT_EQ(Allocate(5000, RangeHeap::kHostPage), a);
+  EXPECT_TRUE(heap_.IsValid());
+}
+
+TEST_F(HeapTest, BehindAFencedBlockAPageIsNobodys) {
+  Open(64 * kMiB);
+  const uintptr_t a = heap_.Allocate(8192, RangeHeap::kHostPage, PageClass::kNormal, "test", &number_, /*fenced=*/true);
+  const uintptr_t b = Allocate(4096, RangeHeap::kHostPage);
+  EXPECT_EQ(b, a + 8192 + 4096);
+  EXPECT_FALSE(heap_.Find(a + 8192, &block_));
+  EXPECT_TRUE(heap_.IsValid());
+  ASSERT_TRUE(heap_.Free(a, &block_));
+  EXPECT_TRUE(block_.fenced);
+  EXPECT_TRUE(heap_.IsValid());
+  EXPECT_EQ(Allocate(8192 + 4096, RangeHeap::kHostPage), a) << "the page went with the block";
+}
+
 // Issue 13, point 2.
 TEST_F(HeapTest, BlocksOnPagesOfTheirOwnEndThereTooAndAHoleOfTheSameSizeIsUsedAgain) {
   Open(64 * kMiB);

@@ -34,6 +34,8 @@ size_t CountKernelMappings() {
 // A device that has `quota` bytes and refuses its nth request of any kind.
 class FaultyMemory final : public DeviceMemory {
  public:
+  uint64_t quarantined_bytes() const override { return 0; }
+  void CheckQuarantine() override {}
   FaultyMemory(DeviceMemory* real, int fail_nth) : real_(real), left_(fail_nth) {}
   Status Charge(size_t bytes) override {
     MP_RETURN_IF_ERROR(Step());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stream tells sinks.
 #include "src/device/device.h"
+#include "src/device/memory/red_zones.h"
 #include "src/device/stream/stream.h"
 
 namespace millpond {
@@ -54,7 +55,14 @@ void Stream::Tell(TaskSlot* slot, std::span<const trace::Access> accesses, const
 
 void Stream::TellReached(uint64_t target, trace::WaitKind kind) const {
   const Device* on = device();
-  if (on != nullptr) trace::TellHostWait(kind, on->id(), id(), target);
+  if (on == nullptr) return;
+  trace::TellHostWait(kind, on->id(), id(), target);
+  // Where a program waits it hears of what went wrong soonest; all at once would make waits dear.
+  constexpr size_t kZonesPerWait = 16;
+  if (__builtin_expect(trace::Wants(trace::kGuards), false) &&
+      (kind == trace::WaitKind::kStream || kind == trace::WaitKind::kDevice)) {
+    internal::CheckSomeRedZones(kZonesPerWait);
+  }
 }
 
 }  // namespace millpond

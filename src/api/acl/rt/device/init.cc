@@ -94,7 +94,10 @@ Outcome Finalize(Lifecycle* lifecycle) {
   SetDefaultDevice(-1);
   lifecycle->references = 0;
   lifecycle->finalized = true;
-  if (trace::FanOut* sinks = trace::Active()) sinks->Flush();
+  if (trace::FanOut* sinks = trace::Active()) {
+    if (trace::Wants(trace::kGuards)) trace::SweepGuards();
+    sinks->Flush();
+  }
   return Ok();
 }
 

@@ -15,6 +15,7 @@
 #include "src/device/device.h"
 #include "src/device/memory/fault.h"
 #include "src/device/memory/memory.h"
+#include "src/device/memory/watched_copy.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
@@ -125,6 +126,10 @@ Status CopyAsync(const char* when_pageable, void* dst, size_t destMax, const voi
     return CopyThroughBuffer(found, dst, src, count);
   }
   MP_RETURN_IF_ERROR(CheckPeers(*found->device(), ends));
+  if (__builtin_expect(trace::Wants(trace::kSources), false) && ends.src.kind == PointerKind::kPinned &&
+      ends.dst.on_device() && found->capture() == nullptr && found->update() == nullptr && TakesSample()) {
+    return LaunchWatchedCopy(found, dst, src, count);
+  }
   const bool pageable = ends.Pageable();
   if (pageable) MP_RETURN_IF_ERROR(capture::CheckAllows(when_pageable, true));
   MP_RETURN_IF_ERROR(found->Launch<TaskKind::kCopy>(

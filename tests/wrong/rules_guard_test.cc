@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about what memory holds: red zones and quarantine, and those that must be asked for.
+#include "tests/wrong/rules_test.h"
+
+namespace {
+
+constexpr size_t kBytes = 4096;
+
+// aclInit, a device and a stream, and what undoes them.
+struct Device {
+  Device() {
+    ROLE_INIT();
+    ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  }
+  ~Device() {
+    ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  }
+  void Synchronize() const { ROLE_CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS); }
+  aclrtStream stream = nullptr;
+};
+
+// Exactly so many bytes.
+char* Malloc(size_t bytes = kBytes) {
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtMallocAlign32(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+  return static_cast<char*>(memory);
+}
+char* MallocHost() {
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtMallocHost(&memory, kBytes) == ACL_SUCCESS);
+  std::memset(memory, 1, kBytes);
+  return static_cast<char*>(memory);
+}
+void Free(void* memory) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); }
+
+// A kernel that writes 16 bytes somewhere, and says that it writes the block.
+void WriteAt(char* where) { std::memset(millpond_reachable(where), 3, 16); }
+void LaunchWriter(const Device& device, char* block, size_t bytes, char* where) {
+  const millpond_access access{block, bytes, 1, 0, MILLPOND_WRITE};
+  ROLE_CHECK(millpond_launch_with_accesses(
+                 device.stream, "Writer", [](void* at) { WriteAt(static_cast<char*>(at)); }, where, &access, 1) == 0);
+}
+
+std::atomic<bool> g_open{false};
+// Nothing behind it runs until the gate is opened.
+void LaunchGate(const Device& device) {
+  const auto wait = [](void*) {
+    while (!g_open.load()) std::this_thread::yield();
+  };
+  ROLE_CHECK(millpond_launch(device.stream, "Gate", wait, nullptr) == 0);
+}
+
+// --- Red zones --------------------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP504, kernel_writes_past_the_block, kError) {
+  Device device;
+  constexpr size_t kOdd = 1000 / 32 * 32;
+  char* memory = Malloc(kOdd);
+  LaunchWriter(device, memory, kOdd, memory + (wrong ? kOdd : kOdd - 16));
+  device.Synchronize();
+  Free(memory);
+  return 0;
+}
+
+// The block fills its page: the zone is a page of its own.
+MP_PROGRAM(MP504, kernel_writes_past_a_whole_page, kError) {
+  Device device;
+  char* memory = Malloc();
+  LaunchWriter(device, memory, kBytes, memory + (wrong ? kBytes + 64 : kBytes - 16));
+  device.Synchronize();
+  Free(memory);
+  return 0;
+}
+
+MP_PROGRAM(MP504, kernel_writes_before_the_block, kError) {
+  Device device;
+  char* one = Malloc();
+  char* other = Malloc();
+  char* upper = std::max(one, other);
+  LaunchWriter(device, upper, kBytes, upper - (wrong ? 16 : 0));
+  device.Synchronize();
+  Free(one);
+  Free(other);
+  return 0;
+}
+
+// The program never frees: the end finds it.
+MP_PROGRAM(MP504, kernel_writes_past_a_block_that_stays, kError, {"MILLPOND_CHECK_EXCEPT", "MP502"}) {
+  Device device;
+  char* memory = Malloc();
+  LaunchWriter(device, memory, kBytes, memory + (wrong ? kBytes : 0));
+  device.Synchronize();
+  return 0;
+}
+
+// --- Quarantine -------------------------------------------------------------------------------------------------
+
+// Nothing is known of what the kernel uses, so the free itself cannot be judged.
+MP_PROGRAM(MP304, unknown_kernel_writes_after_the_free, kError) {
+  Device device;
+  char* memory = Malloc();
+  LaunchGate(device);
+  ROLE_CHECK(millpond_launch(
+                 device.stream, "Unknown", [](void* at) { WriteAt(static_cast<char*>(at)); }, memory) == 0);
+  if (!wrong) {
+    g_open = true;
+    device.Synchronize();
+  }
+  Free(memory);
+  g_open = true;
+  device.Synchronize();
+  return 0;
+}
+
+MP_PROGRAM(MP504, replay_of_freed_memory, kError) {
+  Device device;
+  char* memory = Malloc();
+  aclmdlRI graph = nullptr;
+  ROLE_CHECK(aclmdlRICaptureBegin(device.stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemsetAsync(memory, kBytes, 1, kBytes, device.stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclmdlRICaptureEnd(device.stream, &graph) == ACL_SUCCESS);
+  if (wrong) Free(memory);
+  ROLE_CHECK(aclmdlRIExecuteAsync(graph, device.stream) == ACL_SUCCESS);
+  device.Synchronize();
+  if (!wrong) Free(memory);
+  ROLE_CHECK(aclmdlRIDestroy(graph) == ACL_SUCCESS);
+  return 0;
+}
+
+// --- Rules that must be asked for -------------------------------------------------------------------------------
+
+MP_PROGRAM(MP503, copied_back_before_it_was_written, kNoError, {"MILLPOND_CHECK_ALSO", "MP503"}) {
+  Device device;
+  char host[kBytes];
+  char* memory = Malloc();
+  if (!wrong) ROLE_CHECK(aclrtMemset(memory, kBytes, 1, kBytes) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  Free(memory);
+  return 0;
+}
+
+// What a copy between device blocks takes along is looked at where it is read.
+MP_PROGRAM(MP503, kernel_reads_a_copy_of_nothing, kNoError, {"MILLPOND_CHECK_ALSO", "MP503"}) {
+  Device device;
+  char* from = Malloc();
+  char* to = Malloc();
+  if (!wrong) ROLE_CHECK(aclrtMemsetAsync(from, kBytes, 1, kBytes, device.stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, device.stream) == ACL_SUCCESS);
+  const millpond_access access{to, kBytes, 1, 0, MILLPOND_READ};
+  ROLE_CHECK(millpond_launch_with_accesses(
+                 device.stream, "Reader", [](void*) {}, nullptr, &access, 1) == 0);
+  device.Synchronize();
+  Free(from);
+  Free(to);
+  return 0;
+}
+
+MP_PROGRAM(MP507, source_overwritten, kError, {"MILLPOND_CHECK_ALSO", "MP507"}) {
+  Device device;
+  char* host = MallocHost();
+  char* memory = Malloc();
+  LaunchGate(device);
+  ROLE_CHECK(aclrtMemcpyAsync(memory, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.stream) == ACL_SUCCESS);
+  if (wrong) host[kBytes - 1] = 2;
+  g_open = true;
+  device.Synchronize();
+  host[kBytes - 1] = 2;
+  Free(memory);
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  return 0;
+}
+
+// A function of the stream fills the buffer in time, and so does a copy from the device.
+MP_PROGRAM(MP507, source_filled_by_the_stream, kError, {"MILLPOND_CHECK_ALSO", "MP507"}) {
+  Device device;
+  char* host = MallocHost();
+  char* memory = Malloc();
+  const auto fill = [](void* at) { std::memset(at, 2, kBytes); };
+  const auto copy_in = [&] {
+    ROLE_CHECK(aclrtMemcpyAsync(memory, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.stream) == ACL_SUCCESS);
+  };
+  LaunchGate(device);
+  if (!wrong) ROLE_CHECK(aclrtLaunchHostFunc(device.stream, fill, host) == ACL_SUCCESS);
+  copy_in();
+  if (wrong) fill(host);
+  g_open = true;
+  device.Synchronize();
+  g_open = false;
+  std::memset(host, 3, kBytes);
+  LaunchGate(device);
+  ROLE_CHECK(aclrtMemcpyAsync(host, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST, device.stream) == ACL_SUCCESS);
+  copy_in();
+  g_open = true;
+  device.Synchronize();
+  Free(memory);
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  return 0;
+}
+
+}  // namespace
+
+MP_TEST_MAIN()
