@@ -54,7 +54,7 @@ size_t Demonstrate(aclrtStream stream) {
     CHECK(session.UnregisterExternalAllocator(&nobody));
   }
   // The document: unregister before the allocator is destroyed. Here the graph and the output still hold blocks, and a
-  // block keeps its pool: on a real NPU drop both first.
+  // block keeps its pool: on a real NPU drop both first. `./millpond check` names both (MP306, MP212).
   std::puts("== The program has let go of the pool; the graph and one output still hold its blocks");
   if (watched.expired()) ++wrong;
   std::puts("== The output is dropped");

@@ -39,11 +39,32 @@ void AllocatorRules::OnRegistration(const trace::AllocatorRegistration& registra
     CheckLate(registration, key);
   }
   const Object& object = objects_[registration.object];
-  registered_[key] = {registration.object, registration.stack, object.calls, object.loads, ++events_};
+  registered_[key] = {registration.object, registration.stack, object.calls, object.loads, ++events_, {}, {}};
+}
+
+bool AllocatorRules::IsRegistered(const void* object) const {
+  return std::any_of(registered_.begin(), registered_.end(),
+                     [&](const auto& entry) { return entry.second.object == object; });
+}
+
+void AllocatorRules::TellEnded(const void* object, const char* label, uint32_t stack, uint32_t thread) {
+  const auto found = std::find_if(registered_.begin(), registered_.end(),
+                                  [&](const auto& entry) { return entry.second.object == object; });
+  if (found == registered_.end()) return;
+  Finding finding = Make(Rule::MP108,
+                         Format("allocator %p has been destroyed, and is still registered for %s", object,
+                                StreamText(found->first.second).c_str()),
+                         label, stack, thread);
+  finding.parts.push_back({"registered", "registered here", "", found->second.stack, 0});
+  ledger_.reporter.Report(finding);
 }
 
 void AllocatorRules::CheckReplaced(const trace::AllocatorRegistration& registration, const Key& key) {
   const Object& former = objects_[registration.former];
+  if (registration.former_ended) {
+    TellEnded(registration.former, "registered again here", registration.stack, registration.thread);
+    return;
+  }
   if (registration.former == registration.object || former.live.empty()) return;
   Finding finding = Make(Rule::MP105,
                          Format("the allocator of %s is replaced while %zu of its blocks are in use",
@@ -98,21 +119,51 @@ void AllocatorRules::OnGone(const trace::AllocatorRegistration& registration, co
     return;
   }
   const Registered former = found->second;
+  objects_[former.object].unregistered = registration.stack;
+  if (registration.former_ended) {
+    TellEnded(former.object, unregistered ? "unregistered here" : "its stream is destroyed here", registration.stack,
+              registration.thread);
+  }
   registered_.erase(found);
   if (!unregistered) {
     Finding finding = make(Rule::MP609, stream + " is destroyed with an allocator registered for it", "destroyed here");
     finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
     ledger_.reporter.Report(finding);
   }
-  if (registration.door == trace::Door::kGe) CheckServedNone(registration, key, former);
+  if (!registration.former_ended) CheckUseless(registration, key, former);
+}
+
+void AllocatorRules::CheckUseless(const trace::AllocatorRegistration& registration, const Key& key,
+                                  const Registered& former) {
+  if (registration.door == trace::Door::kGe) {
+    CheckServedNone(registration, key, former);
+    CheckGiven(registration, former);
+    return;
+  }
   const auto run = runs_.find(key);
-  if (registration.door != trace::Door::kAcl || run == runs_.end()) return;
-  if (objects_[former.object].calls != former.calls) return;
-  Finding finding =
-      make(Rule::MP104, "the allocator of " + stream + " was never asked for memory, though a model ran there",
-           "unregistered here");
+  if (run == runs_.end() || objects_[former.object].calls != former.calls) return;
+  Finding finding = Make(Rule::MP104,
+                         Format("the allocator of %s was never asked for memory, though a model ran there",
+                                StreamText(registration.stream).c_str()),
+                         "unregistered here", registration.stack, registration.thread);
   finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
   finding.parts.push_back({"earlier", "ran first here", run->second.name, run->second.stack, 0});
+  ledger_.reporter.Report(finding);
+}
+
+// Memory that was set for a graph is what it uses. An allocator that serves other graphs besides was not registered in
+// vain.
+void AllocatorRules::CheckGiven(const trace::AllocatorRegistration& registration, const Registered& former) {
+  const auto in_vain = [&](const std::string& who) { return former.given.contains(who); };
+  if (former.given.empty() || !std::all_of(former.served.begin(), former.served.end(), in_vain)) return;
+  const auto& [graph, loaded] = *former.given.begin();
+  Finding finding = Make(Rule::MP312,
+                         Format("the allocator of %s served no graph but %s, for which the program has set memory: on "
+                                "a card the allocator is not asked at all",
+                                StreamText(registration.stream).c_str(), graph.c_str()),
+                         "unregistered here", registration.stack, registration.thread);
+  finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
+  finding.parts.push_back({"earlier", "loaded with memory of the program's here", graph, loaded, 0});
   ledger_.reporter.Report(finding);
 }
 
@@ -123,43 +174,68 @@ void AllocatorRules::OnProgram(const trace::ProgramStage& stage) {
   const FirstRun first{stage.stack, stage.name != nullptr && *stage.name != '\0' ? stage.name : "a program",
                        registered_.contains(key), ++events_};
   if (stage.kind == Kind::kLoaded && stage.stream != nullptr && !first.had_allocator) loads_.try_emplace(key, first);
+  if (stage.kind == Kind::kLoaded && stage.given_memory && first.had_allocator) {
+    registered_[key].given.try_emplace(first.name, stage.stack);
+  }
   if (stage.kind == Kind::kFirstRun) runs_.try_emplace(key, first);
+}
+
+// The block is the allocator's, or the client's, again.
+void AllocatorRules::Take(Object* object, const void* token) {
+  const auto found = object->live.find(token);
+  if (found == object->live.end()) return;
+  handed_.erase(found->second.begin);
+  former_.push_back(std::move(found->second));
+  if (former_.size() > kFormer) former_.pop_front();
+  object->live.erase(found);
 }
 
 void AllocatorRules::OnCall(const trace::AllocatorCall& call) {
   using Kind = trace::AllocatorCall::Kind;
   using Outcome = trace::AllocatorCall::Outcome;
   Object& object = objects_[call.object];
+  if (call.outcome == Outcome::kEnded) {
+    OnEnded(call, &object);
+    return;
+  }
+  if (call.kind == Kind::kHandOver) {
+    Take(&object, call.block);
+    return;
+  }
   ++object.calls;
   if (call.asker.purpose == trace::Purpose::kConstants || call.asker.purpose == trace::Purpose::kFeature)
     ++object.loads;
-  if (call.kind == Kind::kFree) {
-    const auto found = object.live.find(call.block);
-    if (found == object.live.end()) return;
-    handed_.erase(found->second.begin);
-    former_.push_back(std::move(found->second));
-    if (former_.size() > kFormer) former_.pop_front();
-    object.live.erase(found);
-    return;
+  switch (call.kind) {
+    case Kind::kFree:
+      CheckFree(call, object);
+      Take(&object, call.block);
+      break;
+    case Kind::kAddress:
+      if (call.outcome == Outcome::kOk && call.bytes != 0) OnAddress(call, &object);
+      break;
+    default:
+      if (call.outcome == Outcome::kNull && call.bytes != 0) OnNull(call);
   }
-  if (call.kind != Kind::kAddress) {
-    if (call.outcome == Outcome::kNull && call.bytes != 0) {
-      ledger_.reporter.Report(Make(
-          Rule::MP201,
-          Format("%s returned null for %zu bytes%s%s", call.callback, call.bytes,
-                 call.asker.who != nullptr ? ", asked for by " : "", call.asker.who != nullptr ? call.asker.who : ""),
-          "asked for here", call.stack, call.thread));
-    }
-    return;
-  }
-  if (call.outcome != Outcome::kOk || call.bytes == 0) return;
-  CheckShared(call, &object);
+}
+
+void AllocatorRules::OnNull(const trace::AllocatorCall& call) {
+  const char* const who = call.asker.who;
+  ledger_.reporter.Report(Make(Rule::MP201,
+                               Format("%s returned null for %zu bytes%s%s", call.callback, call.bytes,
+                                      who != nullptr ? ", asked for by " : "", who != nullptr ? who : ""),
+                               "asked for here", call.stack, call.thread));
+}
+
+void AllocatorRules::OnAddress(const trace::AllocatorCall& call, Object* object) {
+  CheckSize(call);
+  CheckShared(call, object);
   CheckSpacing(call);
+  const std::string who = call.asker.who != nullptr ? call.asker.who : "";
+  const auto asked = registered_.find({trace::Door::kGe, call.asker.stream});
+  if (asked != registered_.end() && asked->second.object == call.object) asked->second.served.insert(who);
   const uintptr_t begin = Address(call.address);
-  Handed handed{begin,       begin + call.bytes,
-                call.object, ledger_.sequence,
-                call.stack,  call.asker.who != nullptr ? call.asker.who : ""};
-  object.live[call.block] = handed;
+  Handed handed{begin, begin + call.bytes, call.object, ledger_.sequence, call.stack, who, call.asker.purpose};
+  object->live[call.block] = handed;
   handed_[begin] = std::move(handed);
 }
 

@@ -131,7 +131,9 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
 
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
-  lives_.OnObject(Placed(life));
+  const trace::ObjectLife here = Placed(life);
+  lives_.OnObject(here);
+  allocators_.OnObject(here);
 }
 
 void Checker::OnProgram(const trace::ProgramStage& stage) {
@@ -141,7 +143,8 @@ void Checker::OnProgram(const trace::ProgramStage& stage) {
 
 void Checker::OnMisuse(const trace::Misuse& misuse) {
   MutexLock lock(mutex_);
-  lives_.OnMisuse(Placed(misuse));
+  const trace::Misuse here = Placed(misuse);
+  if (!allocators_.OnMisuse(here)) lives_.OnMisuse(here);
 }
 
 void Checker::OnDamage(const trace::Damage& damage) {

@@ -103,7 +103,7 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
   const AllocatorRules::Handed* handed = allocators_.HandedSince(conflict.begin, earlier.sequence);
   if (handed != nullptr && finding.rule == Rule::MP611) {
     finding.rule = Rule::MP303;
-  } else if (!conflict.earlier_writes && IsCollective(ledger_.NameOf(earlier))) {
+  } else if (conflict.later_writes && IsCollective(ledger_.NameOf(earlier))) {
     finding.rule = Rule::MP610;
   }
   finding.message = Format(

@@ -58,8 +58,8 @@ static_assert(std::size(kMappings) == static_cast<size_t>(MappingChange::Kind::k
 constexpr const char* kRegistrations[] = {"allocator registered", "allocator replaced", "allocator unregistered",
                                           "allocator dropped with its stream"};
 static_assert(std::size(kRegistrations) == static_cast<size_t>(AllocatorRegistration::Kind::kStreamDestroyed) + 1);
-constexpr const char* kOutcomes[] = {"ok", "null", "threw", "refused"};
-static_assert(std::size(kOutcomes) == static_cast<size_t>(AllocatorCall::Outcome::kRefused) + 1);
+constexpr const char* kOutcomes[] = {"ok", "null", "threw", "refused", "ended"};
+static_assert(std::size(kOutcomes) == static_cast<size_t>(AllocatorCall::Outcome::kEnded) + 1);
 constexpr const char* kPurposes[] = {"unknown", "constants", "feature", "output", "workspace", "intermediate"};
 static_assert(std::size(kPurposes) == static_cast<size_t>(Purpose::kIntermediate) + 1);
 

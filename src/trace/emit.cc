@@ -7,6 +7,7 @@ namespace {
 
 thread_local Asker t_asker;
 std::atomic<void (*)()> g_sweep{nullptr};
+thread_local const AllocatorCall* t_call = nullptr;
 
 FanOut& All() { return internal::g_fan_out.fan_out; }
 uint64_t Number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
@@ -28,13 +29,14 @@ void EmitObject(bool created, ObjectKind kind, int32_t device, const void* handl
 }
 
 void EmitProgram(ProgramStage::Kind stage, ObjectKind what, const char* name, const void* handle, const void* stream,
-                 int32_t device) {
+                 int32_t device, bool given_memory) {
   All().OnProgram({.kind = stage,
                    .what = what,
                    .name = name,
                    .handle = Number(handle),
                    .stream = stream,
                    .device = device,
+                   .given_memory = given_memory,
                    .thread = ThreadNumber(),
                    .stack = StackIfWanted(),
                    .time_ns = StampNs()});
@@ -81,12 +83,13 @@ void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* add
 }
 
 void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
-                      const void* former) {
+                      const void* former, bool former_ended) {
   All().OnRegistration({.kind = kind,
                         .door = door,
                         .stream = stream,
                         .object = object,
                         .former = former,
+                        .former_ended = former_ended,
                         .thread = ThreadNumber(),
                         .stack = StackIfWanted(),
                         .time_ns = StampNs()});
@@ -125,5 +128,10 @@ Asking::Asking(const Asker& asker) : former_(std::exchange(t_asker, asker)) {}
 Asking::~Asking() { t_asker = former_; }
 
 const Asker& CurrentAsker() { return t_asker; }
+
+Calling::Calling(const AllocatorCall* call) : former_(std::exchange(t_call, call)) {}
+Calling::~Calling() { t_call = former_; }
+
+const AllocatorCall* CurrentCall() { return t_call; }
 
 }  // namespace millpond::trace

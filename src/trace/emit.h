@@ -17,14 +17,14 @@ inline uint32_t StackIfWanted() { return __builtin_expect(Wants(kStacks), false)
 namespace internal {
 void EmitObject(bool created, ObjectKind kind, int32_t device, const void* handle, uint64_t id, uint64_t detail);
 void EmitProgram(ProgramStage::Kind stage, ObjectKind what, const char* name, const void* handle, const void* stream,
-                 int32_t device);
+                 int32_t device, bool given_memory);
 void EmitHostAccess(const char* name, std::span<const Access> accesses);
 void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event,
                   uint64_t generation);
 void EmitMapping(MappingChange::Kind kind, int32_t device, const void* address, size_t bytes, uint64_t physical);
 void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* address, size_t bytes, uint64_t live);
 void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
-                      const void* former);
+                      const void* former, bool former_ended);
 void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject);
 void EmitMisuseAt(const char* rule, const char* call, const char* message, uint64_t subject, uint32_t stack);
 }  // namespace internal
@@ -37,8 +37,10 @@ inline void TellObject(bool created, ObjectKind kind, int32_t device, const void
 
 // A loaded graph's or model's loading, first run on a stream, unloading.
 inline void TellProgram(ProgramStage::Kind stage, ObjectKind what, const char* name, const void* handle,
-                        const void* stream, int32_t device) {
-  if (__builtin_expect(Wants(kLives), false)) internal::EmitProgram(stage, what, name, handle, stream, device);
+                        const void* stream, int32_t device, bool given_memory = false) {
+  if (__builtin_expect(Wants(kLives), false)) {
+    internal::EmitProgram(stage, what, name, handle, stream, device, given_memory);
+  }
 }
 
 // The calling thread touches these ranges itself. Before it does.
@@ -70,9 +72,9 @@ inline void TellMemory(bool allocated, MemoryKind kind, int32_t device, const vo
 }
 
 inline void TellRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
-                             const void* former) {
+                             const void* former, bool former_ended = false) {
   if (__builtin_expect(Wants(kAllocators), false)) {
-    internal::EmitRegistration(kind, door, stream, object, former);
+    internal::EmitRegistration(kind, door, stream, object, former, former_ended);
   }
 }
 
@@ -120,6 +122,21 @@ class Asking {
 };
 // What the innermost Asking of the calling thread says.
 const Asker& CurrentAsker();
+
+// While it lives, the calling thread is inside a client's allocator, in the call that is described; its outcome is not
+// known yet. Made only when somebody listens.
+class Calling {
+ public:
+  explicit Calling(const AllocatorCall* call);
+  ~Calling();
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+
+ private:
+  const AllocatorCall* const former_;
+};
+// The innermost Calling of the calling thread, or null.
+const AllocatorCall* CurrentCall();
 
 }  // namespace millpond::trace
 

@@ -266,6 +266,7 @@ struct AllocatorRegistration {
   const void* stream;  // the client's handle, which need not be a live stream
   const void* object;  // the client's allocator object; null when unregistered
   const void* former;  // what it replaced, or what went; null when there was nothing to unregister
+  bool former_ended;   // the former one is no object any more: the client has destroyed it
   uint32_t thread;
   uint32_t stack;
   uint64_t time_ns;
@@ -280,11 +281,21 @@ struct Asker {
   const void* stream = nullptr;
 };
 
+// What a block of a client's says of itself. At acl's door blocks say nothing.
+struct BlockFacts {
+  bool known = false;
+  size_t bytes = 0;            // its own size
+  size_t owners = 0;           // its count
+  const void* home = nullptr;  // the allocator object that its Free goes to
+};
+
 // One call into a client's allocator, after it has returned. Given under the lock that serialises calls into the
 // object.
 struct AllocatorCall {
-  enum class Kind : uint8_t { kAllocate, kAllocateAdvise, kAddress, kFree } kind;
-  enum class Outcome : uint8_t { kOk, kNull, kThrew, kRefused } outcome;  // kRefused: the block cannot be used
+  // kHandOver is no call: from now on the client itself gives the block back.
+  enum class Kind : uint8_t { kAllocate, kAllocateAdvise, kAddress, kFree, kHandOver } kind;
+  // kRefused: the block cannot be used. kEnded: the client has destroyed the object, so it was not called.
+  enum class Outcome : uint8_t { kOk, kNull, kThrew, kRefused, kEnded } outcome;
   const char* callback;  // as the client calls it: "the allocator's Malloc"
   const void* object;
   Asker asker;
@@ -292,6 +303,8 @@ struct AllocatorCall {
   const void* hint;     // of kAllocateAdvise
   const void* block;    // the client's token
   const void* address;  // of kAddress, and of kFree when it is known
+  BlockFacts facts;     // of kAddress, and of kFree before the call
+  bool only_ours;       // of kFree: the client holds the object no more, it lives because the runtime does
   uint32_t thread;
   uint32_t stack;
   uint64_t start_ns, end_ns;
@@ -310,6 +323,7 @@ enum class ObjectKind : uint8_t {
   kSession,
   kSessionGraph,
   kModel,
+  kOutput,  // memory that a session's run found for an output: `handle` is its address, `detail` the session's `id`
 };
 
 // An object the client has a handle of was made or destroyed.
@@ -333,6 +347,7 @@ struct ProgramStage {
   uint64_t handle;  // as in its ObjectLife
   const void* stream;
   int32_t device;
+  bool given_memory;  // of kLoaded: constants or feature memory are the client's, set for this program
   uint32_t thread;
   uint32_t stack;
   uint64_t time_ns;

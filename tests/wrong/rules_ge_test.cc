@@ -2,99 +2,11 @@
 // Rules at the door of GE's sessions.
 #include <cstring>
 
-#include "tests/ge/session_fixture.h"
-#include "tests/wrong/rules_test.h"
+#include "tests/wrong/ge_world.h"
 
 namespace {
 
-using ge_test::CountingAllocator;
-using ge_test::DeviceMemory;
-using ge_test::kBytes;
-using ge_test::Options;
-
-#define GE_CHECK(call)                                                                   \
-  do {                                                                                   \
-    if (const ge::Status code = (call); code != ge::SUCCESS) {                           \
-      std::fprintf(stderr, "%s: %u %s\n", #call, code, ge_test::ErrorMessage().c_str()); \
-      std::fflush(nullptr);                                                              \
-      _exit(3);                                                                          \
-    }                                                                                    \
-  } while (0)
-
-// Everything around a session with graph 1 in it, and two streams.
-struct World {
-  World() {
-    ROLE_INIT();
-    GE_CHECK(ge::GEInitialize(Options{}));
-    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
-    session = std::make_unique<ge::Session>(Options{});
-    input = std::make_unique<DeviceMemory>(ge_test::Counting());
-    GE_CHECK(session->AddGraph(1, ge_test::TwoOutputs("rules")));
-  }
-  ~World() {
-    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-    session.reset();
-    input.reset();
-    ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
-    GE_CHECK(ge::GEFinalize());
-    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
-  }
-  ge::Status Run(aclrtStream stream, std::vector<ge::Tensor>* outputs, uint32_t graph = 1) {
-    return session->RunGraphWithStreamAsync(graph, stream, {ge_test::DeviceTensor(input->data())}, *outputs);
-  }
-  void Register(aclrtStream stream, const std::shared_ptr<ge::Allocator>& allocator) {
-    GE_CHECK(session->RegisterExternalAllocator(stream, allocator));
-  }
-  // The memory of the graph goes back before the allocator does.
-  void Close(aclrtStream stream) {
-    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-    GE_CHECK(session->RemoveGraph(1));
-    GE_CHECK(session->UnregisterExternalAllocator(stream));
-  }
-
-  aclrtStream one = nullptr, two = nullptr;
-  std::unique_ptr<ge::Session> session;
-  std::unique_ptr<DeviceMemory> input;
-};
-
-// One piece of device memory, from which blocks are cut at given offsets.
-class Cutter : public ge::Allocator {
- public:
-  Cutter() { ROLE_CHECK(aclrtMalloc(&memory_, kSlab, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS); }
-  ~Cutter() override { Trim(); }
-  ge::MemBlock* Malloc(size_t size) override { return Cut(size); }
-  ge::MemBlock* MallocAdvise(size_t size, void*) override { return Cut(size); }
-  void Free(ge::MemBlock* block) override {
-    if (--out_ == 0) next_ = 0;
-    delete block;
-  }
-  void Trim() {
-    if (memory_ != nullptr) ROLE_CHECK(aclrtFree(memory_) == ACL_SUCCESS);
-    memory_ = nullptr;
-  }
-  size_t shift = 0;       // of each block's beginning
-  bool overlaps = false;  // each block begins inside the one before
-  bool on_host = false;
-  bool throws = false;
-
- private:
-  static constexpr size_t kSlab = size_t{1} << 20;
-  ge::MemBlock* Cut(size_t size) {
-    if (throws) throw std::length_error("no such length");
-    if (on_host) {
-      ++out_;
-      return new ge::MemBlock(*this, host_, size);
-    }
-    const size_t at = next_ + shift;
-    next_ += overlaps ? 64 : (size + 127) / 64 * 64;
-    ++out_;
-    return new ge::MemBlock(*this, static_cast<char*>(memory_) + at, size);
-  }
-  void* memory_ = nullptr;
-  size_t next_ = 0;
-  int out_ = 0;
-  alignas(64) static inline char host_[4096];
-};
+using namespace rules_test;  // NOLINT: the programs' world
 
 int RunsWith(bool wrong, void (*spoil)(Cutter*)) {
   World world;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <optional>
 #include <unordered_map>
 
 #include "src/base/format.h"
@@ -50,11 +51,14 @@ Outcome OutcomeOf(const Status& called, const void* answer) {
 class GuardedAllocator::Turn {
  public:
   Turn(const GuardedAllocator& allocator, AllocatorCallback callback) : shared_(*allocator.shared_) {
-    const char* const name = allocator.external_->NameOf(callback);
-    // By the system's clock: ThreadSanitizer does not know the lock that waits by the steady one.
-    if (!shared_.mutex.try_lock() && !shared_.mutex.try_lock_until(std::chrono::system_clock::now() + kLongWait)) {
-      Tell(allocator, name);
-      shared_.mutex.lock();
+    const char* const name = allocator.NameOf(callback);
+    if (!shared_.mutex.try_lock()) {
+      if (callback != AllocatorCallback::kHandOver) TellTwo(allocator, name);
+      // By the system's clock: ThreadSanitizer does not know the lock that waits by the steady one.
+      if (!shared_.mutex.try_lock_until(std::chrono::system_clock::now() + kLongWait)) {
+        Tell(allocator, name);
+        shared_.mutex.lock();
+      }
     }
     outer_ = shared_.inside.exchange(name, std::memory_order_relaxed);
     shared_.holder.store(SystemThreadId(), std::memory_order_relaxed);
@@ -68,6 +72,18 @@ class GuardedAllocator::Turn {
   Turn& operator=(const Turn&) = delete;
 
  private:
+  // Whether the client's code has a lock of its own inside cannot be seen: the rule is for those who ask for it.
+  void TellTwo(const GuardedAllocator& allocator, const char* name) const {
+    const char* const inside = shared_.inside.load(std::memory_order_relaxed);
+    if (inside == nullptr) return;  // it is about to leave
+    trace::TellMisuse("MP211", name, allocator.external_->identity(), [&] {
+      return Format(
+          "thread %d wants to call %s (object %p) while thread %d is inside %s; here it waits for its turn, on a card "
+          "both would be inside",
+          SystemThreadId(), name, allocator.external_->identity(), shared_.holder.load(std::memory_order_relaxed),
+          inside);
+    });
+  }
   void Tell(const GuardedAllocator& allocator, const char* name) const {
     const char* const who = trace::CurrentAsker().who;
     const char* const inside = shared_.inside.load(std::memory_order_relaxed);
@@ -107,7 +123,7 @@ Status ExternalBlock::Release() {
 
 void ExternalBlock::HandOver() {
   if (owner_ == nullptr) return;
-  owner_->Forget(address_, bytes_);
+  owner_->Forget(block_, address_, bytes_);
   owner_.reset();
   block_ = nullptr;
   address_ = nullptr;
@@ -152,12 +168,25 @@ Status GuardedAllocator::AllocateAdvise(size_t bytes, void* address, ExternalBlo
       out_block);
 }
 
+const char* GuardedAllocator::NameOf(AllocatorCallback callback) const {
+  return callback == AllocatorCallback::kHandOver ? "a block's hand-over to the client" : external_->NameOf(callback);
+}
+
+Status GuardedAllocator::CheckAlive(AllocatorCallback callback, const trace::AllocatorCall& told) {
+  if (__builtin_expect(!trace::Wants(trace::kAllocators), true) || !external_->ended()) return Ok();
+  Tell(callback, Outcome::kEnded, trace::StampNs(), told);
+  return InvalidArgument(
+      Format("%s was not called: the allocator's object %p has been destroyed; unregister it, and "
+             "have its blocks back, before it is destroyed",
+             NameOf(callback), external_->identity()));
+}
+
 void GuardedAllocator::Tell(AllocatorCallback callback, Outcome outcome, uint64_t start_ns, trace::AllocatorCall told) {
   trace::FanOut* sinks = trace::Listening(trace::kAllocators);
   if (__builtin_expect(sinks == nullptr, true)) return;
   told.kind = callback;
   told.outcome = outcome;
-  told.callback = external_->NameOf(callback);
+  told.callback = NameOf(callback);
   told.object = external_->identity();
   told.asker = trace::CurrentAsker();
   told.thread = trace::ThreadNumber();
@@ -176,6 +205,7 @@ Status GuardedAllocator::AllocateWith(AllocatorCallback callback, size_t bytes, 
   trace::AllocatorCall told{};
   told.bytes = bytes;
   told.hint = hint;
+  MP_RETURN_IF_ERROR(CheckAlive(callback, told));
   uint64_t start = trace::StampNs();
   Status called = Catch(name, [&] { block = call(); });
   told.block = block;
@@ -187,6 +217,7 @@ Status GuardedAllocator::AllocateWith(AllocatorCallback callback, size_t bytes, 
   start = trace::StampNs();
   Status status = Catch(external_->NameOf(AllocatorCallback::kAddress), [&] { address = external_->AddressOf(block); });
   told.address = address;
+  if (__builtin_expect(trace::Wants(trace::kAllocators), false)) told.facts = external_->FactsOf(block);
   Outcome outcome = OutcomeOf(status, address);
   if (status.ok() && bytes != 0) {
     status = Validate(address, bytes);
@@ -223,7 +254,11 @@ Status GuardedAllocator::Validate(void* address, size_t bytes) {
                   "[%p, +%zu) overlaps a block still in use, [%p, +%zu)", address, bytes,
                   reinterpret_cast<void*>(before->first), before->second);
   }
-  return check_(address, bytes).Breaks("MP205", address);
+  Status usable = check_(address, bytes);
+  if (usable.ok()) return usable;
+  // Memory that begins as it should and ends too early, or none at all.
+  const bool begins = check_(address, 1).ok();
+  return std::move(usable).Breaks(begins ? "MP206" : "MP205", address);
 }
 
 Status GuardedAllocator::FreeBlock(void* block, void* address, size_t bytes) {
@@ -232,18 +267,33 @@ Status GuardedAllocator::FreeBlock(void* block, void* address, size_t bytes) {
   return CallFree(block, address, bytes);
 }
 
-void GuardedAllocator::Forget(void* address, size_t bytes) {
-  const Turn turn(*this, AllocatorCallback::kFree);
+void GuardedAllocator::Forget(void* block, void* address, size_t bytes) {
+  const Turn turn(*this, AllocatorCallback::kHandOver);
   if (bytes != 0) shared_->live.erase(reinterpret_cast<uintptr_t>(address));
-}
-
-Status GuardedAllocator::CallFree(void* block, void* address, size_t bytes) {
-  const uint64_t start = trace::StampNs();
-  Status status = Catch(external_->NameOf(AllocatorCallback::kFree), [&] { external_->Free(block); });
   trace::AllocatorCall told{};
   told.bytes = bytes;
   told.block = block;
   told.address = address;
+  Tell(AllocatorCallback::kHandOver, Outcome::kOk, trace::StampNs(), told);
+}
+
+Status GuardedAllocator::CallFree(void* block, void* address, size_t bytes) {
+  trace::AllocatorCall told{};
+  told.kind = AllocatorCallback::kFree;
+  told.object = external_->identity();
+  told.bytes = bytes;
+  told.block = block;
+  told.address = address;
+  MP_RETURN_IF_ERROR(CheckAlive(AllocatorCallback::kFree, told));
+  std::optional<trace::Calling> calling;
+  if (__builtin_expect(trace::Wants(trace::kAllocators), false)) {
+    told.facts = external_->FactsOf(block);
+    told.only_ours = external_->only_ours();
+    calling.emplace(&told);
+  }
+  const uint64_t start = trace::StampNs();
+  Status status = Catch(NameOf(AllocatorCallback::kFree), [&] { external_->Free(block); });
+  calling.reset();
   Tell(AllocatorCallback::kFree, status.ok() ? Outcome::kOk : Outcome::kThrew, start, told);
   return status;
 }
@@ -259,6 +309,15 @@ AllocatorRegistry& AllocatorRegistry::Get() {
   return registry;
 }
 
+namespace {
+
+// Looked for only when somebody listens.
+bool Ended(const AllocatorLease& former) {
+  return __builtin_expect(trace::Wants(trace::kAllocators), false) && former != nullptr && former->external().ended();
+}
+
+}  // namespace
+
 // In each of these the former entry is let go after the lock: its destructor may be the client's code.
 void AllocatorRegistry::Register(AllocatorDoor door, const void* stream, std::shared_ptr<GuardedAllocator> allocator) {
   using Kind = trace::AllocatorRegistration::Kind;
@@ -266,7 +325,7 @@ void AllocatorRegistry::Register(AllocatorDoor door, const void* stream, std::sh
   entries_[{door, stream}].swap(allocator);
   trace::TellRegistration(allocator != nullptr ? Kind::kReplaced : Kind::kRegistered, door, stream,
                           entries_[{door, stream}]->external().identity(),
-                          allocator != nullptr ? allocator->external().identity() : nullptr);
+                          allocator != nullptr ? allocator->external().identity() : nullptr, Ended(allocator));
 }
 
 void AllocatorRegistry::Unregister(AllocatorDoor door, const void* stream) {
@@ -279,7 +338,7 @@ void AllocatorRegistry::Remove(AllocatorDoor door, const void* stream, trace::Al
   if (const auto found = entries_.find({door, stream}); found != entries_.end()) {
     former = std::move(found->second);
     entries_.erase(found);
-    trace::TellRegistration(why, door, stream, nullptr, former->external().identity());
+    trace::TellRegistration(why, door, stream, nullptr, former->external().identity(), Ended(former));
   } else if (why == trace::AllocatorRegistration::Kind::kUnregistered) {
     trace::TellRegistration(why, door, stream, nullptr, nullptr);
   }

@@ -33,8 +33,17 @@ class ExternalAllocator {
   virtual void* AddressOf(void* block) = 0;
   // The client's own object: calls into one object are serialised, however often it is registered.
   virtual const void* identity() const = 0;
-  // What the client calls the function behind each of these, for messages and records: "the allocator's Malloc".
+  // What the client calls the function behind each of these, for messages and records: "the allocator's Malloc". Not
+  // asked for kHandOver, behind which there is none.
   virtual const char* NameOf(AllocatorCallback callback) const = 0;
+
+  // Asked only when a sink listens.
+  // What the block says of itself; nothing where a door's blocks say nothing.
+  virtual trace::BlockFacts FactsOf(const void* /*block*/) const { return {}; }
+  // The client has destroyed its object. Never true of one that lives; one that was destroyed may not show it.
+  virtual bool ended() const { return false; }
+  // The object lives only because we hold it: the client does not any more. Never true when that is unsure.
+  virtual bool only_ours() const { return false; }
 };
 
 class GuardedAllocator;
@@ -107,8 +116,11 @@ class GuardedAllocator : public std::enable_shared_from_this<GuardedAllocator> {
   template <class Call>
   Status AllocateWith(AllocatorCallback callback, size_t bytes, void* hint, Call call, ExternalBlock* out_block);
   Status Validate(void* address, size_t bytes);  // pre: shared_->mutex held
+  const char* NameOf(AllocatorCallback callback) const;
+  // The client has destroyed its object: tells so, and what to answer. Looked for only when somebody listens.
+  Status CheckAlive(AllocatorCallback callback, const trace::AllocatorCall& told);
   Status FreeBlock(void* block, void* address, size_t bytes);
-  void Forget(void* address, size_t bytes);
+  void Forget(void* block, void* address, size_t bytes);
   Status CallFree(void* block, void* address, size_t bytes);
 
   const std::unique_ptr<ExternalAllocator> external_;

@@ -27,6 +27,9 @@ struct Client {
   std::function<void(void*)> free = [this](void* block) { freed.push_back(block); };
   std::function<void*(void*)> address_of = [](void* block) { return block; };
   std::vector<void*> freed;
+  size_t says_bytes = 0;  // what its blocks say of themselves
+  bool ended = false;
+  bool let_go = false;
   char* next = reinterpret_cast<char*>(0x100000);
 };
 
@@ -42,6 +45,11 @@ class ClientAllocator : public ExternalAllocator {
     return kNames[static_cast<size_t>(callback)];
   }
   const void* identity() const override { return client_; }
+  trace::BlockFacts FactsOf(const void* block) const override {
+    return {.known = true, .bytes = client_->says_bytes, .owners = 1, .home = block};
+  }
+  bool ended() const override { return client_->ended; }
+  bool only_ours() const override { return client_->let_go; }
 
  private:
   Client* client_;
@@ -370,6 +378,75 @@ TEST(AllocatorEvidence, AdviceAndFailuresAreTold) {
   EXPECT_EQ(sink.calls[0].outcome, Outcome::kOk);
   EXPECT_EQ(sink.calls[1].outcome, Outcome::kRefused);
   EXPECT_EQ(sink.calls[2].kind, Kind::kFree);
+}
+
+TEST(AllocatorEvidence, BlocksAreToldAsTheyDescribeThemselves) {
+  Client client;
+  client.says_bytes = 77;
+  const auto allocator = Wrap(&client);
+  AllocatorRecords sink;
+  const trace::Attached attached(&sink);
+  ExternalBlock block;
+  ASSERT_TRUE(allocator->Allocate(100, &block).ok());
+  client.let_go = true;
+  const trace::AllocatorCall* inside = nullptr;
+  client.free = [&](void*) { inside = trace::CurrentCall(); };
+  void* const address = block.address();
+  ASSERT_TRUE(block.Release().ok());
+  ASSERT_EQ(sink.calls.size(), 3u);
+  EXPECT_FALSE(sink.calls[0].facts.known) << "nobody has looked at the block yet";
+  for (const size_t i : {1, 2}) {
+    EXPECT_TRUE(sink.calls[i].facts.known) << i;
+    EXPECT_EQ(sink.calls[i].facts.bytes, 77u) << i;
+    EXPECT_EQ(sink.calls[i].facts.home, address) << i;
+    EXPECT_EQ(sink.calls[i].only_ours, i == 2) << i;
+  }
+  EXPECT_NE(inside, nullptr) << "whoever notices something inside the client's Free can see where it is";
+  EXPECT_EQ(trace::CurrentCall(), nullptr);
+}
+
+TEST(AllocatorEvidence, AHandOverIsToldAndIsNoCall) {
+  Client client;
+  const auto allocator = Wrap(&client);
+  AllocatorRecords sink;
+  const trace::Attached attached(&sink);
+  ExternalBlock block;
+  ASSERT_TRUE(allocator->Allocate(100, &block).ok());
+  void* const address = block.address();
+  block.HandOver();
+  ASSERT_EQ(sink.calls.size(), 3u);
+  EXPECT_EQ(sink.calls[2].kind, trace::AllocatorCall::Kind::kHandOver);
+  EXPECT_EQ(sink.calls[2].address, address);
+  EXPECT_TRUE(client.freed.empty());
+}
+
+TEST(AllocatorEvidence, ADestroyedObjectIsNotCalledWhileSomebodyListens) {
+  using Outcome = trace::AllocatorCall::Outcome;
+  Client client;
+  const auto allocator = Wrap(&client);
+  int stream = 0;
+  AllocatorRegistry& registry = AllocatorRegistry::Get();
+  AllocatorRecords sink;
+  const trace::Attached attached(&sink);
+  registry.Register(AllocatorDoor::kGe, &stream, allocator);
+  ExternalBlock block, another;
+  ASSERT_TRUE(allocator->Allocate(100, &block).ok());
+  client.ended = true;
+  client.allocate = [](size_t) -> void* {
+    ADD_FAILURE() << "it was called";
+    return nullptr;
+  };
+  ExpectRefused(allocator->Allocate(100, &another), Code::kInvalidArgument, "has been destroyed");
+  ExpectRefused(block.Release(), Code::kInvalidArgument, "has been destroyed");
+  EXPECT_TRUE(client.freed.empty());
+  ASSERT_EQ(sink.calls.size(), 4u);
+  EXPECT_EQ(sink.calls[2].outcome, Outcome::kEnded);
+  EXPECT_EQ(sink.calls[3].outcome, Outcome::kEnded);
+  EXPECT_EQ(sink.calls[3].kind, trace::AllocatorCall::Kind::kFree);
+  registry.Unregister(AllocatorDoor::kGe, &stream);
+  ASSERT_EQ(sink.registrations.size(), 2u);
+  EXPECT_FALSE(sink.registrations[0].former_ended);
+  EXPECT_TRUE(sink.registrations[1].former_ended);
 }
 
 TEST(AllocatorEvidence, RegistrationsAreToldWithWhatTheyReplace) {

@@ -79,6 +79,9 @@ Status CheckReadable(const char* what, const void* address, size_t bytes);
 // A byte can be read at each of these addresses of arguments (null ones are passed over): of results to be written,
 // arrays, structures, texts. One look at the first byte of each; a wild pointer is what it finds. Some nanoseconds.
 bool HostCanRead(std::initializer_list<const void*> addresses);
+// The word at an aligned address of host memory; false when none can be read there. For looking at what a client may
+// have destroyed: no sanitizer tells of it.
+bool ReadHostWord(const void* address, uintptr_t* out_word);
 
 // One device's memory. Made by Device, lives for ever.
 class DeviceMemory {

@@ -201,6 +201,21 @@ bool HostCanRead(std::initializer_list<const void*> addresses) {
       &fault);
 }
 
+namespace {
+
+[[gnu::no_sanitize_thread, gnu::no_sanitize_address, gnu::noinline]] uintptr_t WordAt(const void* address) {
+  return *static_cast<const volatile uintptr_t*>(address);
+}
+
+}  // namespace
+
+bool ReadHostWord(const void* address, uintptr_t* out_word) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (at % sizeof(uintptr_t) != 0 || at < kLowestAddress || at >= kAddressEnd || IsDeviceAddress(address)) return false;
+  internal::HostFault fault;
+  return internal::TouchHost([=] { *out_word = WordAt(address); }, &fault);
+}
+
 int32_t DeviceOfAddress(const void* address) {
   if (!IsDeviceAddress(address)) return -1;
   const auto at = reinterpret_cast<uintptr_t>(address);

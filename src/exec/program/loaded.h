@@ -133,7 +133,8 @@ class LoadedProgram {
     return {purpose, policy_.name.c_str(), handle};
   }
   void Tell(trace::ProgramStage::Kind stage, const void* stream) const {
-    trace::TellProgram(stage, policy_.kind, policy_.name.c_str(), policy_.object, stream, device_->id());
+    const bool given = stage == trace::ProgramStage::Kind::kLoaded && has_given_memory();
+    trace::TellProgram(stage, policy_.kind, policy_.name.c_str(), policy_.object, stream, device_->id(), given);
   }
   void TellFirstRun(const Stream& stream);
 

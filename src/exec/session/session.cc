@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -16,6 +17,29 @@
 namespace millpond::session {
 
 namespace {
+
+// An output's memory in a client's hands.
+class ToldOutput {
+ public:
+  ToldOutput(std::shared_ptr<void> memory, const void* address, int32_t device, uint64_t session)
+      : memory_(std::move(memory)), address_(address), device_(device), session_(session), id_(NextId()) {
+    trace::TellObject(true, trace::ObjectKind::kOutput, device_, address_, id_, session_);
+  }
+  ~ToldOutput() { trace::TellObject(false, trace::ObjectKind::kOutput, device_, address_, id_, session_); }
+  ToldOutput(const ToldOutput&) = delete;
+  ToldOutput& operator=(const ToldOutput&) = delete;
+
+ private:
+  static uint64_t NextId() {
+    static std::atomic<uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
+  const std::shared_ptr<void> memory_;  // goes back when its end has been told
+  const void* const address_;
+  const int32_t device_;
+  const uint64_t session_, id_;
+};
 
 // The device that options name, else the thread's current one, else the first.
 Status DeviceFrom(const GraphOptions& options, Device** out_device) {
@@ -171,6 +195,14 @@ Status Session::Find(uint32_t id, std::shared_ptr<NumberedGraph>* out_graph) con
   }
   *out_graph = found->second;
   return Ok();
+}
+
+void Session::TellOutputs(std::span<program::Tensor> outputs) const {
+  if (__builtin_expect(!trace::Wants(trace::kLives), true)) return;
+  for (program::Tensor& output : outputs) {
+    if (output.owner == nullptr) continue;  // the client's own memory
+    output.owner = std::make_shared<ToldOutput>(std::move(output.owner), output.data, device_->id(), id_);
+  }
 }
 
 Status Session::ReadVariable(const std::string& name, program::Tensor* out_value) const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "src/base/mutex.h"
@@ -67,6 +68,10 @@ class Session {
   // The stream that a client's handle means: null is the device's default one. Only live streams of the device's
   // default context will do (page "RunGraphWithStreamAsync").
   Status ResolveStream(const void* handle, Stream** out_stream) const;
+
+  // Outputs that a run of this session found memory for are on their way to the client: tells sinks, now and when the
+  // client lets each of them go.
+  void TellOutputs(std::span<program::Tensor> outputs) const;
 
   // A variable's value on the host, after everything that was launched has run.
   Status ReadVariable(const std::string& name, program::Tensor* out_value) const;

@@ -32,6 +32,7 @@ Status RunOnStream(session::Session& session, session::NumberedGraph& graph, boo
   MP_RETURN_IF_ERROR(session.ResolveStream(stream, &resolved));
   std::vector<program::Tensor> made = TensorsFrom(*outputs);
   MP_RETURN_IF_ERROR(graph.RunOnStream(prepare, stream, resolved, TensorsFrom(inputs), &made));
+  session.TellOutputs(made);
   return PutTensors(made, outputs);
 }
 

@@ -55,6 +55,7 @@ class AclAllocator : public ExternalAllocator {
       case AllocatorCallback::kAddress:
         return "the allocator's get-address function (aclrtAllocatorSetGetAddrFromBlockFuncToDesc)";
       case AllocatorCallback::kAllocate:
+      case AllocatorCallback::kHandOver:
         break;
     }
     return "the allocator's alloc function (aclrtAllocatorSetAllocFuncToDesc)";

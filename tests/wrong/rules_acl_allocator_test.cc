@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of clients' allocators at acl's door, with single operators and offline models.
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "acl/acl_op.h"
+#include "acl/acl_rt_allocator.h"
+#include "tests/acl/model/model_fixture.h"
+#include "tests/wrong/rules_test.h"
+
+namespace {
+
+using acl_test::RunData;
+
+void Synchronize() { ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS); }
+
+struct Device {
+  Device() {
+    ROLE_INIT();
+    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
+  }
+  ~Device() {
+    Synchronize();
+    ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  }
+  aclrtStream one = nullptr, two = nullptr;
+};
+
+// A pool that keeps what comes back by size. Blocks are their addresses.
+struct Pool {
+  using Arena = std::multimap<size_t, void*>;
+  explicit Pool(Arena* shared = nullptr) : arena(shared != nullptr ? shared : &own) {}
+  ~Pool() {
+    Synchronize();
+    for (const auto& [bytes, memory] : own) ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  aclError Register(aclrtStream stream) {
+    aclrtAllocatorDesc desc = aclrtAllocatorCreateDesc();
+    ROLE_CHECK(aclrtAllocatorSetObjToDesc(desc, this) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtAllocatorSetAllocFuncToDesc(desc, [](void* self, size_t bytes) {
+                 return static_cast<Pool*>(self)->alloc(bytes);
+               }) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtAllocatorSetFreeFuncToDesc(
+                   desc, [](void* self, void* block) { static_cast<Pool*>(self)->free(block); }) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtAllocatorSetGetAddrFromBlockFuncToDesc(desc, [](void* block) { return block; }) == ACL_SUCCESS);
+    const aclError code = aclrtAllocatorRegister(stream, desc);
+    ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+    return code;
+  }
+
+  std::function<void*(size_t)> alloc = [this](size_t bytes) {
+    void* memory = nullptr;
+    if (const auto found = arena->find(bytes); found != arena->end()) {
+      memory = found->second;
+      arena->erase(found);
+    } else {
+      ROLE_CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    }
+    sizes[memory] = bytes;
+    return memory;
+  };
+  std::function<void(void*)> free = [this](void* block) { arena->emplace(sizes.at(block), block); };
+  Arena own;
+  Arena* const arena;
+  std::map<void*, size_t> sizes;
+};
+
+constexpr int64_t kElements = 64;
+constexpr size_t kBytes = kElements * sizeof(float);
+
+// Add of two inputs on the host, each of which borrows a block of the stream's allocator. `out` null: so does the
+// output.
+aclError Add(aclrtStream stream, void** out) {
+  static float host[kElements] = {};
+  const auto describe = [](bool on_host) {
+    aclTensorDesc* const desc = aclCreateTensorDesc(ACL_FLOAT, 1, &kElements, ACL_FORMAT_ND);
+    if (on_host) ROLE_CHECK(aclSetTensorPlaceMent(desc, ACL_MEMTYPE_HOST) == ACL_SUCCESS);
+    return desc;
+  };
+  aclTensorDesc* inputs[] = {describe(true), describe(true)};
+  aclTensorDesc* outputs[] = {describe(false)};
+  aclDataBuffer* from[] = {aclCreateDataBuffer(host, kBytes), aclCreateDataBuffer(host, kBytes)};
+  aclDataBuffer* to[] = {aclCreateDataBuffer(*out, *out != nullptr ? kBytes : 0)};
+  const aclError code = aclopExecuteV2("Add", 2, inputs, from, 1, outputs, to, nullptr, stream);
+  *out = aclGetDataBufferAddr(to[0]);
+  for (aclTensorDesc* desc : {inputs[0], inputs[1], outputs[0]}) aclDestroyTensorDesc(desc);
+  for (aclDataBuffer* buffer : {from[0], from[1], to[0]}) aclDestroyDataBuffer(buffer);
+  return code;
+}
+
+// Device memory for an output.
+struct Output {
+  Output() { ROLE_CHECK(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS); }
+  ~Output() {
+    Synchronize();
+    ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  void* memory = nullptr;
+};
+
+// --- Registering ------------------------------------------------------------------------------------------------
+
+std::string Built(bool dynamic) {
+  acl_test::Options options{{"ge.socVersion", "Ascend910B3"}};
+  ROLE_CHECK(ge::aclgrphBuildInitialize(options) == ge::GRAPH_SUCCESS);
+  std::string model = dynamic ? acl_test::DynamicModel() : acl_test::StaticModel();
+  ge::aclgrphBuildFinalize();
+  return model;
+}
+
+struct Model {
+  explicit Model(bool dynamic) : data(dynamic) {
+    const std::string bytes = Built(dynamic);
+    ROLE_CHECK(aclmdlLoadFromMem(bytes.data(), bytes.size(), &id) == ACL_SUCCESS);
+  }
+  ~Model() {
+    Synchronize();
+    ROLE_CHECK(aclmdlUnload(id) == ACL_SUCCESS);
+  }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  void Run(aclrtStream stream) {
+    ROLE_CHECK(aclmdlExecuteAsync(id, data.inputs.get(), data.outputs.get(), stream) == ACL_SUCCESS);
+  }
+  uint32_t id = 0;
+  RunData data;
+};
+
+MP_PROGRAM(MP103, registered_after_the_first_run, kNoError) {
+  Device device;
+  Pool pool;
+  Model model(true);
+  if (wrong) model.Run(device.one);
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  model.Run(device.one);
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP104, registered_for_a_static_model, kNoError) {
+  Device device;
+  Pool pool;
+  Model model(!wrong);
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  model.Run(device.one);
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP111, registered_where_it_is_not_supported, kNoError, {"MILLPOND_PROFILES", MILLPOND_RULES_PROFILES},
+           {"MILLPOND_SOC", "Ascend310B4"}) {
+  Device device;
+  Pool pool;
+  if (wrong) ROLE_CHECK(pool.Register(device.one) != ACL_SUCCESS);
+  Output output;
+  ROLE_CHECK(Add(device.one, &output.memory) == ACL_SUCCESS);
+  return 0;
+}
+
+// --- Blocks -----------------------------------------------------------------------------------------------------
+
+int RunsWith(bool wrong, const std::function<void(Pool*)>& spoil, bool fails) {
+  Device device;
+  Pool pool;
+  Output output;
+  if (wrong) spoil(&pool);
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK((Add(device.one, &output.memory) == ACL_SUCCESS) == !(wrong && fails));
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP206, memory_ends_early, kError) {
+  constexpr size_t kRoom = 512;
+  static void* memory = nullptr;
+  const int result = RunsWith(
+      wrong,
+      [](Pool* pool) {
+        ROLE_CHECK(aclrtMalloc(&memory, kRoom, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+        pool->alloc = [](size_t) { return static_cast<char*>(memory) + kRoom - 64; };
+        pool->free = [](void*) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); };
+      },
+      true);
+  return result;
+}
+
+// Each block is memory of its own, which is freed when the block comes back.
+MP_PROGRAM(MP207, freed_twice, kError) {
+  Device device;
+  Pool pool;
+  Output output;
+  pool.free = [wrong](void* block) {
+    Synchronize();
+    ROLE_CHECK(aclrtFree(block) == ACL_SUCCESS);
+    if (wrong) ROLE_CHECK(aclrtFree(block) != ACL_SUCCESS);
+  };
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &output.memory) == ACL_SUCCESS);
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  return 0;
+}
+
+// An operator's output is the client's, who gives it back without telling anybody.
+MP_PROGRAM(MP207, output_freed_by_the_client, kError) {
+  Device device;
+  Pool pool;
+  void* memory = nullptr;
+  pool.free = [wrong](void* block) {
+    Synchronize();
+    ROLE_CHECK(aclrtFree(block) == ACL_SUCCESS);
+    if (wrong) ROLE_CHECK(aclrtFree(block) != ACL_SUCCESS);
+  };
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &memory) == ACL_SUCCESS);
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+  return 0;
+}
+
+// --- Order ------------------------------------------------------------------------------------------------------
+
+// The second thread comes while the first is inside, and the first stays until that was noticed.
+MP_PROGRAM(MP211, two_threads_at_once, kNoError, {"MILLPOND_CHECK_ALSO", "MP211"}) {
+  Device device;
+  Pool pool;
+  Output first, second;
+  aclrtContext context = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
+  const auto run_second = [&] {
+    ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
+    ROLE_CHECK(Add(device.one, &second.memory) == ACL_SUCCESS);
+  };
+  std::thread thread;
+  bool called = false;
+  const auto alloc = pool.alloc;
+  pool.alloc = [&](size_t bytes) {
+    if (wrong && !std::exchange(called, true)) {
+      thread = std::thread(run_second);
+      ROLE_CHECK(acl_test::Eventually([] { return rules_test::HasFound("MP211"); }));
+    }
+    return alloc(bytes);
+  };
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &first.memory) == ACL_SUCCESS);
+  if (!wrong) thread = std::thread(run_second);
+  thread.join();
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
+  Device device;
+  Pool mine;
+  Pool other(mine.arena);
+  Output first, second;
+  ROLE_CHECK(mine.Register(device.one) == ACL_SUCCESS && other.Register(device.two) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &first.memory) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.two, &second.memory) == ACL_SUCCESS);
+  Synchronize();
+  for (aclrtStream stream : {device.one, device.two}) ROLE_CHECK(aclrtAllocatorUnregister(stream) == ACL_SUCCESS);
+  return 0;
+}
+
+}  // namespace
+
+MP_TEST_MAIN()
