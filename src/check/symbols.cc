@@ -41,7 +41,8 @@ std::string_view Folder(std::string_view path) { return path.substr(0, path.rfin
 // Packages between the user's line and us.
 bool IsPythonFramework(std::string_view file) {
   return file.find("/torch/") != std::string_view::npos || file.find("/torch_npu/") != std::string_view::npos ||
-         file.find("/torchair/") != std::string_view::npos || file.starts_with("<");
+         file.find("/torchair/") != std::string_view::npos || file.ends_with("/millpond/_torch.py") ||
+         file.starts_with("<");
 }
 
 bool IsFramework(std::string_view module) {
