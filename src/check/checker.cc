@@ -132,6 +132,7 @@ void Checker::OnPiece(const trace::PoolPiece& piece) {
 void Checker::OnPluggableAllocated(PluggableCall call) {
   MutexLock lock(mutex_);
   call.stack = Here(call.stack);
+  if (call.failed != nullptr) call.failed_stack = Here(call.failed_stack);
   torch_.OnAllocated(call);
 }
 

@@ -46,8 +46,8 @@ bool IsPythonFramework(std::string_view file) {
 }
 
 bool IsFramework(std::string_view module) {
-  static constexpr std::string_view kBeginnings[] = {"libtorch", "libc10", "libpython", "python3",
-                                                     "_C.",      "acl.",   "libstdc++", "libgcc_s"};
+  static constexpr std::string_view kBeginnings[] = {"libtorch", "libc10",    "libpython", "python3",  "_C.",
+                                                     "acl.",     "libstdc++", "libgcc_s",  "_ctypes.", "libffi"};
   if (module == "python") return true;  // an environment's own name for it
   for (const std::string_view beginning : kBeginnings) {
     if (module.starts_with(beginning)) return true;

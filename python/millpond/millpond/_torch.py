@@ -15,15 +15,31 @@ _recording = []  # allocators that have a function for record_stream
 _kinds = []  # their classes that are watched
 
 
+class _WhenTheWheelIsThere:
+    """Asked for every module that is imported, and finds none: torch_npu imports many of its own behind its C part."""
+
+    def find_spec(self, _name, _path=None, _target=None):
+        if _hook():
+            sys.meta_path.remove(self)
+
+
 def install():
-    """Does nothing while torch_npu is not there yet: the checker asks again."""
-    wheel = sys.modules.get("torch_npu._C")
+    """The checker asks once, as soon as the wheel's library is loaded: while torch_npu is being imported."""
     library = _checker.library()
-    if library is None or not all(hasattr(wheel, name) for name in ("_npu_customAllocator", "_npu_changeCurrentAllocator")):
+    if library is None:
         return
     library.millpond_check_torch_hooked()
+    if not _hook():
+        sys.meta_path.insert(0, _WhenTheWheelIsThere())
+
+
+def _hook():
+    wheel, library = sys.modules.get("torch_npu._C"), _checker.library()
+    if library is None or not all(hasattr(wheel, name) for name in ("_npu_customAllocator", "_npu_changeCurrentAllocator")):
+        return False
     _wrap(wheel, "_npu_customAllocator", functools.partial(_make, library))
     _wrap(wheel, "_npu_changeCurrentAllocator", functools.partial(_change, library))
+    return True
 
 
 def _wrap(owner, name, around):
