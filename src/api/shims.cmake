@@ -71,8 +71,13 @@ target_link_libraries(opapi PRIVATE nnopbase)
 mp_shells(opapi opapi_math opapi_nn opapi_cv opapi_transformer)  # the parts newer CANN divides it into
 # Named by torch_npu, vllm-ascend and their like; later work fills some of them.
 mp_shells(hccl hcomm)
-mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti
-          ms_tools_ext ascendsk shmem)
+mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti ascendsk shmem)
+# Pools tell their pieces here. torch_npu does it when a library of the second name is to be preloaded, which the checker
+# makes it believe: it needs nothing, so that a program that does load it gets nothing with it.
+mp_shim(ms_tools_ext api/mstx/regions.cc)
+target_link_options(ms_tools_ext PRIVATE -Wl,--no-as-needed)
+target_link_libraries(ms_tools_ext PRIVATE ascendcl millpond)
+mp_shim(ascend_kernel_hook api/common/shell.cc)
 
 # Graphs. Vendor libraries pass std::string in the old ABI, new clients in the new one: files named *_old_abi.cc hold the
 # few functions with strings, compiled once more the old way.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/check/torch_door.h"
 #include "src/trace/emit.h"
 
 namespace millpond::check {
@@ -42,6 +43,11 @@ void Checker::OnApi(const trace::ApiCall& call) {
   if (__builtin_expect(asks_contents_, false)) {
     MutexLock lock(mutex_);
     contents_.OnApi(name);
+  }
+  torch_door::OnCall(call);
+  if (name == "aclInit") {
+    MutexLock lock(mutex_);
+    torch_.OnInit(Here(trace::CurrentStack()));
   }
   const bool ends = name == "aclFinalize";
   if (__builtin_expect(!lives_.Watches() && !ends, true)) return;
@@ -129,6 +135,36 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
   allocators_.OnCall(Placed(call));
 }
 
+void Checker::OnPiece(const trace::PoolPiece& piece) {
+  // Not under the lock: the answer may make calls that are records too.
+  const void* const stream = piece.begins ? torch_door::CurrentStream(piece.device) : nullptr;
+  torch_door::PiecesAreTold();
+  MutexLock lock(mutex_);
+  torch_.OnPiece(Placed(piece), stream);
+}
+
+void Checker::OnPluggableAllocated(PluggableCall call) {
+  MutexLock lock(mutex_);
+  call.stack = Here(call.stack);
+  if (call.failed != nullptr) call.failed_stack = Here(call.failed_stack);
+  torch_.OnAllocated(call);
+}
+
+void Checker::OnSwapRefused(uint32_t stack, uint32_t thread) {
+  MutexLock lock(mutex_);
+  torch_.OnSwapRefused(Here(stack), thread);
+}
+
+void Checker::OnFreeRefused(const void* address, uint32_t stack, uint32_t thread) {
+  MutexLock lock(mutex_);
+  torch_.OnFreeRefused(address, Here(stack), thread);
+}
+
+void Checker::OnRecordLost(const void* address, const void* stream, uint32_t stack) {
+  MutexLock lock(mutex_);
+  torch_.OnRecordLost(address, stream, Here(stack));
+}
+
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
   const trace::ObjectLife here = Placed(life);
@@ -180,6 +216,9 @@ uint64_t Checker::Finish() {
   note(ledger_.order.merged_versions(),
        "orders were merged to stay within bounds: conflicts with old tasks may not be seen");
   note(trace::LostRecords(), "records were lost for want of memory");
+  if (const std::string& version = ledger_.reporter.symbols().unread_python(); !version.empty()) {
+    notes.push_back("lines of Python " + version + " cannot be read: stacks have C functions alone");
+  }
   if (reports_) report_.Finish();
   ledger_.reporter.Finish(notes);
   return ledger_.reporter.errors();

@@ -4,6 +4,7 @@
 #define MILLPOND_SRC_CHECK_CHECKER_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "src/base/mutex.h"
 #include "src/base/options.h"
@@ -16,6 +17,7 @@
 #include "src/check/memory_report.h"
 #include "src/check/memory_rules.h"
 #include "src/check/memory_span.h"
+#include "src/check/torch_rules.h"
 #include "src/trace/sink.h"
 
 namespace millpond::check {
@@ -42,6 +44,28 @@ class Checker final : public trace::Sink {
   void OnMisuse(const trace::Misuse& misuse) override;
   void OnDamage(const trace::Damage& damage) override;
 
+  // A pool gave out a piece of its memory, or has it back.
+  void OnPiece(const trace::PoolPiece& piece);
+  // torch_npu's door (torch_door.h). Stacks are the trace's.
+  void OnPluggableAllocated(PluggableCall call);
+  // `free`, which frees, is called in between, without a lock.
+  template <class Free>
+  void OnPluggableFreed(PluggableCall call, Free free) {
+    std::optional<Piece> piece;
+    {
+      MutexLock lock(mutex_);
+      call.stack = Here(call.stack);
+      piece = torch_.OnFreeBegins(call);
+    }
+    free();
+    if (!piece) return;
+    MutexLock lock(mutex_);
+    torch_.OnFreeEnds(*piece, call.stack, call.thread);
+  }
+  void OnSwapRefused(uint32_t stack, uint32_t thread);
+  void OnFreeRefused(const void* address, uint32_t stack, uint32_t thread);
+  void OnRecordLost(const void* address, const void* stream, uint32_t stack);
+
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
   void BeginSpan();
   void Tell(bool with_memory);
@@ -64,6 +88,7 @@ class Checker final : public trace::Sink {
   DamageRules damages_{&ledger_};
   ContentRules contents_{&ledger_};
   LifeRules lives_{&ledger_};
+  TorchRules torch_{&ledger_};
   bool reports_ = false;
   bool asks_contents_ = false;  // set before the first record
   MemoryReport report_{&ledger_};

@@ -65,6 +65,15 @@ Thing Ledger::ThingOf(const Block& block, uintptr_t begin, uintptr_t end) const 
   return thing;
 }
 
+Thing Ledger::ThingOf(const Piece& piece, uintptr_t begin, uintptr_t end) const {
+  Thing thing{.kind = "piece", .name = Format("piece %llu", static_cast<unsigned long long>(piece.number))};
+  thing.address = piece.begin;
+  thing.bytes = piece.bytes();
+  thing.offset = static_cast<int64_t>(std::max(begin, piece.begin) - piece.begin);
+  thing.range_bytes = std::min(end, piece.end) - std::max(begin, piece.begin);
+  return thing;
+}
+
 std::vector<Lane> Ledger::Picture(const Use& earlier, const Use* later, const std::string& host_call) const {
   std::vector<Lane> lanes;
   const auto add = [&](const Use& use, const char* mark) {

@@ -15,6 +15,7 @@
 #include "src/check/blocks.h"
 #include "src/check/finding.h"
 #include "src/check/order.h"
+#include "src/check/pieces.h"
 #include "src/check/reporter.h"
 #include "src/check/shadow.h"
 
@@ -44,6 +45,7 @@ struct Ledger {
   Order order;
   Shadow shadow{&order};
   Blocks blocks;
+  Pieces pieces;
   Names names;
   Reporter reporter;
   std::unordered_map<int32_t, StreamLife> streams;
@@ -59,6 +61,7 @@ struct Ledger {
   Thing ThingOf(const Use& use) const;
   // `begin` and `end`: where the operations meet, or both 0.
   Thing ThingOf(const Block& block, uintptr_t begin, uintptr_t end) const;
+  Thing ThingOf(const Piece& piece, uintptr_t begin, uintptr_t end) const;
   // The two operations in their streams, `later` null for the host, whose call `host_call` is.
   std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call) const;
   std::vector<NearBlock> Around(uintptr_t address) const;

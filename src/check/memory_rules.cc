@@ -53,6 +53,7 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
     if ((access.flags & trace::kMayTouch) != 0 || access.bytes == 0) continue;
     ledger_.blocks.Touch(access, use);
     CheckStale(access, use);
+    ledger_.pieces.Touch(access, use);
     allocators_.OnUse(access, use);
     if (!IsSignal(use.kind)) ledger_.shadow.Touch(access, use, &conflicts);
   }
@@ -88,7 +89,47 @@ bool MemoryRules::IsClients(const Block* block) {
   return call.starts_with("aclrtM") || call.starts_with("aclrtHost");
 }
 
+// Two owners of the same bytes, one after the other: who let the memory go too early?
+MemoryRules::Reuse MemoryRules::ReuseOf(const Conflict& conflict, const Use& later) {
+  const Piece* const now = ledger_.pieces.Find(conflict.begin);
+  if (now == nullptr || now->sequence < conflict.earlier.sequence) return {};
+  const Piece* const before = ledger_.pieces.FindFormer(conflict.begin, conflict.earlier.sequence);
+  if (before == nullptr || before->owner < 0) return {};
+  // The former owner's stream used it last: either the pool gave its memory to another stream, or the new tensor is
+  // used on a stream that did not wait for its own.
+  if (conflict.earlier.at.stream == before->owner) {
+    return now->owner >= 0 && now->owner != before->owner ? Reuse{Rule::MP303, before} : Reuse{};
+  }
+  return later.at.stream == now->owner ? Reuse{Rule::MP405, before} : Reuse{};
+}
+
+void MemoryRules::TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse) {
+  const Use& earlier = conflict.earlier;
+  const Piece& before = *reuse.before;
+  Finding finding{.rule = reuse.rule, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
+  const bool lost = reuse.rule == Rule::MP405;
+  finding.message = Format(
+      "%s: its memory went to %s, which %s the same bytes, and nothing orders that after %s",
+      lost
+          ? Format("a tensor of stream %d was used on stream %d and freed without record_stream or a wait",
+                   before.owner, earlier.at.stream)
+                .c_str()
+          : Format("a block of stream %d was given to another stream before its tasks were done", before.owner).c_str(),
+      ledger_.Where(later).c_str(), Verb(conflict.later_writes), ledger_.Where(earlier).c_str());
+  if (lost) finding.parts = {{"freed", "the tensor was freed here", "", before.freed, 0}};
+  finding.parts.push_back(ledger_.PartOf(lost ? "earlier" : "later", lost ? earlier : later));
+  finding.parts.push_back(ledger_.PartOf(lost ? "later" : "earlier", lost ? later : earlier));
+  if (!lost) finding.parts.push_back({"freed", "the block was freed here", "", before.freed, 0});
+  finding.parts.push_back({"allocated", "its memory was given out here", "", before.allocated, 0});
+  finding.things = {ledger_.ThingOf(before, conflict.begin, conflict.end), ledger_.ThingOf(later),
+                    ledger_.ThingOf(earlier)};
+  finding.lanes = ledger_.Picture(earlier, &later, "");
+  finding.memory = ledger_.Around(conflict.begin);
+  ledger_.reporter.Report(finding);
+}
+
 void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
+  if (const Reuse reuse = ReuseOf(conflict, later); reuse.before != nullptr) return TellReuse(conflict, later, reuse);
   Finding finding{.rule = Rule::MP611, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
   const Use& earlier = conflict.earlier;
   const Block* block = ledger_.blocks.Find(conflict.begin);
@@ -113,10 +154,7 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
   if (handed != nullptr) finding.message += "; the allocator gave the memory to the second before the first was done";
   finding.parts = {ledger_.PartOf("later", later), ledger_.PartOf("earlier", earlier)};
   if (handed != nullptr) finding.parts.push_back({"allocated", "the allocator gave it out here", "", handed->stack, 0});
-  if (block != nullptr) {
-    finding.parts.push_back({"allocated", "the block was allocated here", "", block->allocated, 0});
-    finding.things.push_back(ledger_.ThingOf(*block, conflict.begin, conflict.end));
-  }
+  DescribeMemory(conflict, &finding);
   finding.things.push_back(ledger_.ThingOf(later));
   finding.things.push_back(ledger_.ThingOf(earlier));
   finding.lanes = ledger_.Picture(earlier, &later, "");
@@ -124,12 +162,24 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
   ledger_.reporter.Report(finding);
 }
 
+// Where the two meet: the piece that a pool gave out of it, if that is known, and the block.
+void MemoryRules::DescribeMemory(const Conflict& conflict, Finding* finding) {
+  const Piece* const piece = ledger_.pieces.Find(conflict.begin);
+  const Block* const block = ledger_.blocks.Find(conflict.begin);
+  if (piece != nullptr) {
+    finding->parts.push_back({"allocated", "its memory was given out here", "", piece->allocated, 0});
+    finding->things.push_back(ledger_.ThingOf(*piece, conflict.begin, conflict.end));
+  } else if (block != nullptr) {
+    finding->parts.push_back({"allocated", "the block was allocated here", "", block->allocated, 0});
+  }
+  if (block != nullptr) finding->things.push_back(ledger_.ThingOf(*block, conflict.begin, conflict.end));
+}
+
 void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
   std::vector<Conflict> conflicts;
   for (const trace::Access& range : access.accesses) ledger_.shadow.TouchByHost(range, &conflicts);
   for (const Conflict& conflict : conflicts) {
     const Use& earlier = conflict.earlier;
-    const Block* block = ledger_.blocks.Find(conflict.begin);
     Finding finding{.rule = conflict.earlier_writes && IsGraphRun(ledger_.NameOf(earlier)) ? Rule::MP305 : Rule::MP510,
                     .message = {},
                     .parts = {},
@@ -142,10 +192,7 @@ void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
                              Verb(conflict.earlier_writes));
     finding.parts = {{"later", Format("%s is called here", access.name), access.name, access.stack, access.thread},
                      ledger_.PartOf("earlier", earlier)};
-    if (block != nullptr) {
-      finding.parts.push_back({"allocated", "the block was allocated here", "", block->allocated, 0});
-      finding.things.push_back(ledger_.ThingOf(*block, conflict.begin, conflict.end));
-    }
+    DescribeMemory(conflict, &finding);
     finding.things.push_back(ledger_.ThingOf(earlier));
     finding.lanes = ledger_.Picture(earlier, nullptr, access.name);
     finding.memory = ledger_.Around(conflict.begin);
@@ -212,6 +259,7 @@ void MemoryRules::OnMemory(const trace::MemoryChange& change) {
   const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
   if (gone) CheckGoing(*gone, change.stack, change.thread, false);
   ledger_.shadow.Forget(begin, begin + change.bytes);
+  ledger_.pieces.Forget(begin, begin + change.bytes);
 }
 
 void MemoryRules::OnMapping(const trace::MappingChange& change) {
@@ -224,6 +272,7 @@ void MemoryRules::OnMapping(const trace::MappingChange& change) {
     const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
     if (gone) CheckGoing(*gone, change.stack, change.thread, true);
     ledger_.shadow.Forget(begin, begin + change.bytes);
+    ledger_.pieces.Forget(begin, begin + change.bytes);
   }
 }
 

@@ -34,12 +34,21 @@ class MemoryRules {
   }
 
  private:
+  // A conflict between two owners of the same bytes; `before` null: it is none.
+  struct Reuse {
+    Rule rule = {};
+    const Piece* before = nullptr;
+  };
+
   void Touch(std::span<const trace::Access> accesses, const Use& use);
   bool IsClients(const Block* block);
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
   void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
   void Tell(const Conflict& conflict, const Use& later);
+  Reuse ReuseOf(const Conflict& conflict, const Use& later);
+  void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);
+  void DescribeMemory(const Conflict& conflict, Finding* finding);
   Rule RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped);
 
   Ledger& ledger_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 namespace millpond::check {
 
@@ -17,29 +19,85 @@ T At(const void* object, size_t offset) {
   return value;
 }
 
-// A compact ASCII str: length, then state bits, then the characters behind a header of 48 bytes. Others need the
-// interpreter's help, and are shown by what they are.
-std::string TextOf(const void* text, const void* text_type) {
+// From CPython's public headers of these versions, x86-64 and aarch64: the same there. `name` is the qualified one
+// where code objects have it.
+constexpr PythonLayout kLayouts[] = {
+    {.version = "3.10.",
+     .frame_holder = 24,
+     .holder_is_frame = true,
+     .current = 0,
+     .code = 32,
+     .previous = 24,
+     .instruction = 96,
+     .instruction_is_index = true,
+     .owner = 0,
+     .file = 104,
+     .name = 112,
+     .bytecode = 0,
+     .characters = 48},
+    {.version = "3.11.",
+     .frame_holder = 56,
+     .holder_is_frame = false,
+     .current = 8,
+     .code = 32,
+     .previous = 48,
+     .instruction = 56,
+     .instruction_is_index = false,
+     .owner = 0,
+     .file = 112,
+     .name = 128,
+     .bytecode = 184,
+     .characters = 48},
+    {.version = "3.12.",
+     .frame_holder = 56,
+     .holder_is_frame = false,
+     .current = 0,
+     .code = 0,
+     .previous = 8,
+     .instruction = 56,
+     .instruction_is_index = false,
+     .owner = 70,
+     .file = 112,
+     .name = 128,
+     .bytecode = 192,
+     .characters = 40},
+    {.version = "3.13.",
+     .frame_holder = 72,
+     .holder_is_frame = true,
+     .current = 0,
+     .code = 0,
+     .previous = 8,
+     .instruction = 56,
+     .instruction_is_index = false,
+     .owner = 70,
+     .file = 112,
+     .name = 128,
+     .bytecode = 200,
+     .characters = 40},
+};
+constexpr uint8_t kOwnedByInterpreter = 3;  // a frame that stands between two runs of the interpreter, not a function's
+constexpr int kCodeUnit = 2;                // bytes
+
+// A compact ASCII str: length, then state bits, then the characters behind a header. Others need the interpreter's
+// help, and are shown by what they are.
+std::string TextOf(const void* text, const void* text_type, size_t characters) {
   if (text == nullptr || At<const void*>(text, 8) != text_type) return "?";
   const auto length = At<int64_t>(text, 16);
   const auto state = At<uint32_t>(text, 32);
   const bool compact_ascii = (state >> 5 & 1) != 0 && (state >> 6 & 1) != 0;
   if (!compact_ascii || length < 0 || length > 4096) return "(a name that is not ASCII)";
-  return {static_cast<const char*>(text) + 48, static_cast<size_t>(length)};
+  return {static_cast<const char*>(text) + characters, static_cast<size_t>(length)};
 }
 
 }  // namespace
 
-const PythonFrames::Layout* PythonFrames::LayoutOf(const char* version) {
-  static constexpr Layout k3_11{.frame_holder = 56,
-                                .current = 8,
-                                .code = 32,
-                                .previous = 48,
-                                .instruction = 56,
-                                .file = 112,
-                                .name = 128,
-                                .bytecode = 184};
-  return std::strncmp(version, "3.11.", 5) == 0 ? &k3_11 : nullptr;
+const PythonLayout* PythonLayoutOf(const char* version) {
+  // A build without the GIL has other structures under the same number.
+  if (std::strstr(version, "free-threading") != nullptr) return nullptr;
+  const auto* const found = std::find_if(std::begin(kLayouts), std::end(kLayouts), [&](const PythonLayout& layout) {
+    return std::strncmp(version, layout.version, std::strlen(layout.version)) == 0;
+  });
+  return found == std::end(kLayouts) ? nullptr : found;
 }
 
 bool PythonFrames::Ready() {
@@ -64,7 +122,11 @@ bool PythonFrames::Ready() {
       text_type_ == nullptr) {
     return false;
   }
-  layout_ = LayoutOf(version());
+  layout_ = PythonLayoutOf(version());
+  if (layout_ == nullptr) {
+    const std::string_view text = version();
+    unread_version_ = text.substr(0, text.find(' '));
+  }
   return layout_ != nullptr;
 }
 
@@ -72,16 +134,20 @@ uint32_t PythonFrames::Current() {
   if (!Ready()) return 0;
   const void* const thread = this_thread_();
   if (thread == nullptr) return 0;
-  const void* const holder = At<const void*>(thread, layout_->frame_holder);
-  const void* frame = holder != nullptr ? At<const void*>(holder, layout_->current) : nullptr;
+  const void* frame = At<const void*>(thread, layout_->frame_holder);
+  if (!layout_->holder_is_frame && frame != nullptr) frame = At<const void*>(frame, layout_->current);
   Place places[kMaxFrames];
   size_t count = 0;
   uint64_t hash = 0;
   for (; frame != nullptr && count < kMaxFrames; frame = At<const void*>(frame, layout_->previous)) {
+    if (layout_->owner != 0 && At<uint8_t>(frame, layout_->owner) == kOwnedByInterpreter) continue;
     const auto* const code = At<const char*>(frame, layout_->code);
     // Not a frame as this version has them: better none than nonsense.
     if (code == nullptr || At<const void*>(code, 8) != code_type_) break;
-    const auto offset = static_cast<int>(At<const char*>(frame, layout_->instruction) - (code + layout_->bytecode));
+    const int offset =
+        layout_->instruction_is_index
+            ? At<int>(frame, layout_->instruction) * kCodeUnit
+            : static_cast<int>(At<const char*>(frame, layout_->instruction) - (code + layout_->bytecode));
     places[count++] = {code, offset};
     hash = (hash ^ reinterpret_cast<uint64_t>(code) ^ static_cast<uint64_t>(offset)) * 0x9E3779B97F4A7C15;
     hash ^= hash >> 29;
@@ -103,8 +169,8 @@ uint32_t PythonFrames::Current() {
 }
 
 PythonFrame PythonFrames::Describe(const Place& place) const {
-  return {TextOf(At<const void*>(place.code, layout_->name), text_type_),
-          TextOf(At<const void*>(place.code, layout_->file), text_type_),
+  return {TextOf(At<const void*>(place.code, layout_->name), text_type_, layout_->characters),
+          TextOf(At<const void*>(place.code, layout_->file), text_type_, layout_->characters),
           line_of_(const_cast<char*>(place.code), place.offset)};
 }
 

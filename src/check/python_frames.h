@@ -17,6 +17,22 @@ struct PythonFrame {
   int line = 0;
 };
 
+// Where an interpreter of one version keeps what is read here: offsets into its structures, in bytes.
+struct PythonLayout {
+  const char* version;  // "3.11."
+  size_t frame_holder;  // of a thread's state: what has the current frame
+  bool holder_is_frame;
+  size_t current;                      // of the holder, unless that is the frame itself
+  size_t code, previous, instruction;  // of a frame
+  bool instruction_is_index;           // into the bytecode, in units; else a pointer into the code object
+  size_t owner;                        // of a frame: a byte that says whether it is one of a function; 0: all are
+  size_t file, name, bytecode;         // of a code object
+  size_t characters;                   // of a compact ASCII str
+};
+
+// For what Py_GetVersion answers; null for versions that nobody has looked into.
+const PythonLayout* PythonLayoutOf(const char* version);
+
 // Not safe from several threads.
 class PythonFrames {
  public:
@@ -24,15 +40,10 @@ class PythonFrames {
   uint32_t Current();
   // Innermost first.
   const std::vector<PythonFrame>& Of(uint32_t stack) const { return stacks_[stack]; }
+  // The version of an interpreter that is there and cannot be read, or "".
+  const std::string& unread_version() const { return unread_version_; }
 
  private:
-  // Offsets into the interpreter's structures.
-  struct Layout {
-    size_t frame_holder;                 // of a thread's state: pointer to the holder of its current frame
-    size_t current;                      // of the holder
-    size_t code, previous, instruction;  // of a frame
-    size_t file, name, bytecode;         // of a code object
-  };
   struct Place {
     const char* code;
     int offset;  // in bytes of its bytecode
@@ -41,14 +52,14 @@ class PythonFrames {
 
   // Finds the interpreter once it is there.
   bool Ready();
-  static const Layout* LayoutOf(const char* version);
   PythonFrame Describe(const Place& place) const;
 
   static constexpr size_t kMaxFrames = 24;
 
   bool looked_ = false;
   int looks_ = 0;
-  const Layout* layout_ = nullptr;
+  std::string unread_version_;
+  const PythonLayout* layout_ = nullptr;
   const void* code_type_ = nullptr;
   const void* text_type_ = nullptr;
   void* (*this_thread_)() = nullptr;

@@ -8,6 +8,7 @@
 
 #include "src/base/options.h"
 #include "src/check/checker.h"
+#include "src/check/torch_door.h"
 
 namespace {
 
@@ -39,6 +40,7 @@ extern "C" __attribute__((visibility("default"))) void millpond_check_start() {
   on_exit(&Finish, new AtEnd{checker, getpid()});
   millpond::trace::Attach(checker);
   g_checker = checker;
+  millpond::check::torch_door::Open(checker);
 }
 
 // Device memory is counted anew from here.

@@ -41,12 +41,13 @@ std::string_view Folder(std::string_view path) { return path.substr(0, path.rfin
 // Packages between the user's line and us.
 bool IsPythonFramework(std::string_view file) {
   return file.find("/torch/") != std::string_view::npos || file.find("/torch_npu/") != std::string_view::npos ||
-         file.find("/torchair/") != std::string_view::npos || file.starts_with("<");
+         file.find("/torchair/") != std::string_view::npos || file.ends_with("/millpond/_torch.py") ||
+         file.starts_with("<");
 }
 
 bool IsFramework(std::string_view module) {
-  static constexpr std::string_view kBeginnings[] = {"libtorch", "libc10", "libpython", "python3",
-                                                     "_C.",      "acl.",   "libstdc++", "libgcc_s"};
+  static constexpr std::string_view kBeginnings[] = {"libtorch", "libc10",    "libpython", "python3",  "_C.",
+                                                     "acl.",     "libstdc++", "libgcc_s",  "_ctypes.", "libffi"};
   if (module == "python") return true;  // an environment's own name for it
   for (const std::string_view beginning : kBeginnings) {
     if (module.starts_with(beginning)) return true;

@@ -50,6 +50,8 @@ class Symbols {
   std::string EntryPoint(uint32_t stack);
   // Does the stack pass through a library whose file name begins like this?
   bool PassesThrough(uint32_t stack, std::string_view module);
+  // The version of a Python whose frames cannot be read, or "".
+  const std::string& unread_python() const { return python_.unread_version(); }
 
  private:
   class Dwarf;

@@ -7,7 +7,7 @@ import os
 _OWNER = os.getpid()
 
 
-def _library():
+def library():
     """None while the runtime is not loaded, and in a forked child, where another thread may have held the checker's lock."""
     if os.getpid() != _OWNER:
         return None
@@ -19,13 +19,13 @@ def _library():
 
 def begin():
     """Device memory is counted anew from here."""
-    library = _library()
-    if library is not None:
-        library.millpond_check_begin()
+    found = library()
+    if found is not None:
+        found.millpond_check_begin()
 
 
 def tell(memory=False):
     """How often each finding was made goes to the file, and with memory a line "span"."""
-    library = _library()
-    if library is not None:
-        library.millpond_check_tell(ctypes.c_int(memory))
+    found = library()
+    if found is not None:
+        found.millpond_check_tell(ctypes.c_int(memory))

@@ -6,6 +6,7 @@
 docs/check.md has the guide.
 """
 
+import ctypes
 import os
 import re
 
@@ -224,3 +225,38 @@ def npu_findings(request):
     if checked is None:
         raise failure(f"npu_findings: {why_not_checked(os.environ)}")
     return Findings(checked, request.node)
+
+
+class FailAllocations:
+    """Makes allocations of the test's process fail: device, physical, pool and pinned memory that the program asks the runtime for."""
+
+    def __init__(self):
+        try:
+            self._library = ctypes.CDLL("libmillpond.so")
+        except OSError as error:
+            raise failure(f"npu_fail_allocations: the runtime cannot be loaded ({error}); start pytest by ./millpond run or check, or after "
+                          "sourcing set_env.sh") from None
+        self._library.millpond_failed_allocations.restype = ctypes.c_uint64
+
+    def __call__(self, every=1, skip=0):
+        """From now on every nth request fails, the first `skip` not counted."""
+        if not isinstance(every, int) or not isinstance(skip, int) or every < 1 or skip < 0:
+            raise ValueError(f"npu_fail_allocations(every={every!r}, skip={skip!r}): every is 1 or more, skip 0 or more")
+        self._library.millpond_fail_allocations(ctypes.c_uint64(every), ctypes.c_uint64(skip))
+
+    def stop(self):
+        """None fails any more."""
+        self._library.millpond_fail_allocations(ctypes.c_uint64(0), ctypes.c_uint64(0))
+
+    @property
+    def failed(self):
+        """How many requests have failed since the last call of the fixture."""
+        return self._library.millpond_failed_allocations()
+
+
+@pytest.fixture
+def npu_fail_allocations():
+    """npu_fail_allocations(every=3) fails every third allocation until the test ends. Needs no checker."""
+    failing = FailAllocations()
+    yield failing
+    failing.stop()

@@ -2,7 +2,8 @@
 """The checker and torch_npu: right programs earn nothing, a wrong one is told by the user's own lines."""
 
 import json
-import sys
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -47,9 +48,84 @@ def test_a_race_between_two_streams(start, tmp_path, wait, status, rules):
     ended.says("sum 8192.0")
     found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
     assert [finding["rule"] for finding in found] == rules
-    if not rules or sys.version_info[:2] != (3, 11):  # whose frames the checker can read
+    if not rules:
         return
     places = [[(frame["function"], frame["line"]) for frame in stack["frames"] if frame["language"] == "python"]
               for stack in found[0]["stacks"]]
     assert places[0] == [("consume", 8), ("<module>", 15)]
     assert places[1] == [("<module>", 14)]
+
+
+HERE = Path(__file__).resolve().parent
+# Rules of torch_npu's door: a program, what it exits with when it is wrong, and a line of it that the finding names.
+DOOR = [
+    ("MP204", 0, "y = torch.empty"),  # it leaves by _exit: the wheel cannot free the same address twice
+    ("MP303", 66, "z = torch.zeros"),
+    ("MP401", 66, "torch_npu.npu.change_current_allocator"),
+    ("MP402", 66, "torch.empty(size"),
+    ("MP403", 66, "del x"),
+    ("MP404", 0, "x.record_stream(side)"),
+    ("MP405-pluggable", 66, "y = x * 2"),
+    ("MP406", 66, "torch.npu.caching_allocator_delete"),
+    ("MP407", 0, 'device="npu:1"'),
+]
+
+
+@pytest.fixture(scope="module")
+def allocator(ascend, tmp_path_factory):
+    """Breaks the rule that WRONG names."""
+    library = tmp_path_factory.mktemp("rules") / "librules_allocator.so"
+    command = ["g++", "-std=c++17", "-O1", "-g", "-shared", "-fPIC", str(HERE / "rules_allocator.cc"), "-o", str(library),
+               f"-I{ascend}/include", f"-L{ascend}/lib64", "-lascendcl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+def findings_of(start, lines, rule, *arguments, wrong):
+    variables = {**CHECKED, "MILLPOND_DEVICES": "2", "MILLPOND_CHECK_JSON": str(lines), "WRONG": rule if wrong else ""}
+    ended = start(HERE / "rules.py", rule, *arguments, env=variables)
+    found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
+    return ended, found
+
+
+def lines_of(finding):
+    source = (HERE / "rules.py").read_text().splitlines()
+    return [source[frame["line"] - 1] for stack in finding["stacks"] for frame in stack["frames"] if frame["file"].endswith("rules.py")]
+
+
+@pytest.mark.parametrize("rule, status, line", DOOR)
+def test_a_program_with_a_pluggable_allocator_earns_its_rule_and_its_twin_nothing(start, tmp_path, allocator, rule, status, line):
+    right, found = findings_of(start, tmp_path / "right", rule, allocator, wrong=False)
+    assert right.status == 0 and found == [], right.errors
+    wrong, found = findings_of(start, tmp_path / "wrong", rule, allocator, wrong=True)
+    assert wrong.status == status, wrong.errors
+    assert [finding["rule"] for finding in found] == [rule[:5]]
+    assert any(line in text for text in lines_of(found[0])), found[0]["stacks"]
+
+
+def test_a_tensor_that_another_stream_used_dies_too_early(start, tmp_path):
+    """torch_npu's own allocator: it tells its blocks, so that the finding names the line at which the tensor died."""
+    right, found = findings_of(start, tmp_path / "right", "MP405", wrong=False)
+    assert right.status == 0 and found == [], right.errors
+    wrong, found = findings_of(start, tmp_path / "wrong", "MP405", wrong=True)
+    assert wrong.status == 66, wrong.errors
+    assert [finding["rule"] for finding in found] == ["MP405"]
+    assert [stack["role"] for stack in found[0]["stacks"]] == ["freed", "earlier", "later", "allocated"]
+    assert "y = consume(torch.npu.Stream())" in lines_of(found[0])[0]
+    assert found[0]["objects"][0]["kind"] == "piece"
+
+
+def test_the_first_line_that_used_torch_npu_is_named(start, tmp_path, allocator):
+    _, found = findings_of(start, tmp_path / "lines", "MP401", allocator, wrong=True)
+    first = [stack for stack in found[0]["stacks"] if stack["label"] == "torch_npu was first used here"]
+    assert [frame["function"] for frame in first[0]["frames"] if frame["file"].endswith("rules.py")][0] == "swap_after_init"
+
+
+def test_the_environment_is_as_it_was_when_torch_npu_tells_its_blocks(start, tmp_path):
+    program = tmp_path / "environment.py"
+    program.write_text("import os, subprocess, sys\nimport torch, torch_npu\nx = torch.zeros(4, device='npu')\n"
+                       "print(subprocess.run([sys.executable, '-c', 'import os; print(os.environ.get(\"LD_PRELOAD\"))'],"
+                       " capture_output=True, text=True).stdout)\n")
+    ended = start(program, env={**CHECKED, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    assert ended.status == 0, ended.errors
+    ended.says("None")

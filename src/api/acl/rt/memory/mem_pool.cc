@@ -11,6 +11,7 @@
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/device/device.h"
+#include "src/device/memory/failing.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
 
@@ -110,6 +111,7 @@ extern "C" aclError aclrtMemPoolMallocAsync(void** ptr, size_t size, aclrtMemPoo
     }
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    MP_RETURN_IF_ERROR(MayFail(size));
     return AllocateFromMemPool(memPool, size, *found, ptr);
   });
 }

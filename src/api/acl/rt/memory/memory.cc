@@ -12,6 +12,7 @@
 #include "src/api/common/soc.h"
 #include "src/device/device.h"
 #include "src/device/memory/device_heap.h"
+#include "src/device/memory/failing.h"
 #include "src/device/memory/mem_pool.h"
 #include "src/device/memory/range_heap.h"
 #include "src/device/runtime.h"
@@ -86,6 +87,7 @@ Status Allocate(const char* tag, void** devPtr, size_t size, uint32_t policy, bo
   MP_RETURN_IF_ERROR(UsableSize(size, padded && !IsHuge1G(policy) ? profile.malloc_extra_bytes : 0, &usable));
   Policy how;
   MP_RETURN_IF_ERROR(ReadPolicy(policy, usable, profile, &how));
+  MP_RETURN_IF_ERROR(MayFail(size));
   void* address = nullptr;
   Status status = device->memory().AllocatePages(usable, how.pages, tag, &address);
   if (!status.ok() && status.code() == Code::kOutOfMemory && how.fall_back && how.pages == PageClass::kHuge) {

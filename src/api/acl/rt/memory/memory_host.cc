@@ -8,6 +8,7 @@
 #include "src/api/common/message.h"
 #include "src/api/common/soc.h"
 #include "src/device/device.h"
+#include "src/device/memory/failing.h"
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
 
@@ -79,6 +80,7 @@ Status SeriesOfDevices(Series* out_series) {
 Status AllocateHost(void** address, size_t size) {
   if (size == 0) return InvalidValue("size", "0", "it must be greater than 0");
   void* allocated = nullptr;
+  MP_RETURN_IF_ERROR(MayFail(size));
   MP_RETURN_IF_ERROR(AllocatePinned(size, &allocated));
   *address = allocated;
   return Ok();

@@ -11,6 +11,7 @@
 #include "src/api/common/message.h"
 #include "src/api/common/soc.h"
 #include "src/device/device.h"
+#include "src/device/memory/failing.h"
 #include "src/device/memory/mem_pool.h"
 #include "src/device/runtime.h"
 #include "src/device/share/physical_share.h"
@@ -101,6 +102,7 @@ extern "C" aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, 
     MP_RETURN_IF_ERROR(SpecFromProp(*prop, &spec, &device));
     Context* context = nullptr;
     if (spec.side == MemorySide::kHostNuma) MP_RETURN_IF_ERROR(RequireContext(&context));
+    MP_RETURN_IF_ERROR(MayFail(size));
     return Vmm::Get().CreatePhysical(device != nullptr ? &device->memory() : nullptr, spec, size, handle);
   });
 }
