@@ -2,6 +2,7 @@
 #include "src/check/checker.h"
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/format.h"
@@ -13,18 +14,27 @@ namespace {
 
 // How deep the calling thread is inside functions that streams called.
 thread_local int t_inside_callback = 0;
+// What the calling thread's next task touches beside what is known of it.
+thread_local std::vector<trace::Access> t_next_task;
 
 }  // namespace
 
 Status Checker::Open(const Options& options) {
   MutexLock lock(mutex_);
   reports_ = !options.report.empty() && options.report != "0";
-  return ledger_.reporter.Open(options);
+  Status opened = ledger_.reporter.Open(options);
+  if (options.check_host_order == "threads") {
+    ledger_.order.ByThreads();
+  } else if (options.check_host_order != "time" && opened.ok()) {
+    return InvalidArgument(
+        Format("MILLPOND_CHECK_HOST_ORDER is '%s'; known: time, threads", options.check_host_order.c_str()));
+  }
+  return opened;
 }
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  return kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
+  return kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
 }
 
 void Checker::OnApi(const trace::ApiCall& call) {
@@ -47,13 +57,20 @@ void Checker::OnApi(const trace::ApiCall& call) {
 
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
+  const std::vector<trace::Access> more = std::exchange(t_next_task, {});
   MutexLock lock(mutex_);
-  memory_.OnTask(Placed(task));
+  const Use use = memory_.OnTask(Placed(task), more);
+  if (!task.edges.empty())
+    waits_.OnTask(task, use);
+  else
+    waits_.OnLaunch(task.thread);
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(trace::ThreadNumber());
   ledger_.order.OnSignal(signal);
+  waits_.OnSignal(signal);
   // A word of host memory: the program may be looking at it, and nobody would know.
   if (signal.kind == trace::Signal::Kind::kRaised && signal.link == trace::Link::kValue && signal.stream >= 0) {
     const Block* block = ledger_.blocks.Find(signal.id);
@@ -67,6 +84,7 @@ void Checker::OnHostFunction(const trace::HostFunction& function) {
   t_inside_callback += function.begins ? 1 : -1;
   if (!function.begins || function.count == 0) return;
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(function.thread);
   // What the stream did before is done; the function may tell any thread.
   ledger_.order.HostKnows({function.stream, function.count - 1});
 }
@@ -76,12 +94,24 @@ void Checker::OnGraph(const trace::GraphShape& graph) {
   memory_.OnGraph(graph);
 }
 
+void Checker::OnCaptured(const trace::NodeCaptured& node) {
+  MutexLock lock(mutex_);
+  memory_.OnCaptured(Placed(node));
+}
+
+void Checker::OnHostBlocks(const trace::HostBlocks& wait) {
+  MutexLock lock(mutex_);
+  waits_.OnHostBlocks(Placed(wait));
+}
+
 void Checker::OnHostWait(const trace::HostWait& wait) {
   if (wait.kind == trace::WaitKind::kInternal) return;
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(wait.thread);
   if (wait.kind == trace::WaitKind::kDestroy) lives_.OnDestroyWait(wait);
   if (wait.stream >= 0) {
     ledger_.order.HostKnows({wait.stream, wait.count});
+    waits_.OnDone({wait.stream, wait.count});
   } else {
     ledger_.order.HostKnowsRecord(wait.event, wait.generation);
   }
@@ -117,6 +147,9 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
 
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
+  if (life.created && life.kind == trace::ObjectKind::kEvent) waits_.OnEventMade(life.handle);
+  if (!life.created && life.kind == trace::ObjectKind::kCapturedGraph)
+    memory_.OnGraphGone(static_cast<uint32_t>(life.id));
   lives_.OnObject(Placed(life));
 }
 
@@ -128,6 +161,15 @@ void Checker::OnProgram(const trace::ProgramStage& stage) {
 void Checker::OnMisuse(const trace::Misuse& misuse) {
   MutexLock lock(mutex_);
   lives_.OnMisuse(Placed(misuse));
+}
+
+void Checker::OnSubBlock(const trace::SubBlock& block) {
+  MutexLock lock(mutex_);
+  memory_.OnSubBlock(Placed(block));
+}
+
+void Checker::OnNextTask(const trace::NextTask& task) {
+  t_next_task.assign(task.accesses.begin(), task.accesses.end());
 }
 
 void Checker::BeginSpan() {
@@ -154,7 +196,7 @@ uint64_t Checker::Finish() {
        "orders were merged to stay within bounds: conflicts with old tasks may not be seen");
   note(trace::LostRecords(), "records were lost for want of memory");
   if (reports_) report_.Finish();
-  ledger_.reporter.Finish(notes);
+  ledger_.reporter.Finish(notes, ledger_.sequence);
   return ledger_.reporter.errors();
 }
 

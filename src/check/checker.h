@@ -14,6 +14,7 @@
 #include "src/check/memory_report.h"
 #include "src/check/memory_rules.h"
 #include "src/check/memory_span.h"
+#include "src/check/wait_rules.h"
 #include "src/trace/sink.h"
 
 namespace millpond::check {
@@ -29,7 +30,9 @@ class Checker final : public trace::Sink {
   void OnSignal(const trace::Signal& signal) override;
   void OnHostFunction(const trace::HostFunction& function) override;
   void OnGraph(const trace::GraphShape& graph) override;
+  void OnCaptured(const trace::NodeCaptured& node) override;
   void OnHostWait(const trace::HostWait& wait) override;
+  void OnHostBlocks(const trace::HostBlocks& wait) override;
   void OnHostAccess(const trace::HostAccess& access) override;
   void OnMemory(const trace::MemoryChange& change) override;
   void OnMapping(const trace::MappingChange& change) override;
@@ -38,6 +41,8 @@ class Checker final : public trace::Sink {
   void OnObject(const trace::ObjectLife& life) override;
   void OnProgram(const trace::ProgramStage& stage) override;
   void OnMisuse(const trace::Misuse& misuse) override;
+  void OnSubBlock(const trace::SubBlock& block) override;
+  void OnNextTask(const trace::NextTask& task) override;
 
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
   void BeginSpan();
@@ -47,9 +52,10 @@ class Checker final : public trace::Sink {
 
  private:
   uint32_t Here(uint32_t stack) REQUIRES(mutex_) { return ledger_.reporter.symbols().Here(stack); }
-  // The record with the stack as the checker numbers it.
+  // The record with the stack as the checker numbers it. What follows is said of its thread.
   template <class Record>
   Record Placed(Record record) REQUIRES(mutex_) {
+    ledger_.order.OnThread(record.thread);
     record.stack = Here(record.stack);
     return record;
   }
@@ -59,6 +65,7 @@ class Checker final : public trace::Sink {
   AllocatorRules allocators_{&ledger_};
   MemoryRules memory_{&ledger_, &allocators_};
   LifeRules lives_{&ledger_};
+  WaitRules waits_{&ledger_};
   bool reports_ = false;
   MemoryReport report_{&ledger_};
   MemorySpan span_{&ledger_};

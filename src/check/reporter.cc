@@ -15,6 +15,7 @@
 #include "src/base/files.h"
 #include "src/base/format.h"
 #include "src/base/json.h"
+#include "src/trace/found.h"
 #include "src/trace/sink.h"
 
 extern "C" [[gnu::noinline]] void millpond_on_finding(const char* rule) { asm volatile("" : : "r"(rule) : "memory"); }
@@ -266,6 +267,8 @@ void Reporter::Report(const Finding& finding) {
   WriteFinding(finding, told, stacks);
   Print(finding, stacks);
   millpond_on_finding(info.id);
+  trace::TellFound(
+      {info.id, SeverityName(info.severity), finding.message.c_str(), info.advice, told.fingerprint.c_str()});
   if (break_) raise(SIGTRAP);
   if (until_first_ && info.severity == Severity::kError) {
     Finish({});
@@ -341,16 +344,16 @@ void Reporter::WriteCounts() {
   }
 }
 
-void Reporter::Finish(const std::vector<std::string>& notes) {
+void Reporter::Finish(const std::vector<std::string>& notes, uint64_t tasks) {
   if (InChild()) return;
   WriteCounts();
   for (const Suppressions::Used& used : suppressions_.used()) {
     Write("suppressed", Format("\"line\":%d,\"count\":%llu", used.line, static_cast<unsigned long long>(used.count)));
   }
-  Write("end",
-        Format("\"errors\":%llu,\"warnings\":%llu,\"advice\":%llu,\"notes\":", static_cast<unsigned long long>(errors_),
-               static_cast<unsigned long long>(warnings_), static_cast<unsigned long long>(advice_)) +
-            List(notes, [](const std::string& note) { return Quoted(note); }));
+  Write("end", Format("\"errors\":%llu,\"warnings\":%llu,\"advice\":%llu,\"tasks\":%llu,\"notes\":",
+                      static_cast<unsigned long long>(errors_), static_cast<unsigned long long>(warnings_),
+                      static_cast<unsigned long long>(advice_), static_cast<unsigned long long>(tasks)) +
+                   List(notes, [](const std::string& note) { return Quoted(note); }));
 }
 
 }  // namespace millpond::check

@@ -36,7 +36,7 @@ class Reporter {
   // How often each finding was made by now; only what is new is written.
   void WriteCounts();
   // Counts, suppressions and notes. Again at each call; only what is new is written.
-  void Finish(const std::vector<std::string>& notes);
+  void Finish(const std::vector<std::string>& notes, uint64_t tasks = 0);
 
   uint64_t errors() const { return errors_; }
   Symbols& symbols() { return symbols_; }
