@@ -63,7 +63,7 @@ void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if (!task.edges.empty())
     waits_.OnTask(task, use);
   else
-    waits_.OnLaunch(task.thread);
+    waits_.OnLaunch(task);
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {

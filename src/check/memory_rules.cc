@@ -172,7 +172,7 @@ void MemoryRules::CheckGoing(const Block& block, uint32_t stack, uint32_t thread
       Format("%s of block %llu (%zu bytes at 0x%llx) while %s may still use it%s", call.c_str(),
              static_cast<unsigned long long>(block.number), block.bytes(), static_cast<unsigned long long>(block.begin),
              ledger_.Where(*user).c_str(), users > 1 ? Format(", and %zu more", users - 1).c_str() : "");
-  if (const size_t out = parts_.CountIn(block.begin, block.end); out != 0) {
+  if (const size_t out = parts_.Within(block.begin, block.end); out != 0) {
     finding.message += Format("; %zu parts of it that a pool gave out are not back", out);
   }
   finding.parts = {{"later", call + " is called here", call, stack, thread},

@@ -58,7 +58,7 @@ const SubBlock* SubBlocks::LeftBy(uintptr_t begin, uintptr_t end) const {
   return outermost != nullptr && outermost->end < end ? outermost : nullptr;
 }
 
-size_t SubBlocks::CountIn(uintptr_t begin, uintptr_t end) const {
+size_t SubBlocks::Within(uintptr_t begin, uintptr_t end) const {
   size_t count = 0;
   for (auto at = levels_[0].lower_bound(begin); at != levels_[0].end() && at->first < end; ++at) ++count;
   return count;

@@ -38,7 +38,7 @@ class SubBlocks {
   // The outermost that has the first byte of the range, when none has all of it; else null.
   const SubBlock* LeftBy(uintptr_t begin, uintptr_t end) const;
   // How many of the outermost lie in the range.
-  size_t CountIn(uintptr_t begin, uintptr_t end) const;
+  size_t Within(uintptr_t begin, uintptr_t end) const;
 
  private:
   static constexpr size_t kDepth = 4;

@@ -30,7 +30,7 @@ TEST(SubBlocksTest, ARangeStaysInThePartThatItBeginsIn) {
   EXPECT_EQ(parts.LeftBy(300, 400), nullptr);
   EXPECT_EQ(NameAt(parts, 199), "a");
   EXPECT_EQ(NameAt(parts, 200), "b");
-  EXPECT_EQ(parts.CountIn(0, 1000), 2U);
+  EXPECT_EQ(parts.Within(0, 1000), 2U);
   parts.End(100);
   EXPECT_EQ(parts.LeftBy(150, 201), nullptr) << "it has ended";
   EXPECT_EQ(NameAt(parts, 150), "none");
@@ -66,7 +66,7 @@ TEST(SubBlocksTest, WhatWasNotEndedGivesWay) {
   parts.Begin(Part(0, 1000, "around"));
   EXPECT_EQ(NameAt(parts, 150), "around");
   parts.Begin(Part(10, 10, "empty"));
-  EXPECT_EQ(parts.CountIn(0, 1000), 1U);
+  EXPECT_EQ(parts.Within(0, 1000), 1U);
   parts.Forget(0, 10);
   EXPECT_TRUE(parts.empty());
 }

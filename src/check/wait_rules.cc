@@ -19,7 +19,7 @@ std::string LinkName(trace::Link link, uint64_t id) {
 }  // namespace
 
 void WaitRules::OnTask(const trace::TaskEnqueued& task, const Use& use) {
-  OnLaunch(task.thread);
+  OnLaunch(task);
   // A graph's nodes run in an order of their own: its records count as made before its waits.
   for (const EdgeKind kind : {EdgeKind::kRecord, EdgeKind::kWait}) {
     for (const trace::Edge& edge : task.edges) {

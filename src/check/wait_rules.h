@@ -5,7 +5,8 @@
 // A deadlock is told only when it is certain. Plain events bind when a wait is enqueued, to a record that is there
 // already, so a circle needs a wait that binds when it runs. When a thread begins to wait for a stream, everything that
 // was enqueued is played through, each doubt decided in favour of going on: what has not moved then cannot move unless
-// somebody enqueues another record. If more than one thread has ever launched, somebody might, and nothing is said.
+// somebody enqueues another record. If more than one thread has ever launched, or a stream has called a function of the
+// client's, somebody might, and nothing is said.
 #ifndef MILLPOND_SRC_CHECK_WAIT_RULES_H_
 #define MILLPOND_SRC_CHECK_WAIT_RULES_H_
 
@@ -28,9 +29,11 @@ class WaitRules {
 
   void OnTask(const trace::TaskEnqueued& task, const Use& use);
   // A task without edges.
-  void OnLaunch(uint32_t thread) {
-    if (launcher_ == 0) launcher_ = thread;
-    several_launch_ |= launcher_ != thread;
+  void OnLaunch(const trace::TaskEnqueued& task) {
+    if (launcher_ == 0) launcher_ = task.thread;
+    // A function of the client's may wake a thread that has launched nothing so far.
+    const bool calls_client = task.kind == trace::TaskKind::kHostFunc || task.kind == trace::TaskKind::kCallback;
+    several_launch_ |= launcher_ != task.thread || calls_client;
   }
   void OnSignal(const trace::Signal& signal);
   void OnHostBlocks(const trace::HostBlocks& wait);
@@ -76,8 +79,8 @@ class WaitRules {
   std::map<int32_t, Queue> queues_;
   std::set<LinkKey> up_;  // links that a wait would pass now
   std::map<uint64_t, Level> levels_;
-  uint32_t launcher_ = 0;  // the thread that launched first
-  bool several_launch_ = false;
+  uint32_t launcher_ = 0;        // the thread that launched first
+  bool several_launch_ = false;  // or may
 };
 
 }  // namespace millpond::check

@@ -2,6 +2,7 @@
 """`check --explore N`: runs the program again under orders that hold back the earlier of two operations that nothing orders, to show
 what that does. Shown is: the program ends otherwise, or prints something else, than in a run that nobody disturbs."""
 
+import contextlib
 import hashlib
 import os
 import random
@@ -179,10 +180,8 @@ class Explorer:
 
 
 def _stop(group):
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _digest(file):

@@ -54,9 +54,9 @@ class First:
                     if not line.endswith(b"\n"):
                         break
                     self._offset += len(line)
-                    if line.startswith(b'{"event":"finding"') or b'"event": "finding"' in line:
-                        if json.loads(line).get("severity") == "error":
-                            return True
+                    is_finding = b'"finding"' in line[:64]
+                    if is_finding and json.loads(line).get("severity") == "error":
+                        return True
         except (OSError, *model.MALFORMED, RecursionError):
             pass
         return False
