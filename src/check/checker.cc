@@ -15,6 +15,7 @@ namespace {
 // How deep the calling thread is inside functions that streams called.
 thread_local int t_inside_callback = 0;
 // What the calling thread's next task touches beside what is known of it.
+thread_local bool t_has_next_task = false;
 thread_local std::vector<trace::Access> t_next_task;
 
 }  // namespace
@@ -57,13 +58,11 @@ void Checker::OnApi(const trace::ApiCall& call) {
 
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
-  const std::vector<trace::Access> more = std::exchange(t_next_task, {});
+  std::vector<trace::Access> more;
+  if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
   MutexLock lock(mutex_);
   const Use use = memory_.OnTask(Placed(task), more);
-  if (!task.edges.empty())
-    waits_.OnTask(task, use);
-  else
-    waits_.OnLaunch(task);
+  waits_.OnTask(task, use);
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {
@@ -148,8 +147,10 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
   if (life.created && life.kind == trace::ObjectKind::kEvent) waits_.OnEventMade(life.handle);
-  if (!life.created && life.kind == trace::ObjectKind::kCapturedGraph)
+  if (!life.created && life.kind == trace::ObjectKind::kStream) waits_.OnStreamGone(static_cast<int32_t>(life.id));
+  if (!life.created && life.kind == trace::ObjectKind::kCapturedGraph) {
     memory_.OnGraphGone(static_cast<uint32_t>(life.id));
+  }
   lives_.OnObject(Placed(life));
 }
 
@@ -170,6 +171,7 @@ void Checker::OnSubBlock(const trace::SubBlock& block) {
 
 void Checker::OnNextTask(const trace::NextTask& task) {
   t_next_task.assign(task.accesses.begin(), task.accesses.end());
+  t_has_next_task = true;
 }
 
 void Checker::BeginSpan() {

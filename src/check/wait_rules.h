@@ -28,17 +28,11 @@ class WaitRules {
   explicit WaitRules(Ledger* ledger) : ledger_(*ledger) {}
 
   void OnTask(const trace::TaskEnqueued& task, const Use& use);
-  // A task without edges.
-  void OnLaunch(const trace::TaskEnqueued& task) {
-    if (launcher_ == 0) launcher_ = task.thread;
-    // A function of the client's may wake a thread that has launched nothing so far.
-    const bool calls_client = task.kind == trace::TaskKind::kHostFunc || task.kind == trace::TaskKind::kCallback;
-    several_launch_ |= launcher_ != task.thread || calls_client;
-  }
   void OnSignal(const trace::Signal& signal);
   void OnHostBlocks(const trace::HostBlocks& wait);
   // The task and those before it on its stream are done, or were dropped.
   void OnDone(Epoch task);
+  void OnStreamGone(int32_t stream) { queues_.erase(stream); }
   // Its handle may have been another event's.
   void OnEventMade(uint64_t handle);
 
