@@ -2,7 +2,6 @@
 #include "src/check/reporter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -163,9 +162,7 @@ Status Reporter::Open(const Options& options) {
     if (status.ok()) status = std::move(read);
   }
   if (!options.check_json.empty()) {
-    Status opened = files::OpenToStream(options.check_json, &file_);
-    // Several processes write to it, each whole lines at the end.
-    if (opened.ok()) fcntl(file_.get(), F_SETFL, fcntl(file_.get(), F_GETFL) | O_APPEND);
+    Status opened = file_.Open(options.check_json);
     if (status.ok()) status = std::move(opened);
   }
   WriteStart();
@@ -176,12 +173,13 @@ Status Reporter::Open(const Options& options) {
 bool Reporter::InChild() const { return pid_ != static_cast<int>(getpid()); }
 
 void Reporter::WriteLine(std::string line) {
-  if (!file_ || InChild()) return;
+  if (!file_.is_open() || InChild()) return;
   line += '\n';
-  if (files::WriteAll(file_.get(), line) || file_failed_) return;
+  if (file_.Append(line) || file_failed_) return;
   file_failed_ = true;
-  std::fprintf(stderr, "millpond check: findings cannot be written: %s; the program goes on without the file\n",
-               std::strerror(errno));
+  WriteQuietly(STDERR_FILENO,
+               Format("millpond check: findings cannot be written: %s; the program goes on without the file\n",
+                      std::strerror(errno)));
 }
 
 void Reporter::Write(std::string_view event, const std::string& json) {
@@ -332,7 +330,7 @@ void Reporter::Print(const Finding& finding, const std::vector<std::vector<const
                    *info.page != '\0' ? "\")" : "", info.advice);
   }
   // One write, so that lines of several processes do not mix. A closed stderr is the program's own business.
-  files::WriteAll(STDERR_FILENO, text);
+  WriteQuietly(STDERR_FILENO, text);
 }
 
 void Reporter::WriteCounts() {

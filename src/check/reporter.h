@@ -13,8 +13,8 @@
 
 #include "src/base/options.h"
 #include "src/base/status.h"
-#include "src/base/unique_fd.h"
 #include "src/check/finding.h"
+#include "src/check/line_file.h"
 #include "src/check/suppress.h"
 #include "src/check/symbols.h"
 
@@ -62,7 +62,7 @@ class Reporter {
   RuleSet rules_;
   Suppressions suppressions_;
   Symbols symbols_;
-  UniqueFd file_;
+  LineFile file_;
   int pid_ = 0;
   std::string rank_ = "null";
   bool until_first_ = false;
