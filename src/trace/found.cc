@@ -7,38 +7,38 @@ namespace millpond::trace {
 
 namespace {
 
-struct Listening {
+struct Client {
   Mutex mutex;  // guards the rest; not held while the client's function runs
   Listener listener GUARDED_BY(mutex) = nullptr;
   void* function GUARDED_BY(mutex) = nullptr;
   void* argument GUARDED_BY(mutex) = nullptr;
 };
 
-Listening& TheListening() {
-  static auto& listening = *new Listening;  // leaked: findings come until the very end
-  return listening;
+Client& TheClient() {
+  static auto& client = *new Client;  // leaked: findings come until the very end
+  return client;
 }
 
 }  // namespace
 
 void ListenToFindings(Listener listener, void* function, void* argument) {
-  Listening& listening = TheListening();
-  MutexLock lock(listening.mutex);
-  listening.listener = function != nullptr ? listener : nullptr;
-  listening.function = function;
-  listening.argument = argument;
+  Client& client = TheClient();
+  MutexLock lock(client.mutex);
+  client.listener = function != nullptr ? listener : nullptr;
+  client.function = function;
+  client.argument = argument;
 }
 
 void TellFound(const Found& found) {
-  Listening& listening = TheListening();
+  Client& client = TheClient();
   Listener listener = nullptr;
   void* function = nullptr;
   void* argument = nullptr;
   {
-    MutexLock lock(listening.mutex);
-    listener = listening.listener;
-    function = listening.function;
-    argument = listening.argument;
+    MutexLock lock(client.mutex);
+    listener = client.listener;
+    function = client.function;
+    argument = client.argument;
   }
   if (listener != nullptr) listener(found, function, argument);
 }

@@ -56,7 +56,7 @@ struct Ended {
   Lines lines;
 };
 
-Ended Run(const std::string& role) {
+Ended EndOf(const std::string& role) {
   const std::string path = testing::TempDir() + "lines." + std::to_string(getpid()) + "." + role;
   Ended ended{acl_test::RunRole(role, {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}}), {}};
   ended.lines = LinesOf(path);
@@ -72,7 +72,7 @@ MP_ROLE(leaves_by_underscore_exit) {
   _exit(4);
 }
 TEST(CheckedFiles, AreCompleteAfterUnderscoreExit) {
-  const Ended ended = Run("leaves_by_underscore_exit");
+  const Ended ended = EndOf("leaves_by_underscore_exit");
   EXPECT_EQ(ended.result.exit_code, 4);
   EXPECT_EQ(ended.lines.Count("end"), 0U);
 }
@@ -94,9 +94,9 @@ MP_ROLE(aborts) {
   std::abort();
 }
 TEST(CheckedFiles, AreCompleteAfterASignal) {
-  EXPECT_EQ(Run("is_killed").result.exit_code, -SIGKILL);
-  EXPECT_EQ(Run("is_terminated").result.exit_code, -SIGTERM);
-  EXPECT_EQ(Run("aborts").result.exit_code, -SIGABRT);
+  EXPECT_EQ(EndOf("is_killed").result.exit_code, -SIGKILL);
+  EXPECT_EQ(EndOf("is_terminated").result.exit_code, -SIGTERM);
+  EXPECT_EQ(EndOf("aborts").result.exit_code, -SIGABRT);
 }
 
 // The child ends with everything that exit() runs; it has a copy of what the parent knows, and adds nothing.
@@ -110,7 +110,7 @@ MP_ROLE(forks) {
   return 0;
 }
 TEST(CheckedFiles, AreTheParentsAloneAfterAFork) {
-  const Ended ended = Run("forks");
+  const Ended ended = EndOf("forks");
   EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
   EXPECT_EQ(ended.lines.Count("end"), 1U);
 }
@@ -121,7 +121,7 @@ MP_ROLE(closes_standard_error) {
   return 0;
 }
 TEST(CheckedFiles, AreCompleteWithoutStandardError) {
-  const Ended ended = Run("closes_standard_error");
+  const Ended ended = EndOf("closes_standard_error");
   EXPECT_EQ(ended.result.exit_code, 66);
   EXPECT_EQ(ended.lines.Count("end"), 1U);
 }
@@ -136,7 +136,7 @@ MP_ROLE(writes_to_nobody) {
   return 0;
 }
 TEST(CheckedFiles, AreCompleteWhenNobodyReadsStandardError) {
-  const Ended ended = Run("writes_to_nobody");
+  const Ended ended = EndOf("writes_to_nobody");
   EXPECT_EQ(ended.result.exit_code, 66);
   EXPECT_EQ(ended.lines.Count("end"), 1U);
 }
@@ -164,7 +164,7 @@ MP_ROLE(closes_every_descriptor) {
   return 0;
 }
 TEST(CheckedFiles, AreFoundAgainAfterTheirDescriptorWasTaken) {
-  const Ended ended = Run("closes_every_descriptor");
+  const Ended ended = EndOf("closes_every_descriptor");
   EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
 }
 
