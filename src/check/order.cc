@@ -167,20 +167,26 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream) {
   return its->open.empty() ? Relation::kUnordered : Relation::kUnknown;
 }
 
-Order::Relation Order::RelationOfWait(Epoch earlier, int32_t stream) {
+Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits) {
   if (earlier.stream == stream || HostHas(earlier)) return Relation::kOrdered;
+  std::vector<uint32_t> idle;
+  for (const Epoch& wait : waits) {
+    const auto found = late_wait_of_.find({wait.stream, wait.count});
+    if (found != late_wait_of_.end()) idle.push_back(found->second);
+  }
+  const auto in_doubt = [&](const Knowledge& known) {
+    return std::any_of(known.open.begin(), known.open.end(),
+                       [&](uint32_t wait) { return std::find(idle.begin(), idle.end(), wait) == idle.end(); });
+  };
   if (Knowledge* known = Latest(stream)) {
     Settle(known);
     if (known->others.Has(earlier)) return Relation::kOrdered;
-    if (!known->open.empty()) return Relation::kUnknown;
+    if (in_doubt(*known)) return Relation::kUnknown;
   }
   Knowledge* its = KnownAt(earlier);
   if (its == nullptr) return Relation::kUnordered;
   Settle(its);
-  const auto own = late_wait_of_.find({earlier.stream, earlier.count});
-  const bool doubt = std::any_of(its->open.begin(), its->open.end(),
-                                 [&](uint32_t wait) { return own == late_wait_of_.end() || wait != own->second; });
-  return doubt ? Relation::kUnknown : Relation::kUnordered;
+  return in_doubt(*its) ? Relation::kUnknown : Relation::kUnordered;
 }
 
 std::optional<Epoch> Order::PointOf(const trace::Edge& wait) const {

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -79,8 +80,8 @@ class Order {
 
   // Is the earlier task done when a task that is enqueued on `stream` now begins?
   Relation RelationTo(Epoch earlier, int32_t stream);
-  // The same of a task that is itself a wait which binds when it runs: that it is not met yet is no doubt.
-  Relation RelationOfWait(Epoch earlier, int32_t stream);
+  // The same, where waits of these tasks that bind when they run bring nothing that could be the order asked for.
+  Relation RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits);
   // The task that a wait which binds when enqueued is for; nothing when that is not known.
   std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 

@@ -149,12 +149,14 @@ TEST(OrderTest, AWaitThatIsNotMetYetIsNoDoubtAboutItself) {
   order.Told({1, 1});
   order.Wait(LateWait(5), {2, 1});
   EXPECT_EQ(order.RelationTo({2, 1}, 1), Order::Relation::kUnknown);
-  EXPECT_EQ(order.RelationOfWait({2, 1}, 1), Order::Relation::kUnordered);
-  EXPECT_EQ(order.RelationOfWait({2, 1}, 2), Order::Relation::kOrdered);
+  const std::vector<Epoch> waits = {{2, 1}, {3, 2}};
+  EXPECT_EQ(order.RelationTo({2, 1}, 1, waits), Order::Relation::kUnordered);
+  EXPECT_EQ(order.RelationTo({2, 1}, 2, waits), Order::Relation::kOrdered);
   // One before it is: what it waits for may come after.
   order.Wait(LateWait(6), {3, 1});
   order.Wait(LateWait(5), {3, 2});
-  EXPECT_EQ(order.RelationOfWait({3, 2}, 1), Order::Relation::kUnknown);
+  EXPECT_EQ(order.RelationTo({3, 2}, 1, waits), Order::Relation::kUnknown);
+  EXPECT_EQ(order.RelationTo({2, 1}, 3, waits), Order::Relation::kUnknown);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ void WaitRules::OnTask(const trace::TaskEnqueued& task, const Use& use) {
   for (const trace::Edge& edge : task.edges) {
     if (edge.link != trace::Link::kEvent || !edge.binds_when_run) continue;
     Level& level = levels_[edge.id];
-    if (edge.kind == EdgeKind::kRecord) level.recorded = true;
+    // Recorded again: a wait from before may be met by either, and what it learns is not known.
+    if (edge.kind == EdgeKind::kRecord) level = {.recorded = true, .waits = {}};
     if (edge.kind == EdgeKind::kWait && level.recorded) level.waits.push_back(use);
     if (edge.kind != EdgeKind::kReset) continue;
     CheckReset(edge, use);
@@ -44,9 +45,13 @@ void WaitRules::OnTask(const trace::TaskEnqueued& task, const Use& use) {
 
 // The waiter looks when it runs: if the reset comes first, it waits for a record that may never come.
 void WaitRules::CheckReset(const trace::Edge& edge, const Use& reset) {
-  for (const Use& wait : levels_[edge.id].waits) {
-    // The wait itself is open until it is met. That is not what is asked here: does the reset come after it?
-    if (ledger_.order.RelationOfWait(wait.at, reset.at.stream) != Order::Relation::kUnordered) continue;
+  const std::vector<Use>& waits = levels_[edge.id].waits;
+  // What they learn when they are met, the record has: it was told before them, and does not know that they have
+  // passed.
+  std::vector<Epoch> at;
+  for (const Use& wait : waits) at.push_back(wait.at);
+  for (const Use& wait : waits) {
+    if (ledger_.order.RelationTo(wait.at, reset.at.stream, at) != Order::Relation::kUnordered) continue;
     Finding finding{.rule = Rule::MP605, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
     finding.message = Format(
         "%s of %s while stream %d may not have passed its wait for it: the wait then looks at an event that is "
@@ -187,8 +192,12 @@ void WaitRules::OnHostBlocks(const trace::HostBlocks& wait) {
   const std::vector<const Step*> circle = CircleFrom(wait.stream, stuck);
   if (circle.empty()) return;
   TellCircle(wait, circle);
-  std::set<int32_t> streams{wait.stream};
-  for (const Step* step : circle) streams.insert(step->use.at.stream);
+  // Each before the one that it waits for: what is dropped there would let it pass as if nothing had happened.
+  std::vector<int32_t> streams;
+  for (const Step* step : circle) streams.push_back(step->use.at.stream);
+  if (std::find(streams.begin(), streams.end(), wait.stream) == streams.end()) {
+    streams.insert(streams.begin(), wait.stream);
+  }
   if (streams.size() > wait.room.size()) return;
   for (const int32_t stream : streams) {
     wait.room[(*wait.out_stuck)++] = stream;

@@ -51,7 +51,7 @@ class WaitRules {
     std::deque<Step> steps;
     bool forgot = false;  // too many to keep: nothing is said about the stream any more
   };
-  // Of a level event: who waits since its last reset, and whether a record came before them.
+  // Of a level event: who waits since its last record, after which there was no reset.
   struct Level {
     bool recorded = false;
     std::vector<Use> waits;

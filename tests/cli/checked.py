@@ -49,7 +49,8 @@ def main(text):
         came = signal.sigwait([number])
         write(json.dumps({"event": "end", "pid": os.getpid(), "notes": [f"got {signal.Signals(came).name}"]}) + "\n")
     write(spec.get("raw", ""))
-    print(spec.get("print", ""), end="", flush=True)
+    if "print" in spec:
+        print(spec["print"], end="", flush=True)
     if spec.get("kill"):
         if spec["kill"] != signal.SIGKILL:
             signal.signal(spec["kill"], signal.SIG_DFL)

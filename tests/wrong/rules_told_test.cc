@@ -203,7 +203,7 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
   Record(passed, third);
   if (!wrong) Wait(device.two, passed);
   ROLE_CHECK(aclrtResetEvent(event, device.two) == ACL_SUCCESS);
-  Record(event, device.one);
+  Record(event, device.two);  // behind the reset, or the third stream might stand still
   ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
   Destroy(event);
   Destroy(passed);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stream tells sinks.
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -63,12 +62,14 @@ void Stream::EndIfEndless(uint64_t target) {
   size_t stuck = 0;
   sinks->OnHostBlocks({id(), target, trace::ThreadNumber(), trace::StackIfWanted(), room, &stuck});
   if (stuck == 0) return;
-  std::vector<Stream*> streams;
+  std::vector<Stream*> streams(stuck, nullptr);
   Streams().ForEach([&](void*, Stream& stream) {
-    const auto end = room.begin() + static_cast<ptrdiff_t>(stuck);
-    if (std::find(room.begin(), end, stream.id()) != end) streams.push_back(&stream);
+    for (size_t i = 0; i < stuck; ++i) {
+      if (room[i] == stream.id()) streams[i] = &stream;
+    }
   });
   for (Stream* stream : streams) {
+    if (stream == nullptr) continue;
     stream
         ->Abort(Status(Code::kWaitTimeout,
                        Format("stream %d waits for a stream that waits for it: neither would ever go on, so the "
