@@ -19,6 +19,7 @@ import ui
 from . import places, summary
 
 VARIABLE = "MILLPOND_SCHEDULE"
+MAX_HELD = 8  # orders of a finding that are aimed
 CHANGES = 2  # a mistake of three events is met too
 USUAL_STEPS = 1000  # of a program whose end is not known
 PATIENCE = 60  # seconds for a run, or ten times what an undisturbed one takes
@@ -38,14 +39,13 @@ class Result:
 
 
 def held(finding):
-    """The order that holds the earlier operation of a finding back, or None if it is no task."""
-    if finding.rule in NO_ORDER:
-        return None
-    for lane in finding.lanes:
-        for task in lane.tasks:
-            if task.mark == "earlier" and lane.stream >= 0 and task.count > 0:
-                return f"hold:{lane.stream}:{task.count}"
-    return None
+    """Orders that hold the earlier operation of a finding back, and then each task behind it on its stream: a block may be written first and
+    read next, and only the reader is hurt. None if the earlier operation is no task."""
+    for lane in finding.lanes if finding.rule not in NO_ORDER else ():
+        earlier = next((task.count for task in lane.tasks if task.mark == "earlier" and lane.stream >= 0 and task.count > 0), None)
+        if earlier is not None:
+            return [f"hold:{lane.stream}:{count}" for count in sorted({task.count for task in lane.tasks}) if count >= earlier][:MAX_HELD]
+    return []
 
 
 def drawn(number, steps):
@@ -78,7 +78,7 @@ class Explorer:
     def explore(self, run, limit):
         """Tells what was shown; the findings have it afterwards as `witness`. True if there is anything new."""
         targets = [(finding, held(finding)) for finding in run.findings]
-        targets = [(finding, schedule) for finding, schedule in targets if schedule]
+        targets = [(finding, own) for finding, own in targets if own]
         if not targets:
             ui.say("check: explore: no finding is about the order of tasks, so there is no other order to try")
             return False
@@ -104,7 +104,8 @@ class Explorer:
     def _try_all(self, run, targets, limit, references):
         steps = max((2 * process.tasks for process in run.processes if process.tasks), default=USUAL_STEPS)
         tried = unended = 0
-        schedules = [*dict.fromkeys(schedule for _, schedule in targets)]
+        # The first of each finding before the second of any.
+        schedules = [*dict.fromkeys(own[rank] for rank in range(MAX_HELD) for _, own in targets if rank < len(own))]
         while tried < limit and not all(finding.witness for finding, _ in targets):
             schedule = schedules[tried] if tried < len(schedules) else drawn(tried - len(schedules), steps)
             tried += 1
@@ -116,8 +117,8 @@ class Explorer:
             schedule, difference = self._shrunk(schedule, difference, references)
             for finding, own in targets:
                 # A random order shows that the result depends on it, and on one of the findings only if there is but one.
-                if not finding.witness and (own == schedule or schedule.startswith("pct:")):
-                    finding.witness = {"schedule": schedule, "shown": difference, "sure": own == schedule or len(targets) == 1}
+                if not finding.witness and (schedule in own or schedule.startswith("pct:")):
+                    finding.witness = {"schedule": schedule, "shown": difference, "sure": schedule in own or len(targets) == 1}
         if unended:
             ui.say(f"check: explore: {summary.plural(unended, 'run')} did not end within {self._patience:.0f} s and {'was' if unended == 1 else 'were'} stopped, "
                    "which shows nothing")
