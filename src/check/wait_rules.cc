@@ -36,7 +36,7 @@ void WaitRules::OnTask(const trace::TaskEnqueued& task, const Use& use) {
     Level& level = levels_[edge.id];
     // Recorded again: a wait from before may be met by either, and what it learns is not known.
     if (edge.kind == EdgeKind::kRecord) level = {.recorded = true, .waits = {}};
-    if (edge.kind == EdgeKind::kWait && level.recorded) level.waits.push_back(use);
+    if (edge.kind == EdgeKind::kWait && level.recorded && level.waits.size() < kMaxWaits) level.waits.push_back(use);
     if (edge.kind != EdgeKind::kReset) continue;
     CheckReset(edge, use);
     level = {};
@@ -81,12 +81,13 @@ void WaitRules::NoteStep(const trace::TaskEnqueued& task, const trace::Edge& edg
   } else if (!waits && !edge.binds_when_run) {
     return;  // who waits for it waits for a point of the stream
   }
-  Queue& queue = queues_[task.stream];
-  queue.steps.push_back(step);
-  if (queue.steps.size() > kMaxSteps) {
-    queue.steps.clear();
-    queue.forgot = true;
+  const Queue& queue = queues_[task.stream];
+  if (queue.steps.size() == kMaxSteps) {
+    OnStreamGone(task.stream);
+    queues_[task.stream].forgot = true;
   }
+  late_waits_ += IsLateWait(step) ? 1 : 0;
+  queues_[task.stream].steps.push_back(step);
 }
 
 void WaitRules::OnSignal(const trace::Signal& signal) {
@@ -108,15 +109,27 @@ void WaitRules::DropUpTo(int32_t stream, uint64_t count, const LinkKey& link) {
   const auto queue = queues_.find(stream);
   if (queue == queues_.end()) return;
   std::deque<Step>& steps = queue->second.steps;
-  while (!steps.empty() && steps.front().use.at.count < count) steps.pop_front();
+  while (!steps.empty() && steps.front().use.at.count < count) {
+    late_waits_ -= IsLateWait(steps.front()) ? 1 : 0;
+    steps.pop_front();
+  }
   for (size_t i = 0; i < steps.size() && steps[i].use.at.count == count; ++i) {
     if (steps[i].link != link) continue;
+    late_waits_ -= IsLateWait(steps[i]) ? 1 : 0;
     steps.erase(steps.begin() + static_cast<ptrdiff_t>(i));
     return;
   }
 }
 
 void WaitRules::OnDone(Epoch task) { DropUpTo(task.stream, task.count + 1, {}); }
+
+void WaitRules::OnStreamGone(int32_t stream) {
+  const auto queue = queues_.find(stream);
+  if (queue == queues_.end()) return;
+  late_waits_ -= static_cast<size_t>(std::count_if(queue->second.steps.begin(), queue->second.steps.end(),
+                                                   [](const Step& step) { return IsLateWait(step); }));
+  queues_.erase(queue);
+}
 
 void WaitRules::OnEventMade(uint64_t handle) {
   levels_.erase(handle);
@@ -142,15 +155,15 @@ WaitRules::Stuck WaitRules::Simulate() const {
     moved = false;
     for (const auto& [stream, queue] : queues_) {
       const auto place = at.find(stream);
-      if (place == at.end() || !CanPass(*place->second, at, raised)) continue;
-      moved = true;
-      if (place->second->kind == EdgeKind::kRecord) raised.insert(place->second->link);
-      const size_t following = ++next[stream];
-      if (following < queue.steps.size()) {
-        place->second = &queue.steps[following];
-      } else {
-        at.erase(place);
+      if (place == at.end()) continue;
+      size_t& number = next[stream];
+      while (number < queue.steps.size() && CanPass(queue.steps[number], at, raised)) {
+        moved = true;
+        if (queue.steps[number].kind == EdgeKind::kRecord) raised.insert(queue.steps[number].link);
+        ++number;
+        if (number < queue.steps.size()) place->second = &queue.steps[number];
       }
+      if (number == queue.steps.size()) at.erase(place);
     }
   }
   return at;
@@ -184,7 +197,9 @@ std::vector<const WaitRules::Step*> WaitRules::CircleFrom(int32_t from, const St
 }
 
 void WaitRules::OnHostBlocks(const trace::HostBlocks& wait) {
-  if (several_launch_ || (launcher_ != 0 && launcher_ != wait.thread) || !ledger_.reporter.Wants(Rule::MP606)) return;
+  if (late_waits_ == 0 || several_launch_ || (launcher_ != 0 && launcher_ != wait.thread) ||
+      !ledger_.reporter.Wants(Rule::MP606))
+    return;
   if (std::any_of(queues_.begin(), queues_.end(), [](const auto& entry) { return entry.second.forgot; })) return;
   const Stuck stuck = Simulate();
   const auto place = stuck.find(wait.stream);
@@ -201,7 +216,7 @@ void WaitRules::OnHostBlocks(const trace::HostBlocks& wait) {
   if (streams.size() > wait.room.size()) return;
   for (const int32_t stream : streams) {
     wait.room[(*wait.out_stuck)++] = stream;
-    queues_.erase(stream);
+    OnStreamGone(stream);
   }
 }
 

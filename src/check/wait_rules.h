@@ -32,7 +32,7 @@ class WaitRules {
   void OnHostBlocks(const trace::HostBlocks& wait);
   // The task and those before it on its stream are done, or were dropped.
   void OnDone(Epoch task);
-  void OnStreamGone(int32_t stream) { queues_.erase(stream); }
+  void OnStreamGone(int32_t stream);
   // Its handle may have been another event's.
   void OnEventMade(uint64_t handle);
 
@@ -67,11 +67,16 @@ class WaitRules {
   std::vector<const Step*> CircleFrom(int32_t from, const Stuck& stuck) const;
   void TellCircle(const trace::HostBlocks& wait, const std::vector<const Step*>& circle);
 
+  // Without such a wait there is no circle, and nothing to play through.
+  static bool IsLateWait(const Step& step) { return step.kind == trace::Edge::Kind::kWait && step.binds_when_run; }
+
   static constexpr size_t kMaxSteps = 4096;
+  static constexpr size_t kMaxWaits = 64;  // of one event that are remembered
 
   Ledger& ledger_;
   std::map<int32_t, Queue> queues_;
-  std::set<LinkKey> up_;  // links that a wait would pass now
+  size_t late_waits_ = 0;  // in queues_
+  std::set<LinkKey> up_;   // links that a wait would pass now
   std::map<uint64_t, Level> levels_;
   uint32_t launcher_ = 0;        // the thread that launched first
   bool several_launch_ = false;  // or may
