@@ -2,6 +2,7 @@
 #include "src/check/checker.h"
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/format.h"
@@ -14,6 +15,9 @@ namespace {
 
 // How deep the calling thread is inside functions that streams called.
 thread_local int t_inside_callback = 0;
+// What the calling thread's next task touches beside what is known of it.
+thread_local bool t_has_next_task = false;
+thread_local std::vector<trace::Access> t_next_task;
 
 }  // namespace
 
@@ -22,12 +26,18 @@ Status Checker::Open(const Options& options) {
   reports_ = !options.report.empty() && options.report != "0";
   Status status = ledger_.reporter.Open(options);
   asks_contents_ = contents_.asked();
+  if (options.check_host_order == "threads") {
+    ledger_.order.ByThreads();
+  } else if (options.check_host_order != "time" && status.ok()) {
+    return InvalidArgument(
+        Format("MILLPOND_CHECK_HOST_ORDER is '%s'; known: time, threads", options.check_host_order.c_str()));
+  }
   return status;
 }
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  uint32_t all = kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
+  uint32_t all = kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
   if (ledger_.reporter.Wants(Rule::MP304) || ledger_.reporter.Wants(Rule::MP504)) all |= kGuards;
   if (ledger_.reporter.Wants(Rule::MP507)) all |= kSources;
   return all;
@@ -62,15 +72,20 @@ void Checker::OnApi(const trace::ApiCall& call) {
 
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
+  std::vector<trace::Access> more;
+  if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
   MutexLock lock(mutex_);
   const trace::TaskEnqueued placed = Placed(task);
-  const Use use = memory_.OnTask(placed);
+  const Use use = memory_.OnTask(placed, more);
+  waits_.OnTask(task, use);
   if (asks_contents_) contents_.OnTask(placed, use, memory_.SummaryOf(task.graph));
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(trace::ThreadNumber());
   ledger_.order.OnSignal(signal);
+  waits_.OnSignal(signal);
   // A word of host memory: the program may be looking at it, and nobody would know.
   if (signal.kind == trace::Signal::Kind::kRaised && signal.link == trace::Link::kValue && signal.stream >= 0) {
     const Block* block = ledger_.blocks.Find(signal.id);
@@ -84,6 +99,7 @@ void Checker::OnHostFunction(const trace::HostFunction& function) {
   t_inside_callback += function.begins ? 1 : -1;
   if (!function.begins || function.count == 0) return;
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(function.thread);
   // What the stream did before is done; the function may tell any thread.
   ledger_.order.HostKnows({function.stream, function.count - 1});
 }
@@ -93,12 +109,24 @@ void Checker::OnGraph(const trace::GraphShape& graph) {
   memory_.OnGraph(graph);
 }
 
+void Checker::OnCaptured(const trace::NodeCaptured& node) {
+  MutexLock lock(mutex_);
+  memory_.OnCaptured(Placed(node));
+}
+
+void Checker::OnHostBlocks(const trace::HostBlocks& wait) {
+  MutexLock lock(mutex_);
+  waits_.OnHostBlocks(Placed(wait));
+}
+
 void Checker::OnHostWait(const trace::HostWait& wait) {
   if (wait.kind == trace::WaitKind::kInternal) return;
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(wait.thread);
   if (wait.kind == trace::WaitKind::kDestroy) lives_.OnDestroyWait(wait);
   if (wait.stream >= 0) {
     ledger_.order.HostKnows({wait.stream, wait.count});
+    waits_.OnDone({wait.stream, wait.count});
   } else {
     ledger_.order.HostKnowsRecord(wait.event, wait.generation);
   }
@@ -167,6 +195,11 @@ void Checker::OnRecordLost(const void* address, const void* stream, uint32_t sta
 
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
+  if (life.created && life.kind == trace::ObjectKind::kEvent) waits_.OnEventMade(life.handle);
+  if (!life.created && life.kind == trace::ObjectKind::kStream) waits_.OnStreamGone(static_cast<int32_t>(life.id));
+  if (!life.created && life.kind == trace::ObjectKind::kCapturedGraph) {
+    memory_.OnGraphGone(static_cast<uint32_t>(life.id));
+  }
   const trace::ObjectLife here = Placed(life);
   lives_.OnObject(here);
   allocators_.OnObject(here);
@@ -190,6 +223,16 @@ void Checker::OnDamage(const trace::Damage& damage) {
   } else {
     damages_.OnDamage(Placed(damage));
   }
+}
+
+void Checker::OnSubBlock(const trace::SubBlock& block) {
+  MutexLock lock(mutex_);
+  memory_.OnSubBlock(Placed(block));
+}
+
+void Checker::OnNextTask(const trace::NextTask& task) {
+  t_next_task.assign(task.accesses.begin(), task.accesses.end());
+  t_has_next_task = true;
 }
 
 void Checker::BeginSpan() {
@@ -220,7 +263,7 @@ uint64_t Checker::Finish() {
     notes.push_back("lines of Python " + version + " cannot be read: stacks have C functions alone");
   }
   if (reports_) report_.Finish();
-  ledger_.reporter.Finish(notes);
+  ledger_.reporter.Finish(notes, ledger_.sequence);
   return ledger_.reporter.errors();
 }
 

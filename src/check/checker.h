@@ -18,6 +18,7 @@
 #include "src/check/memory_rules.h"
 #include "src/check/memory_span.h"
 #include "src/check/torch_rules.h"
+#include "src/check/wait_rules.h"
 #include "src/trace/sink.h"
 
 namespace millpond::check {
@@ -33,7 +34,9 @@ class Checker final : public trace::Sink {
   void OnSignal(const trace::Signal& signal) override;
   void OnHostFunction(const trace::HostFunction& function) override;
   void OnGraph(const trace::GraphShape& graph) override;
+  void OnCaptured(const trace::NodeCaptured& node) override;
   void OnHostWait(const trace::HostWait& wait) override;
+  void OnHostBlocks(const trace::HostBlocks& wait) override;
   void OnHostAccess(const trace::HostAccess& access) override;
   void OnMemory(const trace::MemoryChange& change) override;
   void OnMapping(const trace::MappingChange& change) override;
@@ -65,6 +68,8 @@ class Checker final : public trace::Sink {
   void OnSwapRefused(uint32_t stack, uint32_t thread);
   void OnFreeRefused(const void* address, uint32_t stack, uint32_t thread);
   void OnRecordLost(const void* address, const void* stream, uint32_t stack);
+  void OnSubBlock(const trace::SubBlock& block) override;
+  void OnNextTask(const trace::NextTask& task) override;
 
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
   void BeginSpan();
@@ -74,9 +79,10 @@ class Checker final : public trace::Sink {
 
  private:
   uint32_t Here(uint32_t stack) REQUIRES(mutex_) { return ledger_.reporter.symbols().Here(stack); }
-  // The record with the stack as the checker numbers it.
+  // The record with the stack as the checker numbers it. What follows is said of its thread.
   template <class Record>
   Record Placed(Record record) REQUIRES(mutex_) {
+    ledger_.order.OnThread(record.thread);
     record.stack = Here(record.stack);
     return record;
   }
@@ -89,6 +95,7 @@ class Checker final : public trace::Sink {
   ContentRules contents_{&ledger_};
   LifeRules lives_{&ledger_};
   TorchRules torch_{&ledger_};
+  WaitRules waits_{&ledger_};
   bool reports_ = false;
   bool asks_contents_ = false;  // set before the first record
   MemoryReport report_{&ledger_};

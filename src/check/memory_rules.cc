@@ -32,14 +32,15 @@ bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinne
 
 }  // namespace
 
-Use MemoryRules::OnTask(const trace::TaskEnqueued& task) {
+Use MemoryRules::OnTask(const trace::TaskEnqueued& task, std::span<const trace::Access> more) {
   const Use use = ledger_.NewUse(task);
-  ledger_.order.Told(use.at);
+  ledger_.order.Launched(use.at);
   using EdgeKind = trace::Edge::Kind;
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kWait) ledger_.order.Wait(edge, use.at);
   }
   Touch(task.accesses, use);
+  Touch(more, use);
   if (const Summary* inside = task.graph != 0 ? SummaryOf(task.graph) : nullptr) Touch(*inside, use);
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
@@ -51,6 +52,7 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
   std::vector<Conflict> conflicts;
   for (const trace::Access& access : accesses) {
     if ((access.flags & trace::kMayTouch) != 0 || access.bytes == 0) continue;
+    if (!parts_.empty()) CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use));
     ledger_.blocks.Touch(access, use);
     CheckStale(access, use);
     ledger_.pieces.Touch(access, use);
@@ -142,7 +144,9 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
     return;  // what a graph or model keeps for its runs: the runtime orders them
   }
   const AllocatorRules::Handed* handed = allocators_.HandedSince(conflict.begin, earlier.sequence);
-  if (handed != nullptr && finding.rule == Rule::MP611) {
+  const SubBlock* part = parts_.Find(conflict.begin);
+  const bool reused = part != nullptr && part->sequence >= earlier.sequence;
+  if ((handed != nullptr || reused) && finding.rule == Rule::MP611) {
     finding.rule = Rule::MP303;
   } else if (conflict.later_writes && IsCollective(ledger_.NameOf(earlier))) {
     finding.rule = Rule::MP610;
@@ -151,9 +155,13 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
       "%s %s %zu bytes at 0x%llx that %s %s, and nothing orders the two", ledger_.Where(later).c_str(),
       Verb(conflict.later_writes), static_cast<size_t>(conflict.end - conflict.begin),
       static_cast<unsigned long long>(conflict.begin), ledger_.Where(earlier).c_str(), Verb(conflict.earlier_writes));
-  if (handed != nullptr) finding.message += "; the allocator gave the memory to the second before the first was done";
+  if (handed != nullptr || reused) {
+    finding.message += Format("; the %s gave the memory to the second before the first was done",
+                              handed != nullptr ? "allocator" : "pool");
+  }
   finding.parts = {ledger_.PartOf("later", later), ledger_.PartOf("earlier", earlier)};
   if (handed != nullptr) finding.parts.push_back({"allocated", "the allocator gave it out here", "", handed->stack, 0});
+  if (reused) finding.parts.push_back({"allocated", "the pool gave it out here", "", part->stack, 0});
   DescribeMemory(conflict, &finding);
   finding.things.push_back(ledger_.ThingOf(later));
   finding.things.push_back(ledger_.ThingOf(earlier));
@@ -177,7 +185,13 @@ void MemoryRules::DescribeMemory(const Conflict& conflict, Finding* finding) {
 
 void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
   std::vector<Conflict> conflicts;
-  for (const trace::Access& range : access.accesses) ledger_.shadow.TouchByHost(range, &conflicts);
+  for (const trace::Access& range : access.accesses) {
+    if (!parts_.empty()) {
+      CheckBounds(range, access.name,
+                  {"later", Format("%s is called here", access.name), access.name, access.stack, access.thread});
+    }
+    ledger_.shadow.TouchByHost(range, &conflicts);
+  }
   for (const Conflict& conflict : conflicts) {
     const Use& earlier = conflict.earlier;
     Finding finding{.rule = conflict.earlier_writes && IsGraphRun(ledger_.NameOf(earlier)) ? Rule::MP305 : Rule::MP510,
@@ -226,6 +240,9 @@ void MemoryRules::CheckGoing(const Block& block, uint32_t stack, uint32_t thread
       Format("%s of block %llu (%zu bytes at 0x%llx) while %s may still use it%s", call.c_str(),
              static_cast<unsigned long long>(block.number), block.bytes(), static_cast<unsigned long long>(block.begin),
              ledger_.Where(*user).c_str(), users > 1 ? Format(", and %zu more", users - 1).c_str() : "");
+  if (const size_t out = parts_.Within(block.begin, block.end); out != 0) {
+    finding.message += Format("; %zu parts of it that a pool gave out are not back", out);
+  }
   finding.parts = {{"later", call + " is called here", call, stack, thread},
                    ledger_.PartOf("earlier", *user),
                    {"allocated", unmapped ? "mapped here" : "allocated here", "", block.allocated, 0}};
@@ -258,6 +275,7 @@ void MemoryRules::OnMemory(const trace::MemoryChange& change) {
   }
   const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
   if (gone) CheckGoing(*gone, change.stack, change.thread, false);
+  parts_.Forget(begin, begin + change.bytes);
   ledger_.shadow.Forget(begin, begin + change.bytes);
   ledger_.pieces.Forget(begin, begin + change.bytes);
 }
@@ -308,30 +326,92 @@ void MemoryRules::CheckInside(const trace::GraphShape& graph) {
       order.Wait({trace::Edge::Kind::kWait, trace::Link::kPoint, false, 0, graph.nodes[before].lane, before + 1}, at);
     }
     if (!node.runs || IsSignal(node.kind)) continue;
+    const std::vector<trace::NodeCaptured>& places = captured_[graph.graph];
+    const trace::NodeCaptured* place = n < places.size() ? &places[n] : nullptr;
     const Use use{.at = at,
                   .sequence = n + 1,
-                  .stack = 0,
+                  .stack = place != nullptr ? place->stack : 0,
                   .name = ledger_.names.NumberOf(node.name),
-                  .thread = 0,
+                  .thread = place != nullptr ? place->thread : 0,
                   .kind = node.kind};
     for (const trace::Access& access : node.accesses) shadow.Touch(access, use, &conflicts);
-    for (const Conflict& conflict : conflicts) {
-      const Use& earlier = conflict.earlier;
-      Finding finding{.rule = Rule::MP611, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
-      finding.message = Format(
-          "in captured graph %u, node %u (%s) %s %zu bytes at 0x%llx that node %llu (%s) %s on another stream of the "
-          "capture, and nothing orders the two",
-          graph.graph, n, node.name, Verb(conflict.later_writes), static_cast<size_t>(conflict.end - conflict.begin),
-          static_cast<unsigned long long>(conflict.begin), static_cast<unsigned long long>(earlier.at.count - 1),
-          ledger_.NameOf(earlier).c_str(), Verb(conflict.earlier_writes));
-      if (const Block* block = ledger_.blocks.Find(conflict.begin)) {
-        finding.parts.push_back({"allocated", "the block was allocated here", "", block->allocated, 0});
-        finding.things.push_back(ledger_.ThingOf(*block, conflict.begin, conflict.end));
-      }
-      ledger_.reporter.Report(finding);
-    }
+    for (const Conflict& conflict : conflicts) TellInside(graph, conflict, use);
     conflicts.clear();
   }
+}
+
+void MemoryRules::TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later) {
+  const Use& earlier = conflict.earlier;
+  Finding finding{.rule = Rule::MP611, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
+  finding.message = Format(
+      "in captured graph %u, node %llu (%s) %s %zu bytes at 0x%llx that node %llu (%s) %s on another stream of "
+      "the capture, and nothing orders the two",
+      graph.graph, static_cast<unsigned long long>(later.at.count - 1), ledger_.NameOf(later).c_str(),
+      Verb(conflict.later_writes), static_cast<size_t>(conflict.end - conflict.begin),
+      static_cast<unsigned long long>(conflict.begin), static_cast<unsigned long long>(earlier.at.count - 1),
+      ledger_.NameOf(earlier).c_str(), Verb(conflict.earlier_writes));
+  // Marks have no stack: they only order others, and take no part in a conflict.
+  if (later.stack != 0) {
+    finding.parts.push_back(
+        {"later", ledger_.NameOf(later) + ", captured here", ledger_.NameOf(later), later.stack, later.thread});
+  }
+  if (earlier.stack != 0) {
+    finding.parts.push_back({"earlier", ledger_.NameOf(earlier) + ", captured here", ledger_.NameOf(earlier),
+                             earlier.stack, earlier.thread});
+  }
+  if (const Block* block = ledger_.blocks.Find(conflict.begin)) {
+    finding.parts.push_back({"allocated", "the block was allocated here", "", block->allocated, 0});
+    finding.things.push_back(ledger_.ThingOf(*block, conflict.begin, conflict.end));
+  }
+  finding.memory = ledger_.Around(conflict.begin);
+  ledger_.reporter.Report(finding);
+}
+
+void MemoryRules::OnCaptured(const trace::NodeCaptured& node) {
+  std::vector<trace::NodeCaptured>& nodes = captured_[node.graph];
+  if (nodes.size() <= node.node) nodes.resize(node.node + 1);  // marks in between are not told
+  nodes[node.node] = node;
+}
+
+void MemoryRules::OnGraphGone(uint32_t graph) {
+  captured_.erase(graph);
+  graphs_.erase(graph);
+}
+
+// --- Parts of blocks, as pools tell -------------------------------------------------------------------------------
+
+void MemoryRules::OnSubBlock(const trace::SubBlock& block) {
+  const uintptr_t begin = Address(block.address);
+  if (!block.begins) return parts_.End(begin);
+  const auto stream = ledger_.stream_of_handle.find(reinterpret_cast<uint64_t>(block.stream));
+  parts_.Begin({.begin = begin,
+                .end = begin + block.bytes,
+                .name = block.name != nullptr ? block.name : "",
+                .stream = stream != ledger_.stream_of_handle.end() ? stream->second : -1,
+                .sequence = ledger_.sequence,
+                .stack = block.stack});
+}
+
+void MemoryRules::CheckBounds(const trace::Access& access, const std::string& where, const Part& part) {
+  const uintptr_t begin = Address(access.address);
+  const uintptr_t end = begin + access.extent();
+  const SubBlock* left = parts_.LeftBy(begin, end);
+  if (left == nullptr) return;
+  const Block* block = ledger_.blocks.Find(begin);
+  // All of what the pool keeps: its own business, not that of one part.
+  if (block == nullptr || (begin == block->begin && end >= block->end)) return;
+  Finding finding{.rule = Rule::MP504, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
+  finding.message =
+      Format("%s %s %zu bytes past %s%s%s (%zu bytes at 0x%llx), a part of block %llu", where.c_str(),
+             Verb(access.mode != trace::Mode::kRead), static_cast<size_t>(end - left->end),
+             left->name.empty() ? "the part" : "'", left->name.c_str(), left->name.empty() ? "" : "'", left->bytes(),
+             static_cast<unsigned long long>(left->begin), static_cast<unsigned long long>(block->number));
+  finding.parts = {part,
+                   {"allocated", "the pool gave the part out here", "", left->stack, 0},
+                   {"allocated", "the block was allocated here", "", block->allocated, 0}};
+  finding.things = {ledger_.ThingOf(*block, left->begin, end)};
+  finding.memory = ledger_.Around(begin);
+  ledger_.reporter.Report(finding);
 }
 
 }  // namespace millpond::check

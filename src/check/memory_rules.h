@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "src/check/allocator_rules.h"
 #include "src/check/ledger.h"
+#include "src/check/sub_blocks.h"
 #include "src/trace/records.h"
 
 namespace millpond::check {
@@ -19,11 +22,15 @@ class MemoryRules {
  public:
   MemoryRules(Ledger* ledger, AllocatorRules* allocators) : ledger_(*ledger), allocators_(*allocators) {}
 
-  Use OnTask(const trace::TaskEnqueued& task);
+  // `more`: what the client has told of the task (millpond/check.h).
+  Use OnTask(const trace::TaskEnqueued& task, std::span<const trace::Access> more);
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnMapping(const trace::MappingChange& change);
   void OnGraph(const trace::GraphShape& graph);
+  void OnCaptured(const trace::NodeCaptured& node);
+  void OnGraphGone(uint32_t graph);
+  void OnSubBlock(const trace::SubBlock& block);
 
   // What a replay touches, each range once.
   using Summary = std::vector<trace::Access>;
@@ -45,6 +52,9 @@ class MemoryRules {
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
   void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
+  void TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later);
+  // Does an operation leave the part of a block that it begins in? `where` says whose it is.
+  void CheckBounds(const trace::Access& access, const std::string& where, const Part& part);
   void Tell(const Conflict& conflict, const Use& later);
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
   void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);
@@ -53,7 +63,9 @@ class MemoryRules {
 
   Ledger& ledger_;
   AllocatorRules& allocators_;
+  SubBlocks parts_;
   std::unordered_map<uint32_t, Summary> graphs_;
+  std::unordered_map<uint32_t, std::vector<trace::NodeCaptured>> captured_;  // nodes by number, of graphs
   // Device allocations by call site, to notice programs that allocate all the time.
   std::unordered_map<uintptr_t, uint64_t> allocations_;
 };

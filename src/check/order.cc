@@ -34,17 +34,22 @@ void Clock::Learn(Epoch task) {
   }
 }
 
+bool Clock::Covers(const Clock& other) const {
+  return std::all_of(other.counts_.begin(), other.counts_.end(),
+                     [&](const auto& entry) { return At(entry.first) >= entry.second; });
+}
+
 void Clock::Learn(const Clock& other) {
   for (const auto& [stream, count] : other.counts_) Learn(Epoch{stream, count});
 }
 
 void Order::HostKnows(Epoch task) {
   if (HostHas(task)) return;
-  host_.Learn(task);
+  host_->Learn(task);
   // What it knew itself, but not through waits that are open: those are met before it runs, and tell then.
   if (Knowledge* known = KnownAt(task)) {
     Settle(known);
-    host_.Learn(known->others);
+    host_->Learn(known->others);
   }
   Prune(task.stream);
 }
@@ -59,7 +64,14 @@ void Order::HostKnowsRecord(uint64_t event, uint64_t generation) {
     return;
   }
   ++unseen_ends_;
-  host_.Learn(Everything());
+  host_->Learn(Everything());
+}
+
+void Order::Launched(Epoch at) {
+  Told(at);
+  if (!by_threads_) return;
+  const Knowledge* known = Latest(at.stream);
+  if (known == nullptr ? !host_->empty() : !known->others.Covers(*host_)) NewVersion(at).others.Learn(*host_);
 }
 
 void Order::Record(const trace::Edge& edge, Epoch at) {
@@ -114,6 +126,7 @@ void Order::Raise(LinkKey key, const trace::Signal& signal) {
   // What the host raises brings nothing of its own: whatever it knows is known to all.
   Recorded raised = signal.stream < 0 ? Recorded{signal.generation, {-1, 0}, {}, {}}
                                       : Snapshot(signal.generation, {signal.stream, signal.count});
+  if (signal.stream < 0 && by_threads_) raised.others = *host_;
   const auto former = raised_.find(key);
   if (former != raised_.end() && !former->second.empty()) {
     const Recorded& before = former->second.back();
@@ -152,6 +165,35 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream) {
   if (its == nullptr) return Relation::kUnordered;
   Settle(its);
   return its->open.empty() ? Relation::kUnordered : Relation::kUnknown;
+}
+
+Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits) {
+  if (earlier.stream == stream || HostHas(earlier)) return Relation::kOrdered;
+  std::vector<uint32_t> idle;
+  for (const Epoch& wait : waits) {
+    const auto found = late_wait_of_.find({wait.stream, wait.count});
+    if (found != late_wait_of_.end()) idle.push_back(found->second);
+  }
+  const auto in_doubt = [&](const Knowledge& known) {
+    return std::any_of(known.open.begin(), known.open.end(),
+                       [&](uint32_t wait) { return std::find(idle.begin(), idle.end(), wait) == idle.end(); });
+  };
+  if (Knowledge* known = Latest(stream)) {
+    Settle(known);
+    if (known->others.Has(earlier)) return Relation::kOrdered;
+    if (in_doubt(*known)) return Relation::kUnknown;
+  }
+  Knowledge* its = KnownAt(earlier);
+  if (its == nullptr) return Relation::kUnordered;
+  Settle(its);
+  return in_doubt(*its) ? Relation::kUnknown : Relation::kUnordered;
+}
+
+std::optional<Epoch> Order::PointOf(const trace::Edge& wait) const {
+  if (wait.link == trace::Link::kPoint) return Epoch{static_cast<int32_t>(wait.id), wait.generation};
+  const Recorded* recorded = Find(records_, {wait.link, wait.id}, wait.generation);
+  if (recorded == nullptr || recorded->at.stream < 0) return std::nullopt;
+  return recorded->at;
 }
 
 Order::Knowledge* Order::Latest(int32_t stream) {
@@ -228,7 +270,8 @@ void Order::Keep(Ends* ends, LinkKey key, Recorded recorded) {
 // Versions that only tasks known to be done have are not asked for any more.
 void Order::Prune(int32_t stream) {
   auto& versions = streams_[stream].versions;
-  const uint64_t done = host_.At(stream);
+  if (by_threads_) return;
+  const uint64_t done = host_->At(stream);
   while (versions.size() > 1 && versions[1].from <= done) versions.pop_front();
 }
 

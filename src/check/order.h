@@ -2,6 +2,7 @@
 // What happened before what. Streams take part, each with the count of its tasks as its clock, and one host: calls of
 // all threads are taken in real-time order, because the locks and queues between a program's threads cannot be seen and
 // would make false alarms. So whatever the host knows is known to everything that is enqueued later, and needs no edge.
+// On request (ByThreads) each thread has a clock of its own, and a stream learns what the thread knows that launches.
 //
 // Orders are told while tasks are enqueued, not while they run: what is found does not depend on the schedule. Waits
 // that bind when they run (level events, notifies, value words) leave their stream open until they are met; what is
@@ -12,6 +13,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +36,8 @@ class Clock {
   bool Has(Epoch task) const { return At(task.stream) >= task.count; }
   void Learn(Epoch task);
   void Learn(const Clock& other);
+  bool Covers(const Clock& other) const;
+  bool empty() const { return counts_.empty(); }
 
  private:
   std::vector<std::pair<int32_t, uint64_t>> counts_;  // sorted by stream
@@ -41,13 +46,28 @@ class Clock {
 // Not safe from several threads: the checker's lock is held around every call.
 class Order {
  public:
+  Order() = default;
+  Order(const Order&) = delete;  // host_ points inside
+  Order& operator=(const Order&) = delete;
+
   enum class Relation { kOrdered, kUnordered, kUnknown };
+
+  // Threads of the host know from now on what they waited for themselves, and nothing else.
+  void ByThreads() { by_threads_ = true; }
+  // Who calls: what follows is said of this thread.
+  void OnThread(uint32_t thread) {
+    if (by_threads_) host_ = &hosts_[thread];
+  }
+  // The task is being enqueued by that thread; before its edges.
+  void Launched(Epoch at);
 
   // The host knows that the task is done, and with it what the task waited for.
   void HostKnows(Epoch task);
   // The same of what this record of an event stands for; everything, when that cannot be told any more.
   void HostKnowsRecord(uint64_t event, uint64_t generation);
-  bool HostHas(Epoch task) const { return host_.Has(task); }
+  bool HostHas(Epoch task) const { return host_->Has(task); }
+  // Whoever asks: nothing that comes can conflict with it.
+  bool EveryHostHas(Epoch task) const { return !by_threads_ && HostHas(task); }
 
   // The task is being enqueued; before its edges.
   void Told(Epoch at) { streams_[at.stream].latest = at.count; }
@@ -60,6 +80,10 @@ class Order {
 
   // Is the earlier task done when a task that is enqueued on `stream` now begins?
   Relation RelationTo(Epoch earlier, int32_t stream);
+  // The same, where waits of these tasks that bind when they run bring nothing that could be the order asked for.
+  Relation RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits);
+  // The task that a wait which binds when enqueued is for; nothing when that is not known.
+  std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 
   uint64_t unseen_ends() const { return unseen_ends_; }
   uint64_t merged_versions() const { return merged_versions_; }
@@ -106,7 +130,9 @@ class Order {
   static constexpr size_t kMaxVersions = 256;
   static constexpr size_t kKeptGenerations = 4;
 
-  Clock host_;
+  bool by_threads_ = false;
+  std::unordered_map<uint32_t, Clock> hosts_{{0, Clock()}};  // by thread; one for all unless by_threads_
+  Clock* host_ = &hosts_[0];
   std::unordered_map<int32_t, StreamState> streams_;
   Ends records_;  // of edges that bind when enqueued
   Ends raised_;   // of those that bind when run

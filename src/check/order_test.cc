@@ -124,5 +124,40 @@ TEST(Order, WhatIsForgottenOfManyWaitsOnlyOrdersMore) {
   EXPECT_EQ(order.RelationTo({1, 1001}, 2), Relation::kUnordered);
 }
 
+// --host-order=threads.
+TEST(OrderTest, ByThreadsAThreadKnowsWhatItWaitedForItself) {
+  Order order;
+  order.ByThreads();
+  order.OnThread(1);
+  order.Launched({1, 1});
+  order.HostKnows({1, 1});
+  EXPECT_TRUE(order.HostHas({1, 1}));
+  EXPECT_EQ(order.RelationTo({1, 1}, 2), Order::Relation::kOrdered);
+  order.OnThread(2);
+  EXPECT_FALSE(order.HostHas({1, 1}));
+  EXPECT_EQ(order.RelationTo({1, 1}, 2), Order::Relation::kUnordered);
+  // What the launching thread knows, its stream's tasks know from then on, whoever launches the next.
+  order.OnThread(1);
+  order.Launched({2, 1});
+  order.OnThread(2);
+  EXPECT_EQ(order.RelationTo({1, 1}, 2), Order::Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 1}, 3), Order::Relation::kUnordered);
+}
+
+TEST(OrderTest, AWaitThatIsNotMetYetIsNoDoubtAboutItself) {
+  Order order;
+  order.Told({1, 1});
+  order.Wait(LateWait(5), {2, 1});
+  EXPECT_EQ(order.RelationTo({2, 1}, 1), Order::Relation::kUnknown);
+  const std::vector<Epoch> waits = {{2, 1}, {3, 2}};
+  EXPECT_EQ(order.RelationTo({2, 1}, 1, waits), Order::Relation::kUnordered);
+  EXPECT_EQ(order.RelationTo({2, 1}, 2, waits), Order::Relation::kOrdered);
+  // One before it is: what it waits for may come after.
+  order.Wait(LateWait(6), {3, 1});
+  order.Wait(LateWait(5), {3, 2});
+  EXPECT_EQ(order.RelationTo({3, 2}, 1, waits), Order::Relation::kUnknown);
+  EXPECT_EQ(order.RelationTo({2, 1}, 3, waits), Order::Relation::kUnknown);
+}
+
 }  // namespace
 }  // namespace millpond::check

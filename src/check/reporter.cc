@@ -2,7 +2,6 @@
 #include "src/check/reporter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "src/base/files.h"
 #include "src/base/format.h"
 #include "src/base/json.h"
+#include "src/trace/found.h"
 #include "src/trace/sink.h"
 
 extern "C" [[gnu::noinline]] void millpond_on_finding(const char* rule) { asm volatile("" : : "r"(rule) : "memory"); }
@@ -162,9 +162,7 @@ Status Reporter::Open(const Options& options) {
     if (status.ok()) status = std::move(read);
   }
   if (!options.check_json.empty()) {
-    Status opened = files::OpenToStream(options.check_json, &file_);
-    // Several processes write to it, each whole lines at the end.
-    if (opened.ok()) fcntl(file_.get(), F_SETFL, fcntl(file_.get(), F_GETFL) | O_APPEND);
+    Status opened = file_.Open(options.check_json);
     if (status.ok()) status = std::move(opened);
   }
   WriteStart();
@@ -175,12 +173,13 @@ Status Reporter::Open(const Options& options) {
 bool Reporter::InChild() const { return pid_ != static_cast<int>(getpid()); }
 
 void Reporter::WriteLine(std::string line) {
-  if (!file_ || InChild()) return;
+  if (!file_.is_open() || InChild()) return;
   line += '\n';
-  if (files::WriteAll(file_.get(), line) || file_failed_) return;
+  if (file_.Append(line) || file_failed_) return;
   file_failed_ = true;
-  std::fprintf(stderr, "millpond check: findings cannot be written: %s; the program goes on without the file\n",
-               std::strerror(errno));
+  WriteQuietly(STDERR_FILENO,
+               Format("millpond check: findings cannot be written: %s; the program goes on without the file\n",
+                      std::strerror(errno)));
 }
 
 void Reporter::Write(std::string_view event, const std::string& json) {
@@ -266,6 +265,8 @@ void Reporter::Report(const Finding& finding) {
   WriteFinding(finding, told, stacks);
   Print(finding, stacks);
   millpond_on_finding(info.id);
+  trace::TellFound(
+      {info.id, SeverityName(info.severity), finding.message.c_str(), info.advice, told.fingerprint.c_str()});
   if (break_) raise(SIGTRAP);
   if (until_first_ && info.severity == Severity::kError) {
     Finish({});
@@ -329,7 +330,7 @@ void Reporter::Print(const Finding& finding, const std::vector<std::vector<const
                    *info.page != '\0' ? "\")" : "", info.advice);
   }
   // One write, so that lines of several processes do not mix. A closed stderr is the program's own business.
-  files::WriteAll(STDERR_FILENO, text);
+  WriteQuietly(STDERR_FILENO, text);
 }
 
 void Reporter::WriteCounts() {
@@ -341,16 +342,16 @@ void Reporter::WriteCounts() {
   }
 }
 
-void Reporter::Finish(const std::vector<std::string>& notes) {
+void Reporter::Finish(const std::vector<std::string>& notes, uint64_t tasks) {
   if (InChild()) return;
   WriteCounts();
   for (const Suppressions::Used& used : suppressions_.used()) {
     Write("suppressed", Format("\"line\":%d,\"count\":%llu", used.line, static_cast<unsigned long long>(used.count)));
   }
-  Write("end",
-        Format("\"errors\":%llu,\"warnings\":%llu,\"advice\":%llu,\"notes\":", static_cast<unsigned long long>(errors_),
-               static_cast<unsigned long long>(warnings_), static_cast<unsigned long long>(advice_)) +
-            List(notes, [](const std::string& note) { return Quoted(note); }));
+  Write("end", Format("\"errors\":%llu,\"warnings\":%llu,\"advice\":%llu,\"tasks\":%llu,\"notes\":",
+                      static_cast<unsigned long long>(errors_), static_cast<unsigned long long>(warnings_),
+                      static_cast<unsigned long long>(advice_), static_cast<unsigned long long>(tasks)) +
+                   List(notes, [](const std::string& note) { return Quoted(note); }));
 }
 
 }  // namespace millpond::check

@@ -13,8 +13,8 @@
 
 #include "src/base/options.h"
 #include "src/base/status.h"
-#include "src/base/unique_fd.h"
 #include "src/check/finding.h"
+#include "src/check/line_file.h"
 #include "src/check/suppress.h"
 #include "src/check/symbols.h"
 
@@ -36,7 +36,7 @@ class Reporter {
   // How often each finding was made by now; only what is new is written.
   void WriteCounts();
   // Counts, suppressions and notes. Again at each call; only what is new is written.
-  void Finish(const std::vector<std::string>& notes);
+  void Finish(const std::vector<std::string>& notes, uint64_t tasks = 0);
 
   uint64_t errors() const { return errors_; }
   Symbols& symbols() { return symbols_; }
@@ -62,7 +62,7 @@ class Reporter {
   RuleSet rules_;
   Suppressions suppressions_;
   Symbols symbols_;
-  UniqueFd file_;
+  LineFile file_;
   int pid_ = 0;
   std::string rank_ = "null";
   bool until_first_ = false;

@@ -80,7 +80,7 @@ class Shadow {
   void StoreStrided(const trace::Access& access, uint32_t use);
   Cells::iterator SplitAt(uintptr_t at);
   uint32_t Number(const Use& use);
-  bool IsDone(uint32_t use) const { return use == kNobody || order_.HostHas(uses_[use].at); }
+  bool IsDone(uint32_t use) const { return use == kNobody || order_.EveryHostHas(uses_[use].at); }
 
   Order& order_;
   Cells cells_;

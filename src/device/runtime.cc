@@ -12,6 +12,7 @@
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/last_thread.h"
+#include "src/device/stream/planned.h"
 #include "src/trace/chrome_trace.h"
 
 namespace millpond {
@@ -63,6 +64,10 @@ Status CheckOptions(const Options& options, int32_t* out_devices) {
   *out_devices = static_cast<int32_t>(value);
   if (!options.seed.empty()) {
     MP_RETURN_IF_ERROR(CheckNumber("MILLPOND_SEED", options.seed, INT64_MIN, INT64_MAX, &value));
+  }
+  if (!options.schedule.empty()) {
+    Schedule schedule;
+    MP_RETURN_IF_ERROR(Schedule::Parse(options.schedule, &schedule));
   }
   if (!options.workers.empty()) MP_RETURN_IF_ERROR(CheckNumber("MILLPOND_WORKERS", options.workers, 1, 64, &value));
   MP_RETURN_IF_ERROR(CheckNumber("MILLPOND_SPIN_US", options.spin_us, 0, 1'000'000, &value));

@@ -163,6 +163,7 @@ void ChromeTrace::AddEdge(const Edge& edge, uint64_t task) {
     DropOldest(&latest_);
     return;
   }
+  if (edge.kind != Edge::Kind::kWait) return;
   // Of a wait that binds when it runs the latest record is the likely one.
   const auto latest = latest_.find(edge.id);
   if (edge.binds_when_run && latest == latest_.end()) return;

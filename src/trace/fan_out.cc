@@ -172,7 +172,9 @@ MP_GIVE(OnApi, ApiCall, kApi)
 MP_GIVE(OnSignal, Signal, kSignals)
 MP_GIVE(OnHostFunction, HostFunction, kSignals)
 MP_GIVE(OnGraph, GraphShape, kGraphs)
+MP_GIVE(OnCaptured, NodeCaptured, kGraphs)
 MP_GIVE(OnHostWait, HostWait, kHost)
+MP_GIVE(OnHostBlocks, HostBlocks, kHost)
 MP_GIVE(OnHostAccess, HostAccess, kHost)
 MP_GIVE(OnMemory, MemoryChange, kMemory)
 MP_GIVE(OnMapping, MappingChange, kMemory)
@@ -182,6 +184,8 @@ MP_GIVE(OnObject, ObjectLife, kLives)
 MP_GIVE(OnProgram, ProgramStage, kLives)
 MP_GIVE(OnMisuse, Misuse, kMisuses)
 MP_GIVE(OnDamage, Damage, kGuards | kSources)
+MP_GIVE(OnSubBlock, SubBlock, kTold)
+MP_GIVE(OnNextTask, NextTask, kTold)
 #undef MP_GIVE
 
 void FanOut::OnEnqueued(const TaskEnqueued& task) {

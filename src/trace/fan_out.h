@@ -21,7 +21,9 @@ class FanOut final : public Sink {
   void OnSignal(const Signal& signal) override;
   void OnHostFunction(const HostFunction& function) override;
   void OnGraph(const GraphShape& graph) override;
+  void OnCaptured(const NodeCaptured& node) override;
   void OnHostWait(const HostWait& wait) override;
+  void OnHostBlocks(const HostBlocks& wait) override;
   void OnHostAccess(const HostAccess& access) override;
   void OnMemory(const MemoryChange& change) override;
   void OnMapping(const MappingChange& change) override;
@@ -31,6 +33,8 @@ class FanOut final : public Sink {
   void OnProgram(const ProgramStage& stage) override;
   void OnMisuse(const Misuse& misuse) override;
   void OnDamage(const Damage& damage) override;
+  void OnSubBlock(const SubBlock& block) override;
+  void OnNextTask(const NextTask& task) override;
   void Flush() override;
 
  private:

@@ -71,15 +71,18 @@ enum class Link : uint8_t {
   kPoint,        // `id` is a stream, `generation` the count of a task there: there is no record of it
 };
 
-// One end of an order between tasks: this task is what the other end waits for (kRecord), or waits itself (kWait).
+// One end of an order between tasks: this task is what the other end waits for (kRecord), or waits itself (kWait), or
+// takes back what a record has told, so that later waits wait again (kReset).
 struct Edge {
-  enum class Kind : uint8_t { kRecord, kWait } kind;
+  enum class Kind : uint8_t { kRecord, kWait, kReset } kind;
   Link link;
   // The ends find each other when they run, not now: OnSignal tells which met (level events, notifies, value words).
   bool binds_when_run;
   uint32_t node = 0;  // which node of the graph has the edge, when the task is a replay
   uint64_t id;
   uint64_t generation;  // 0 when it binds when run, except that records of level events have theirs
+  // Of waits: the other end may be made by nobody that can be seen (another process), or the wait ends by itself.
+  bool may_end_otherwise = false;
 };
 
 enum TaskFlag : uint8_t {
@@ -125,7 +128,9 @@ struct TaskRan {
 // The ends of an edge that binds when run: given under the link's own lock, or, where it has none (value words), before
 // a record takes effect and after a wait has seen it.
 struct Signal {
-  enum class Kind : uint8_t { kRaised, kMet, kLowered } kind;
+  // kPassed: the host has seen that no wait for the link is left; of a kPoint, that the stream's tasks up to `count`
+  // were dropped.
+  enum class Kind : uint8_t { kRaised, kMet, kLowered, kPassed } kind;
   Link link;
   uint64_t id;
   uint64_t generation;  // kMet: the latest kRaised it can have seen
@@ -154,6 +159,14 @@ struct GraphNode {
   uint64_t event;  // of event nodes: the client's handle, else 0
   std::span<const Access> accesses;
   std::span<const uint32_t> after;  // nodes of other lanes it waits for; its own lane runs in order of number
+};
+
+// The calling thread has just recorded a task into a graph, as node `node`; its shape comes when it is sealed.
+struct NodeCaptured {
+  uint32_t graph;  // as in GraphShape
+  uint32_t node;
+  uint32_t thread;
+  uint32_t stack;
 };
 
 // A captured graph as it will replay from now on. Given when it is sealed, again when its nodes have changed, and
@@ -188,6 +201,17 @@ struct HostWait {
   uint64_t generation;
   uint32_t thread;
   uint64_t time_ns;
+};
+
+// The calling thread is about to wait for as long as it takes until `stream` has completed `count` tasks. A sink that
+// knows the wait to be endless says so: the streams that wait for each other are then aborted, and the wait ends.
+struct HostBlocks {
+  int32_t stream;
+  uint64_t count;
+  uint32_t thread;
+  uint32_t stack;
+  std::span<int32_t> room;  // for their numbers ...
+  size_t* out_stuck;        // ... and how many of them there are
 };
 
 // The calling thread reads and writes these ranges itself, now (aclrtMemcpy, aclrtMemset ...).
@@ -253,6 +277,24 @@ struct Damage {
   uint32_t thread;
   uint32_t stack;
   uint64_t time_ns;
+};
+
+// --- What clients tell of themselves (millpond/check.h) -------------------------------------------------------------
+
+// A part of a block that a pool of the client's has given out, or has back.
+struct SubBlock {
+  bool begins;
+  const void* address;
+  size_t bytes;        // 0 at its end
+  const char* name;    // may be null
+  const void* stream;  // the handle it was asked for on; null: not known
+  uint32_t thread;
+  uint32_t stack;
+};
+
+// The next task that the calling thread launches touches these too.
+struct NextTask {
+  std::span<const Access> accesses;
 };
 
 // --- Allocators that clients bring ------------------------------------------------------------------------------

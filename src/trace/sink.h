@@ -21,8 +21,8 @@ enum Interest : uint32_t {
   kRan = 1U << 1,          // OnRan
   kInsideTasks = 1U << 2,  // both of them for nodes of replays and steps of loaded graphs
   kSignals = 1U << 3,      // OnSignal, OnHostFunction
-  kGraphs = 1U << 4,       // OnGraph
-  kHost = 1U << 5,         // OnHostWait, OnHostAccess
+  kGraphs = 1U << 4,       // OnGraph, OnCaptured
+  kHost = 1U << 5,         // OnHostWait, OnHostAccess, OnHostBlocks
   kApi = 1U << 6,          // OnApi
   kMemory = 1U << 7,       // OnMemory, OnMapping
   kAllocators = 1U << 8,   // OnRegistration, OnAllocatorCall
@@ -30,6 +30,7 @@ enum Interest : uint32_t {
   kMisuses = 1U << 10,     // OnMisuse
   kClocks = 1U << 11,      // times in all of these
   kStacks = 1U << 12,      // stack numbers in all of these
+  kTold = 1U << 15,        // OnSubBlock, OnNextTask
   // These change how memory is given out and copied, so that what nobody sees can be seen: OnDamage.
   kGuards = 1U << 13,   // red zones behind blocks, and quarantine for freed ones
   kSources = 1U << 14,  // sums of the pinned sources of copies
@@ -50,7 +51,9 @@ class Sink {
   virtual void OnSignal(const Signal&) {}
   virtual void OnHostFunction(const HostFunction&) {}
   virtual void OnGraph(const GraphShape&) {}
+  virtual void OnCaptured(const NodeCaptured&) {}
   virtual void OnHostWait(const HostWait&) {}
+  virtual void OnHostBlocks(const HostBlocks&) {}
   virtual void OnHostAccess(const HostAccess&) {}
   virtual void OnMemory(const MemoryChange&) {}
   virtual void OnMapping(const MappingChange&) {}
@@ -60,6 +63,8 @@ class Sink {
   virtual void OnProgram(const ProgramStage&) {}
   virtual void OnMisuse(const Misuse&) {}
   virtual void OnDamage(const Damage&) {}
+  virtual void OnSubBlock(const SubBlock&) {}
+  virtual void OnNextTask(const NextTask&) {}
   // Write out what is held; called at aclFinalize and at exit.
   virtual void Flush() {}
 };

@@ -3,9 +3,10 @@
 
     checked.py SPEC      SPEC: JSON, or the name of a file with it
 
-{"lines": [...], "raw": "text", "children": [SPEC...], "ready": FILE, "wait": SIGNAL, "exit": N, "kill": SIGNAL, "environment": FILE}
+{"lines": [...], "raw": "text", "children": [SPEC...], "ready": FILE, "wait": SIGNAL, "print": TEXT, "exit": N, "kill": SIGNAL, "environment": FILE,
+ "ordered": {BEGINNING: {...}}}
 A line without a pid gets this process's. With "wait" it says in the file "ready" that it has started and lasts until that signal, which it
-reports as a note of its end.
+reports as a note of its end. "ordered" has what is different where $MILLPOND_SCHEDULE begins like that.
 """
 
 import json
@@ -28,6 +29,10 @@ def main(text):
         with open(text, encoding="utf-8") as file:
             text = file.read()
     spec = json.loads(text)
+    order = os.environ.get("MILLPOND_SCHEDULE", "")
+    for beginning, instead in spec.get("ordered", {}).items():
+        if order.startswith(beginning) if beginning else not order:
+            spec.update(instead)
     number = spec.get("wait")
     if number:
         signal.pthread_sigmask(signal.SIG_BLOCK, [number])
@@ -44,6 +49,8 @@ def main(text):
         came = signal.sigwait([number])
         write(json.dumps({"event": "end", "pid": os.getpid(), "notes": [f"got {signal.Signals(came).name}"]}) + "\n")
     write(spec.get("raw", ""))
+    if "print" in spec:
+        print(spec["print"], end="", flush=True)
     if spec.get("kill"):
         if spec["kill"] != signal.SIGKILL:
             signal.signal(spec["kill"], signal.SIG_DFL)

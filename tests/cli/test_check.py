@@ -139,6 +139,11 @@ def variables_of(tree, *options, command="check", **extra):
     return json.loads(path.read_text())
 
 
+def test_options_of_order_and_share_become_variables_too(tree):
+    values = variables_of(tree, "--sample", "1/100", "--host-order=threads", "--schedule", "hold:3:12")
+    assert (values["MILLPOND_CHECK_SAMPLE"], values["MILLPOND_CHECK_HOST_ORDER"], values["MILLPOND_SCHEDULE"]) == ("1/100", "threads", "hold:3:12")
+
+
 def test_options_become_variables_of_the_process(tree):
     (tree.root / "s.txt").write_text("MP304 function=Trim\n")
     values = variables_of(tree, "--only", "MP3*,stream-race", "--except", "mp305", "--also", "*", "--until-first", "--break", "--suppress", "s.txt", "--devices", "2", "--html", "page.html")
@@ -166,11 +171,15 @@ def test_what_the_caller_has_set_stays(tree):
 @pytest.mark.parametrize("options, parts", [
     (["--only", "MP999"], ["no rule 'MP999'", "MP304 free-in-flight", "MP803 call-before-init", "MP3*"]),
     (["--except", "MP9*"], ["no rule 'MP9*'"]), (["--also", "M*"], ["no rule 'M*'"]), (["--only", "MP304,"], ["no rule ''"]),
-    (["--sample", "1/2"], ["--sample"]), (["--host-order", "threads"], ["--host-order"]),
-    (["--json", "no/such/f"], ["no/such", "create it first"]), (["--html", "."], ["folder"]), (["--explore", "3"], ["--explore"]),
+    (["--sample", "2"], ["'2' is not a share", "1/N", "1/100"]), (["--sample", "1/0"], ["1/N"]), (["--sample", "2/3"], ["1/N"]),
+    (["--host-order", "locks"], ["no order 'locks'", "time, threads"]),
+    (["--explore", "0"], ["1 to 100000"]), (["--explore", "many"], ["'many'", "1 to 100000"]),
+    (["--schedule", "hold:3"], ["hold:STREAM:TASK", "pct:SEED:STEP,STEP"]), (["--schedule", "pct:1:5,5"], ["ascending"]),
+    (["--json", "no/such/f"], ["no/such", "create it first"]), (["--html", "."], ["folder"]),
     (["--suppress", "none.txt"], ["none.txt", "No such file", "nothing was started"]), (["--suppress", "."], ["Is a directory"]),
     (["--suppress", "/dev/null"], ["not a regular file"]),
-    (["--soc", "Ascend999"], ["Ascend910B3"]), (["--no-such-option"], ["--no-such-option"]),
+    (["--soc", "Ascend999"], ["Ascend910B3"]), (["--no-such-option"], ["no option '--no-such-option'", "--soc", "--explore", "--sarif"]),
+    (["--jsn", "f"], ["no option '--jsn'", "--json"]),
 ])
 def test_bad_option_is_refused_before_the_program_starts(tree, options, parts):
     outcome = tree.call("check", *options, "--", "echo", "ran")
@@ -179,9 +188,11 @@ def test_bad_option_is_refused_before_the_program_starts(tree, options, parts):
     assert tree.calls() == [], "a refusal must come before any building"
 
 
-def test_bad_variable_is_refused_like_the_option(tree):
-    outcome = tree.call("check", "--", "echo", "ran", MILLPOND_CHECK_ONLY="MP999")
-    assert outcome.returncode == 2 and "MILLPOND_CHECK_ONLY" in outcome.stderr and "MP304" in outcome.stderr
+@pytest.mark.parametrize("variable, value, known", [("MILLPOND_CHECK_ONLY", "MP999", "MP304"), ("MILLPOND_CHECK_HOST_ORDER", "locks", "threads"),
+                                                    ("MILLPOND_CHECK_SAMPLE", "half", "1/N"), ("MILLPOND_SCHEDULE", "hold", "hold:STREAM:TASK")])
+def test_bad_variable_is_refused_like_the_option(tree, variable, value, known):
+    outcome = tree.call("check", "--", "echo", "ran", **{variable: value})
+    assert outcome.returncode == 2 and variable in outcome.stderr and known in outcome.stderr and outcome.stdout == ""
 
 
 def test_missing_program(tree):
@@ -302,6 +313,56 @@ def test_a_key_at_the_terminal_reaches_the_program_once(tree):
     done = subprocess.run([sys.executable, "-c", AT_A_TERMINAL, *command], env=tree.environment(), cwd=tree.root, capture_output=True, text=True, timeout=60,
                           check=False)
     assert "interrupts 1\n" in done.stdout, done.stdout + done.stderr
+
+
+COUNTS_TERMS = """
+import os, signal
+both = {signal.SIGTERM, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, both)
+os.kill(os.getppid(), signal.SIGSTOP)  # or what it passes on may melt into the one that is not yet taken
+os.kill(0, signal.SIGTERM)             # to the whole group: to this process, to its parent, and to what the parent has there
+count = 0
+while signal.sigwait(both) == signal.SIGTERM:
+    count += 1
+    if count == 1:
+        os.kill(os.getppid(), signal.SIGUSR1)  # to the parent alone: it passes this on, behind whatever it passes on before
+        os.kill(os.getppid(), signal.SIGCONT)
+    if count == 2:
+        break
+if count == 1:
+    os.kill(0, signal.SIGTERM)  # and once more: the parent can still tell the two apart
+    signal.sigwait({signal.SIGTERM})
+    os.kill(os.getppid(), signal.SIGUSR1)
+    count += signal.sigwait(both) == signal.SIGTERM
+print("terms", count, flush=True)
+"""
+
+
+def test_a_signal_to_the_group_reaches_the_program_once(tree):
+    """A CI's timeout, or `kill -- -GROUP`: the kernel gives it to every process of the group, the command and the program."""
+    command = [str(tree.root / "millpond"), "check", "--", sys.executable, "-c", COUNTS_TERMS]
+    done = subprocess.run(command, env=tree.environment(), cwd=tree.root, capture_output=True, text=True, timeout=60, check=False, start_new_session=True)
+    assert done.stdout == "terms 1\n" and done.returncode == 0, done.stdout + done.stderr
+
+
+def test_until_first_ends_the_other_processes_of_the_run(tree, tmp_path):
+    """They may wait for the one that has ended."""
+    children = [{"lines": [start()], "ready": str(tmp_path / f"ready{number}"), "wait": int(signal.SIGUSR1)} for number in range(2)]
+    started = " ".join(f"{sys.executable} {CHECKED} '{json.dumps(child)}' &" for child in children)
+    gate = " && ".join(f"[ -s {child['ready']} ]" for child in children)
+    script = f"{started} until {gate}; do sleep 0.01; done; {sys.executable} {CHECKED} '{json.dumps({'lines': ERROR, 'exit': 66})}'; wait; echo survived"
+    outcome = tree.call("check", "--until-first", "--json", "found.json", "--", "sh", "-c", script)
+    assert outcome.returncode == 66 and outcome.stdout == "", outcome.stderr
+    assert len(json.loads((tree.root / "found.json").read_text())) == 1
+    for child in children:
+        number = int(Path(child["ready"]).read_text())
+        assert not Path(f"/proc/{number}").exists() or Path(f"/proc/{number}/stat").read_text().split(")")[-1].split()[0] == "Z"
+
+
+def test_until_first_leaves_a_program_alone_that_found_no_error(tree):
+    script = f"{sys.executable} {CHECKED} '{json.dumps({'lines': WARNING})}'; echo survived"
+    outcome = tree.call("check", "--until-first", "--", "sh", "-c", script)
+    assert outcome.returncode == 0 and outcome.stdout == "survived\n"
 
 
 def test_a_closed_standard_error_changes_nothing(tree):

@@ -3,13 +3,14 @@
 
 import argparse
 import os
+import re
 import sys
 
 import ensure
 import environment
 import program
 import ui
-from check import github, junit_xml, model, output, page, places, plain_json, rules, sarif, session, summary, suppress
+from check import explore, first, github, junit_xml, model, output, page, places, plain_json, rules, sarif, session, summary, suppress
 from cmd_run import say_other_python
 
 DESCRIPTION = """Runs a program as `run` does and finds operations on memory and streams that break a rule of CANN's documents: both operations, \
@@ -18,11 +19,35 @@ did. For torch_npu programs TASK_QUEUE_ENABLE is 0 unless it is set: torch's que
 docs/check.md has the guide, docs/rules.md the rules."""
 
 
+def _parse_sample(text):
+    if not SAMPLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share; known: 1/N with N from 1 to 999999999, such as 1/100")
+    return text
+
+
+def _parse_host_order(text):
+    if text not in HOST_ORDERS:
+        raise argparse.ArgumentTypeError(f"no order '{text}'; known: {', '.join(HOST_ORDERS)}")
+    return text
+
+
+def _parse_explore(text):
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_EXPLORED:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of runs; allowed: 1 to {MAX_EXPLORED}")
+    return int(text)
+
+
+SAMPLE = re.compile(r"1/[1-9]\d{0,8}", re.ASCII)
+HOST_ORDERS = ("time", "threads")
+MAX_EXPLORED = 100000
 # The option, the variable that the process reads, its metavar, how it is read, and what it does.
 VALUES = (
     ("--only", "MILLPOND_CHECK_ONLY", "RULES", rules.parse_list, "check these rules alone: ids, names or MP3*, with commas"),
     ("--except", "MILLPOND_CHECK_EXCEPT", "RULES", rules.parse_list, "check all rules but these"),
     ("--also", "MILLPOND_CHECK_ALSO", "RULES", rules.parse_list, "turn on rules that are off by default (--rules marks them)"),
+    ("--sample", "MILLPOND_CHECK_SAMPLE", "1/N", _parse_sample, "rules that --also turns on look at one in N of what they could"),
+    ("--host-order", "MILLPOND_CHECK_HOST_ORDER", "ORDER", _parse_host_order,
+     "time: calls of all threads are ordered by when they happen (default); threads: a thread knows what it waited for itself"),
     ("--suppress", "MILLPOND_CHECK_SUPPRESS", "FILE", str, "findings not to report, one per line (docs/check.md has the form)"),
 )
 FLAGS = (
@@ -54,7 +79,10 @@ def check(argv):
     variables = {"TASK_QUEUE_ENABLE": "0", **environment.for_program(arguments), **chosen}
     say_other_python(command[0], variables["PATH"])
     with session.Session() as lines:
-        outcome = program.watch(command, {**variables, **lines.variables})
+        until_first = first.First(lines) if "MILLPOND_CHECK_UNTIL_FIRST" in chosen else None
+        outcome = program.watch(command, {**variables, **lines.variables}, until_first)
+        if until_first:
+            until_first.end_rest()
         run = lines.read()
     base = places.base_folder()
     ended_well = not outcome.signal and outcome.status in (0, model.FOUND)
@@ -62,7 +90,18 @@ def check(argv):
         ui.say(line)
     if not run.lost:
         _write(arguments, run, command, outcome, base)
+        if arguments.explore:
+            _explore(arguments, run, command, variables, outcome, base)
     return program.end_as(_judged(outcome, run, arguments))
+
+
+def _explore(arguments, run, command, variables, outcome, base):
+    """After the files are written: it takes time, and whoever ends it early has them. What was shown goes into the file for programs."""
+    sys.stdout.flush()
+    shown = explore.Explorer(command, variables, base).explore(run, arguments.explore)
+    path = vars(arguments)["--json"]
+    if shown and path:
+        output.write(path, plain_json.render(run), "what --json asks for")
 
 
 def _parser():
@@ -79,6 +118,8 @@ def _parser():
     group.add_argument("--rules", action="store_true", help="print the rules and exit")
     for flag, variable, metavar, parse, text in VALUES:
         group.add_argument(flag, dest=variable, metavar=metavar, type=parse, help=text)
+    group.add_argument("--explore", metavar="N", type=_parse_explore,
+                       help="after a finding about order, run the program again in up to N other orders, to show what goes wrong")
     for flag, variable, text in FLAGS:
         group.add_argument(flag, dest=variable, action="store_const", const="1", help=text)
     return parser

@@ -19,6 +19,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile(r"^(\d+)(?:\.(\d+))?\s*([KMGT]?)(?:i?B)?$", re.IGNORECASE)
 SIZE_FORM = "a number with an optional unit K, M, G or T (powers of 1024; 'B' and 'iB' may follow), e.g. 512M, 16G, 1.5GiB"
 MIN_MEMORY = 2 << 20
+SCHEDULE = re.compile(r"hold:\d{1,9}:\d{1,18}|pct:\d{1,18}(?::(\d{1,18}(?:,\d{1,18})*))?", re.ASCII)
 
 
 def parse_soc(text):
@@ -54,6 +55,15 @@ def parse_seed(text):
     return str(int(text))
 
 
+def parse_schedule(text):
+    match = SCHEDULE.fullmatch(text)
+    steps = [int(step) for step in match[1].split(",")] if match and match[1] else []
+    if not match or steps != sorted(set(steps)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not an order of tasks; known: hold:STREAM:TASK, such as hold:3:12, and pct:SEED:STEP,STEP "
+                                         "with ascending steps, such as pct:7:120,455, as `check --explore` prints them")
+    return text
+
+
 def parse_output(text):
     """A file that will be written: absolute, because the program may change its folder; refused before anything runs."""
     path = Path(text).absolute()
@@ -69,6 +79,7 @@ OPTIONS = (
     ("--devices", "MILLPOND_DEVICES", "N", parse_devices, f"number of virtual devices, 1 to {MAX_DEVICES} (default 1)"),
     ("--memory", "MILLPOND_MEMORY", "SIZE", parse_memory, "memory per device: " + SIZE_FORM),
     ("--seed", "MILLPOND_SEED", "N", parse_seed, "seeded scheduler: the same N gives the same order of tasks"),
+    ("--schedule", "MILLPOND_SCHEDULE", "ORDER", parse_schedule, "an order of tasks that `check --explore` has printed"),
     ("--trace", "MILLPOND_TRACE", "FILE", parse_output, "write a Chrome/Perfetto trace to FILE"),
 )
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "include/millpond/check.h"
 #include "src/api/pool/pool_table.h"
 #include "src/base/mutex.h"
 
@@ -102,9 +103,12 @@ namespace {
   Address fast = 0;
   if (known != nullptr && ptr != nullptr && known->pool->AllocateFast(size, AddressOf(stream), &fast)) {
     *ptr = reinterpret_cast<void*>(fast);
+    millpond_check_block_begin(*ptr, size, nullptr, stream);
     return ACL_SUCCESS;
   }
-  return MallocSlow(pool, size, stream, ptr);
+  const aclError code = MallocSlow(pool, size, stream, ptr);
+  if (code == ACL_SUCCESS) millpond_check_block_begin(*ptr, size, nullptr, stream);
+  return code;
 }
 
 aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream, void* advice, void** ptr) {
@@ -116,11 +120,13 @@ aclError millpondPoolMallocAt(millpondPool pool, size_t size, aclrtStream stream
     Address address = 0;
     MP_RETURN_IF_ERROR(entry.pool->AllocateAt(size, key, AddressOf(advice), &address));
     *ptr = reinterpret_cast<void*>(address);
+    millpond_check_block_begin(*ptr, size, nullptr, stream);
     return Ok();
   });
 }
 
 [[gnu::flatten]] aclError millpondPoolFree(millpondPool pool, void* ptr, aclrtStream stream) {
+  millpond_check_block_end(ptr);  // before it: another thread may have it a moment later
   Entry* known = g_pools.Find(pool);
   if (known != nullptr && known->pool->FreeFast(AddressOf(ptr), AddressOf(stream))) return ACL_SUCCESS;
   return FreeSlow(pool, ptr, stream);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool as an aclrtAllocator. A block is its address: nothing is allocated per block, and getAddr costs nothing.
+#include "include/millpond/check.h"
 #include "src/api/pool/pool_table.h"
 
 using namespace millpond;            // NOLINT: a shim is a page of delegation
@@ -21,8 +22,11 @@ void* Allocate(const char* api, aclrtAllocator allocator, size_t size, Address a
     MP_REQUIRE(pool != nullptr, "the descriptor's pool was destroyed; unregister the allocator first");
     const pool::StreamKey stream = binding->stream.load(std::memory_order_acquire);
     MP_REQUIRE(stream != 0, "the descriptor's stream was passed to millpondPoolForgetStream; create a new descriptor");
-    return advice == 0 ? pool->Allocate(AtLeastOne(size), stream, &address)
-                       : pool->AllocateAt(AtLeastOne(size), stream, advice, &address);
+    MP_RETURN_IF_ERROR(advice == 0 ? pool->Allocate(AtLeastOne(size), stream, &address)
+                                   : pool->AllocateAt(AtLeastOne(size), stream, advice, &address));
+    millpond_check_block_begin(reinterpret_cast<void*>(address), AtLeastOne(size), nullptr,
+                               reinterpret_cast<void*>(stream));
+    return Ok();
   });
   return reinterpret_cast<void*>(address);
 }
@@ -42,6 +46,7 @@ void OnFree(aclrtAllocator allocator, aclrtAllocatorBlock block) {
     MP_REQUIRE(binding != nullptr, "the allocator is null");
     pool::Pool* pool = binding->pool.load(std::memory_order_acquire);
     MP_REQUIRE(pool != nullptr, "the descriptor's pool was destroyed, and its blocks with it");
+    millpond_check_block_end(block);
     const auto address = reinterpret_cast<Address>(block);
     const pool::StreamKey stream = binding->stream.load(std::memory_order_acquire);
     return stream != 0 ? pool->Free(address, stream) : pool->Free(address);

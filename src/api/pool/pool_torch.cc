@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "include/millpond/check.h"
 #include "src/api/pool/pool_table.h"
 
 using namespace millpond;            // NOLINT: a shim is a page of delegation
@@ -68,6 +69,7 @@ void* millpond_malloc(ssize_t size, int device, aclrtStream stream) {
   Entry* known = FindDefault(device);
   if (known != nullptr && size > 0 &&
       known->pool->AllocateFast(static_cast<size_t>(size), reinterpret_cast<StreamKey>(stream), &address)) {
+    millpond_check_block_begin(reinterpret_cast<void*>(address), static_cast<size_t>(size), nullptr, stream);
     return reinterpret_cast<void*>(address);
   }
   Say(Guard("millpond_malloc", [&]() -> Status {
@@ -76,13 +78,16 @@ void* millpond_malloc(ssize_t size, int device, aclrtStream stream) {
     MP_RETURN_IF_ERROR(FindOrMakeDefault(device, &entry));
     StreamKey key = 0;
     MP_RETURN_IF_ERROR(StreamOf(stream, &key));
-    return entry->pool->Allocate(static_cast<size_t>(size), key, &address);
+    MP_RETURN_IF_ERROR(entry->pool->Allocate(static_cast<size_t>(size), key, &address));
+    millpond_check_block_begin(reinterpret_cast<void*>(address), static_cast<size_t>(size), nullptr, stream);
+    return Ok();
   }));
   return reinterpret_cast<void*>(address);
 }
 
 void millpond_free(void* ptr, ssize_t, int device, aclrtStream stream) {
   if (ptr == nullptr) return;
+  millpond_check_block_end(ptr);  // before it: another thread may have it a moment later
   Entry* known = FindDefault(device);
   if (known != nullptr && known->pool->FreeFast(reinterpret_cast<Address>(ptr), reinterpret_cast<StreamKey>(stream))) {
     return;

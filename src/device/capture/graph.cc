@@ -39,8 +39,13 @@ uint32_t Graph::AddTask(uint32_t lane, OwnedTask task) {
   Node info;
   info.kind = task.slot().ops->kind;
   info.name = task.slot().name;
+  const auto number = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back(info);
   tasks_.push_back(std::move(task));
+  // Nodes have no stacks of their own: who wants to know where one was launched is told now.
+  if (trace::FanOut* sinks = trace::Listening(trace::kGraphs)) {
+    sinks->OnCaptured({trace_id(), number, trace::ThreadNumber(), trace::StackIfWanted()});
+  }
   return shape_.AddNode(lane);
 }
 

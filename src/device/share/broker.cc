@@ -326,15 +326,16 @@ bool Broker::Answer(Client* client) {
       reply.verdict = Verdict::kUnknown;
     } else if (!entry->offer.any_pid && !entry->pids.contains(client->pid)) {
       reply.verdict = Verdict::kPidRefused;
-    } else if (entry->offer.lease != nullptr && !MayLease(client->pid)) {
+    } else if (entry->offer.lease != nullptr && !entry->offer.leased && !MayLease(client->pid)) {
       reply.verdict = Verdict::kFull;
     } else {
       const ShareOffer& offer = entry->offer;
       reply.verdict = Verdict::kGranted;
       reply.offset = offer.offset;
       reply.bytes = offer.bytes;
-      reply.leased = offer.lease != nullptr;
-      lease = offer.lease;
+      if (!offer.leased || MayLease(client->pid)) lease = offer.lease;
+      reply.leased = lease != nullptr;
+      if (lease != nullptr && offer.leased) offer.leased(client->socket.get());
       memcpy(reply.payload, offer.payload, sizeof(reply.payload));
     }
   }

@@ -69,6 +69,9 @@ struct ShareOffer {
   std::function<bool()> valid;
   // When set, every importer that is still using it holds one too.
   std::shared_ptr<void> lease;
+  // When set, called on the broker's thread with the connection by which an importer will hold the lease, before it is
+  // told; where there is no room for another lease, such an importer gets none.
+  std::function<void(int socket)> leased;
 };
 
 // What the importer gets: a file of fixed size that has the range.

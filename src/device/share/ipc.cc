@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/share/ipc.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/mutex.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/device/memory/vmm.h"
 #include "src/device/runtime.h"
+#include "src/trace/emit.h"
 
 namespace millpond {
 namespace {
@@ -17,11 +24,36 @@ namespace {
 struct Import {
   void* address = nullptr;
   uint32_t count = 0;
+  UniqueFd lease;  // empty unless the exporter wants to know how long
+};
+
+// Who has imported a key, as far as a checked exporter wants to know. The other end of a connection is closed by the
+// importer's aclrtIpcMemClose, or by its death: the kernel knows at once, whoever looks.
+class Importers {
+ public:
+  void Add(int socket) {
+    UniqueFd mine(fcntl(socket, F_DUPFD_CLOEXEC, 0));
+    MutexLock lock(mutex_);
+    if (mine) sockets_.push_back(std::move(mine));
+  }
+  size_t Count() {
+    MutexLock lock(mutex_);
+    std::erase_if(sockets_, [](const UniqueFd& socket) {
+      char byte = 0;
+      const ssize_t got = recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      return got >= 0 || errno != EAGAIN;
+    });
+    return sockets_.size();
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<UniqueFd> sockets_ GUARDED_BY(mutex_);
 };
 
 struct Ipc {
-  Mutex mutex;  // guards the two below
-  std::set<std::string> exports GUARDED_BY(mutex);
+  Mutex mutex;                                                                  // guards the two below
+  std::map<std::string, std::shared_ptr<Importers>> exports GUARDED_BY(mutex);  // null: nobody asks
   std::map<std::string, Import> imports GUARDED_BY(mutex);
 };
 
@@ -70,12 +102,18 @@ Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKe
   offer.offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(info.base);
   offer.bytes = bytes;
   offer.any_pid = any_pid;
+  std::shared_ptr<Importers> importers;
+  if (trace::Wants(trace::kMisuses)) {
+    importers = std::make_shared<Importers>();
+    offer.lease = importers;
+    offer.leased = [importers](int socket) { importers->Add(socket); };
+  }
   Ipc& ipc = TheIpc();
   MutexLock lock(ipc.mutex);
   ShareName name;
   MP_RETURN_IF_ERROR(Broker::Get().Publish(offer, /*short_name=*/false, &name));
   name.Print(key);
-  ipc.exports.emplace(key);
+  ipc.exports.emplace(key, std::move(importers));
   return Ok();
 }
 
@@ -120,6 +158,7 @@ Status ImportMemory(const char* key, int32_t device, void** out_address) {
     return status;
   }
   place->second.count = 1;
+  place->second.lease = std::move(grant.lease);
   *out_address = place->second.address;
   return Ok();
 }
@@ -141,6 +180,12 @@ Status CloseMemory(const char* key) {
   const auto exported = ipc.exports.find(key);
   MP_CHECK(exported != ipc.exports.end(), kRuntimeArgument,
            "this process neither exports nor imports key %.16s..., or has closed it already", key);
+  if (const size_t held = exported->second != nullptr ? exported->second->Count() : 0; held != 0) {
+    trace::TellMisuse("MP704", "aclrtIpcMemClose", nullptr, [&] {
+      return Format("aclrtIpcMemClose ends the export of key %.16s... while %zu import%s of it %s open", key, held,
+                    held == 1 ? "" : "s", held == 1 ? "is" : "are");
+    });
+  }
   MP_RETURN_IF_ERROR(Broker::Get().Withdraw(name));
   ipc.exports.erase(exported);
   return Ok();

@@ -270,13 +270,14 @@ Status Event::ClaimSlow(std::atomic<uint8_t>* claim, uint8_t wanted, const char*
   return Ok();
 }
 
-LaunchNote Event::Note(trace::Edge::Kind kind, uint64_t generation) const {
+LaunchNote Event::Note(trace::Edge::Kind kind, uint64_t generation, uint32_t timeout_s) const {
   const bool is_shared = shared_ != nullptr;
   return LaunchNote::Of({.kind = kind,
                          .link = is_shared ? trace::Link::kSharedEvent : trace::Link::kEvent,
                          .binds_when_run = is_level() && !is_shared,
                          .id = reinterpret_cast<uint64_t>(handle()),
-                         .generation = generation});
+                         .generation = generation,
+                         .may_end_otherwise = is_shared || timeout_s != 0});
 }
 
 // The record's note is told before the point is set: whoever waits for the point is told later.
@@ -341,7 +342,7 @@ Status Event::Wait(Stream* stream, uint32_t timeout_s) {
         }
         return point.stream->AddStreamWaiter(&self, point.target) ? TaskEnd::kBlocked : TaskEnd::kDone;
       },
-      [&] { return Note(trace::Edge::Kind::kWait, point.generation); });
+      [&] { return Note(trace::Edge::Kind::kWait, point.generation, timeout_s); });
 }
 
 Status Event::WaitLevel(Stream* stream, uint32_t timeout_s) {
@@ -360,7 +361,7 @@ Status Event::WaitLevel(Stream* stream, uint32_t timeout_s) {
         }
         return TaskEnd::kBlocked;
       },
-      [&] { return Note(trace::Edge::Kind::kWait, 0); });
+      [&] { return Note(trace::Edge::Kind::kWait, 0, timeout_s); });
 }
 
 Status Event::WaitShared(Stream* stream, uint32_t timeout_s) {
@@ -380,7 +381,7 @@ Status Event::WaitShared(Stream* stream, uint32_t timeout_s) {
         Poller::Get().Soon(&self);
         return TaskEnd::kBlocked;
       },
-      [&] { return Note(trace::Edge::Kind::kWait, number); });
+      [&] { return Note(trace::Edge::Kind::kWait, number, timeout_s); });
 }
 
 Status Event::Reset(Stream* stream) {
@@ -390,10 +391,12 @@ Status Event::Reset(Stream* stream) {
            handle());
   if (CaptureTarget* capture = stream->capture()) return capture->ResetEvent(stream, this);
   return stream->Launch<TaskKind::kEventReset>(
-      "EventReset", {}, [hold = EventHold(this)](TaskSlot&, Stream& self, Status*) mutable -> TaskEnd {
+      "EventReset", {},
+      [hold = EventHold(this)](TaskSlot&, Stream& self, Status*) mutable -> TaskEnd {
         hold->LowerLevel(self);
         return TaskEnd::kDone;
-      });
+      },
+      [&] { return Note(trace::Edge::Kind::kReset, 0); });
 }
 
 bool Event::Complete() {
@@ -438,9 +441,12 @@ Status Event::Synchronize(Deadline deadline) {
 }
 
 bool Event::WaitsComplete() {
-  if (pending_waits_.load(std::memory_order_acquire) == 0) return true;
-  Scheduler::Get().Polled(nullptr);  // the waits are on streams we do not know
-  return pending_waits_.load(std::memory_order_acquire) == 0;
+  if (pending_waits_.load(std::memory_order_acquire) != 0) {
+    Scheduler::Get().Polled(nullptr);  // the waits are on streams we do not know
+    if (pending_waits_.load(std::memory_order_acquire) != 0) return false;
+  }
+  trace::TellSignal(trace::Signal::Kind::kPassed, trace::Link::kEvent, reinterpret_cast<uint64_t>(handle()), 0, -1, 0);
+  return true;
 }
 
 Status Event::Timestamp(uint64_t* out_ns) {

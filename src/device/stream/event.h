@@ -123,7 +123,7 @@ class Event {
   Status ClaimSlow(std::atomic<uint8_t>* claim, uint8_t wanted, const char* what) const;
   void RaiseLevel(uint64_t generation, const Stream& on);
   // What sinks are told of a task that records this event or waits for it.
-  LaunchNote Note(trace::Edge::Kind kind, uint64_t generation) const;
+  LaunchNote Note(trace::Edge::Kind kind, uint64_t generation, uint32_t timeout_s = 0) const;
   Status LaunchRecord(Stream* stream, uint64_t generation);
   Status RecordShared(Stream* stream);
   void TellReached(const Point& point, trace::WaitKind kind) const;

@@ -160,12 +160,13 @@ bool Notify::TryTake(CountWait mode, uint32_t value, bool clear) {
   return false;
 }
 
-LaunchNote Notify::Note(trace::Edge::Kind kind) const {
+LaunchNote Notify::Note(trace::Edge::Kind kind, uint32_t timeout_s) const {
   return LaunchNote::Of({.kind = kind,
                          .link = trace::Link::kNotify,
                          .binds_when_run = true,
                          .id = reinterpret_cast<uint64_t>(handle()),
-                         .generation = 0});
+                         .generation = 0,
+                         .may_end_otherwise = shared_ || counting_ || timeout_s != 0});
 }
 
 Status Notify::Record(Stream* stream, CountRecord mode, uint32_t value) {
@@ -209,7 +210,7 @@ Status Notify::Wait(Stream* stream, CountWait mode, uint32_t value, bool clear, 
         if (shared_) Poller::Get().Soon(&self);
         return TaskEnd::kBlocked;
       },
-      [&] { return Note(trace::Edge::Kind::kWait); });
+      [&] { return Note(trace::Edge::Kind::kWait, timeout_s); });
 }
 
 Status Notify::ResetOn(Stream* stream) {

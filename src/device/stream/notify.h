@@ -54,7 +54,7 @@ class Notify {
   // `on` null: the host does it.
   void Apply(CountRecord mode, uint32_t value, const Stream* on);
   bool TryTake(CountWait mode, uint32_t value, bool clear);
-  LaunchNote Note(trace::Edge::Kind kind) const;
+  LaunchNote Note(trace::Edge::Kind kind, uint32_t timeout_s = 0) const;
 
   Relaxed<void*> handle_ = nullptr;
   Relaxed<Device*> device_ = nullptr;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "src/base/format.h"
 #include "src/base/options.h"
+#include "src/device/stream/planned.h"
 #include "src/device/stream/seeded.h"
 #include "src/device/stream/workers.h"
 
@@ -15,6 +17,10 @@ Scheduler& Scheduler::Get() {
   // Leaked: detached threads use it until the process ends. Runtime::Initialize has refused bad settings before.
   static Scheduler* const scheduler = []() -> Scheduler* {
     const Options& options = GetOptions();
+    Schedule schedule;
+    if (!options.schedule.empty() && Schedule::Parse(options.schedule, &schedule).ok()) {
+      return new Planned(std::move(schedule));
+    }
     if (const auto seed = ParseInt(options.seed)) return new Seeded(static_cast<uint64_t>(*seed));
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     const int workers = static_cast<int>(ParseInt(options.workers).value_or(std::clamp(cores, 2, 8)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs streams, and when. Two policies: Workers (fast) and Seeded (adversarial and repeatable). The choice is made
-// once, by MILLPOND_SEED.
+// Who runs streams, and when. Three policies: Workers (fast), Seeded (adversarial and repeatable) and Planned (an order
+// that is written down). The choice is made once, by MILLPOND_SEED and MILLPOND_SCHEDULE.
 #ifndef MILLPOND_SRC_DEVICE_STREAM_SCHEDULER_H_
 #define MILLPOND_SRC_DEVICE_STREAM_SCHEDULER_H_
 

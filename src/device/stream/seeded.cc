@@ -11,7 +11,8 @@
 
 namespace millpond {
 
-Seeded::Seeded(uint64_t seed) : random_(seed), style_(static_cast<Style>(seed % 3)) {}
+Seeded::Seeded(uint64_t seed, std::chrono::seconds stall)
+    : random_(seed), style_(static_cast<Style>(seed % 3)), stall_(stall) {}
 
 Status Seeded::Start() {
   MutexLock lock(ready_mutex_);
@@ -96,7 +97,7 @@ bool Seeded::Wait(Stream* stream, uint64_t target, Deadline deadline) {
 void Seeded::StallLoop() {
   pthread_setname_np(pthread_self(), "mp-seeded");
   for (uint64_t seen = 0;;) {
-    std::this_thread::sleep_for(kStall);
+    std::this_thread::sleep_for(stall_);
     const uint64_t now = calls_.load(std::memory_order_relaxed);
     while (now == seen && calls_.load(std::memory_order_relaxed) == seen) {
       if (!run_mutex_.try_lock()) break;

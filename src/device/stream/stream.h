@@ -129,6 +129,9 @@ class Stream {
   // The calling thread knows that completed() >= target, by `kind`: tells sinks.
   void TellReached(uint64_t target, trace::WaitKind kind) const;
 
+  // A sink may know that a wait for `target` would never end, because streams wait for each other: they are aborted.
+  void EndIfEndless(uint64_t target);
+
   // Called by whoever ends the wait of a task that returned kBlocked. Spurious calls are harmless.
   void Unblock();
   // The stream `waiter` is unblocked once completed() >= target, or now and then where there is no memory to remember

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stream tells sinks.
+#include <array>
+#include <vector>
+
 #include "src/device/device.h"
 #include "src/device/memory/red_zones.h"
 #include "src/device/stream/stream.h"
@@ -51,6 +54,30 @@ void Stream::Tell(TaskSlot* slot, std::span<const trace::Access> accesses, const
                      .time_ns = trace::StampNs(),
                      .accesses = accesses,
                      .edges = note.all_edges()});
+}
+
+void Stream::EndIfEndless(uint64_t target) {
+  trace::FanOut* sinks = trace::Listening(trace::kHost);
+  if (sinks == nullptr || device() == nullptr) return;
+  std::array<int32_t, 64> room{};
+  size_t stuck = 0;
+  sinks->OnHostBlocks({id(), target, trace::ThreadNumber(), trace::StackIfWanted(), room, &stuck});
+  if (stuck == 0) return;
+  std::vector<Stream*> streams(stuck, nullptr);
+  Streams().ForEach([&](void*, Stream& stream) {
+    for (size_t i = 0; i < stuck; ++i) {
+      if (room[i] == stream.id()) streams[i] = &stream;
+    }
+  });
+  for (Stream* stream : streams) {
+    if (stream == nullptr) continue;
+    stream
+        ->Abort(Status(Code::kWaitTimeout,
+                       Format("stream %d waits for a stream that waits for it: neither would ever go on, so the "
+                              "checker (MP606) had their tasks dropped; record each event before the wait for it",
+                              stream->id())))
+        .Ignore();
+  }
 }
 
 void Stream::TellReached(uint64_t target, trace::WaitKind kind) const {

@@ -99,6 +99,7 @@ Status Stream::WaitFor(uint64_t target, Deadline deadline, Code timeout_code, tr
 Status Stream::Await(uint64_t target, Deadline deadline, Code timeout_code) {
   if (completed() >= target) return Ok();
   MP_CHECK(!InTask(), kInternal, "a task may not wait for a stream");
+  if (__builtin_expect(!deadline && trace::Wants(trace::kHost), false)) EndIfEndless(target);
   if (Scheduler::Get().Wait(this, target, deadline)) return Ok();
   return Status(timeout_code, Format("stream %d has not finished in the time given: %llu of %llu tasks are left", id(),
                                      static_cast<unsigned long long>(target - std::min(target, completed())),
@@ -200,6 +201,8 @@ Status Stream::Abort(Status reason) {
   Unblock();
   const bool finished = Scheduler::Get().Wait(this, target, std::nullopt);
   MP_ASSERT(finished);
+  trace::TellSignal(trace::Signal::Kind::kPassed, trace::Link::kPoint, static_cast<uint64_t>(id()), target, id(),
+                    target);
   return Ok();
 }
 

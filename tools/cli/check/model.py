@@ -142,6 +142,7 @@ class Process:
     format: int = 1
     ended: bool = False
     counts: dict = field(default_factory=dict)  # at the end: errors, warnings, advice
+    tasks: int = 0  # at the end: how many it launched
     notes: tuple = ()
     memory: list = field(default_factory=list)  # (time_ns, device, owner, live bytes from then on)
     live: tuple = ()
@@ -166,6 +167,7 @@ class Finding:
     process: Process
     counts: dict = field(default_factory=dict)  # how often, by Process.index
     processes: list = field(default_factory=list)
+    witness: object = None  # of --explore: an order that shows it, and what it shows
 
     @staticmethod
     def of(row, process):

@@ -15,4 +15,6 @@ def _object(finding):
     if len(finding.processes) > 1:
         made["pids"] = [process.pid for process in finding.processes]
         made["ranks"] = [process.rank for process in finding.processes]
+    if finding.witness:
+        made["witness"] = {"schedule": finding.witness["schedule"], "shown": finding.witness["shown"], "sure": finding.witness["sure"]}
     return made

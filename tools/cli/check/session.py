@@ -171,4 +171,5 @@ class _Reader:
     def _on_end(self, row, process):
         process.ended = True
         process.counts = {key: int(row.get(key, 0)) for key in ("errors", "warnings", "advice")}
+        process.tasks = max(0, int(row.get("tasks", 0)))
         process.notes = tuple(map(model.text_of, row.get("notes", [])))

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of the client's in a stream: callbacks on a thread it subscribed, host functions on ours; and the value
 // tasks, by which streams and host signal each other through memory.
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "include/acl/acl_rt.h"
-#include "include/millpond/launch.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/device/device.h"
@@ -38,28 +35,6 @@ Status Process(CallbackThreads& reports, int32_t timeout) {
                         "it must be -1 (for ever) or a positive number of milliseconds");
   }
   return reports.Process(timeout == -1 ? Deadline() : Clock::now() + std::chrono::milliseconds(timeout));
-}
-
-Status AccessFrom(const millpond_access& access, size_t index, trace::Access* out_access) {
-  const std::string name = Format("accesses[%zu]", index);
-  const uint32_t use = access.use & (MILLPOND_READ | MILLPOND_WRITE);
-  if (use == 0 || (access.use & ~(MILLPOND_READ | MILLPOND_WRITE | MILLPOND_MAY)) != 0) {
-    return InvalidValue(
-        (name + ".use").c_str(), Format("0x%x", access.use),
-        "it must be MILLPOND_READ, MILLPOND_WRITE or both, with MILLPOND_MAY where only some is touched");
-  }
-  const size_t rows = std::max<size_t>(access.rows, 1);
-  if (rows > 1 && (access.pitch < access.bytes || rows - 1 > (SIZE_MAX - access.bytes) / access.pitch)) {
-    return InvalidValue(
-        (name + ".pitch").c_str(), std::to_string(access.pitch),
-        Format("it must be at least bytes (%zu), and %zu rows of it must have addresses", access.bytes, rows));
-  }
-  const trace::Mode mode = use == MILLPOND_READ    ? trace::Mode::kRead
-                           : use == MILLPOND_WRITE ? trace::Mode::kWrite
-                                                   : trace::Mode::kReadWrite;
-  *out_access = trace::RowsOf(access.address, access.bytes, rows, access.pitch, mode);
-  if ((access.use & MILLPOND_MAY) != 0) out_access->flags |= trace::kMayTouch;
-  return Ok();
 }
 
 }  // namespace
@@ -133,33 +108,3 @@ extern "C" aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag,
     return LaunchValueWait(found, devAddr, value, static_cast<ValueWait>(flag));
   });
 }
-
-extern "C" int millpond_launch(void* stream, const char* name, void (*function)(void*), void* argument) {
-  return Guard("millpond_launch", [&]() -> Status {
-    MP_NOT_NULL(function);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    return found->Launch<TaskKind::kCompute>(name != nullptr ? name : "Task", {}, [function, argument]() -> Status {
-      function(argument);
-      return Ok();
-    });
-  });
-}
-
-extern "C" int millpond_launch_with_accesses(void* stream, const char* name, void (*function)(void*), void* argument,
-                                             const millpond_access* accesses, size_t count) {
-  return Guard("millpond_launch_with_accesses", [&]() -> Status {
-    MP_NOT_NULL(function);
-    if (accesses == nullptr && count != 0) return NullPointer("accesses");
-    std::vector<trace::Access> ranges(count);
-    for (size_t i = 0; i < count; ++i) MP_RETURN_IF_ERROR(AccessFrom(accesses[i], i, &ranges[i]));
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    return found->Launch<TaskKind::kCompute>(name != nullptr ? name : "Task", ranges, [function, argument]() -> Status {
-      function(argument);
-      return Ok();
-    });
-  });
-}
-
-extern "C" void* millpond_reachable(void* address) { return Reachable(address); }

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever becomes of a checked program, what it found is in the file, in whole lines; and whatever becomes of the
+// file, the program goes on.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/wrong/rules_test.h"
+
+namespace {
+
+constexpr size_t kBytes = 4096;
+
+void FreeTooEarly() {
+  aclrtStream stream = nullptr;
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemsetAsync(memory, kBytes, 7, kBytes, stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+}
+
+void InitAndFreeTooEarly() {
+  ROLE_INIT();
+  FreeTooEarly();
+}
+
+struct Lines {
+  std::vector<std::string> all;
+  bool whole = true;  // each is an object and has its end
+  size_t Count(const std::string& event) const {
+    size_t count = 0;
+    for (const std::string& line : all) count += line.rfind("{\"event\":\"" + event + "\"", 0) == 0;
+    return count;
+  }
+};
+
+Lines LinesOf(const std::string& path) {
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  Lines lines;
+  lines.whole = text.empty() || text.back() == '\n';
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.whole &= line.size() > 2 && line.front() == '{' && line.back() == '}';
+    lines.all.push_back(line);
+  }
+  return lines;
+}
+
+struct Ended {
+  acl_test::ChildResult result;
+  Lines lines;
+};
+
+Ended EndOf(const std::string& role) {
+  const std::string path = testing::TempDir() + "lines." + std::to_string(getpid()) + "." + role;
+  Ended ended{acl_test::RunRole(role, {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}}), {}};
+  ended.lines = LinesOf(path);
+  unlink(path.c_str());
+  EXPECT_TRUE(ended.lines.whole) << role;
+  EXPECT_EQ(ended.lines.Count("start"), 1U) << role;
+  EXPECT_EQ(ended.lines.Count("finding"), 1U) << role << ": " << ended.result.output;
+  return ended;
+}
+
+MP_ROLE(leaves_by_underscore_exit) {
+  InitAndFreeTooEarly();
+  _exit(4);
+}
+TEST(CheckedFiles, AreCompleteAfterUnderscoreExit) {
+  const Ended ended = EndOf("leaves_by_underscore_exit");
+  EXPECT_EQ(ended.result.exit_code, 4);
+  EXPECT_EQ(ended.lines.Count("end"), 0U);
+}
+
+MP_ROLE(is_killed) {
+  InitAndFreeTooEarly();
+  raise(SIGKILL);
+  return 0;
+}
+MP_ROLE(is_terminated) {
+  InitAndFreeTooEarly();
+  raise(SIGTERM);
+  return 0;
+}
+MP_ROLE(aborts) {
+  InitAndFreeTooEarly();
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::abort();
+}
+TEST(CheckedFiles, AreCompleteAfterASignal) {
+  EXPECT_EQ(EndOf("is_killed").result.exit_code, -SIGKILL);
+  EXPECT_EQ(EndOf("is_terminated").result.exit_code, -SIGTERM);
+  EXPECT_EQ(EndOf("aborts").result.exit_code, -SIGABRT);
+}
+
+// The child ends with everything that exit() runs; it has a copy of what the parent knows, and adds nothing.
+MP_ROLE(forks) {
+  InitAndFreeTooEarly();
+  const pid_t child = fork();
+  if (child == 0) std::exit(5);
+  int status = 0;
+  ROLE_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  ROLE_CHECK(WEXITSTATUS(status) == 5);
+  return 0;
+}
+TEST(CheckedFiles, AreTheParentsAloneAfterAFork) {
+  const Ended ended = EndOf("forks");
+  EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("end"), 1U);
+}
+
+MP_ROLE(closes_standard_error) {
+  close(STDERR_FILENO);
+  InitAndFreeTooEarly();
+  return 0;
+}
+TEST(CheckedFiles, AreCompleteWithoutStandardError) {
+  const Ended ended = EndOf("closes_standard_error");
+  EXPECT_EQ(ended.result.exit_code, 66);
+  EXPECT_EQ(ended.lines.Count("end"), 1U);
+}
+
+// `program 2>&1 | head -1`: nobody reads any more, and the text must not be what ends the program.
+MP_ROLE(writes_to_nobody) {
+  int ends[2];
+  ROLE_CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+  close(ends[0]);
+  close(ends[1]);
+  InitAndFreeTooEarly();
+  return 0;
+}
+TEST(CheckedFiles, AreCompleteWhenNobodyReadsStandardError) {
+  const Ended ended = EndOf("writes_to_nobody");
+  EXPECT_EQ(ended.result.exit_code, 66);
+  EXPECT_EQ(ended.lines.Count("end"), 1U);
+}
+
+// A daemon closes all descriptors, and its own files get the numbers.
+MP_ROLE(closes_every_descriptor) {
+  ROLE_INIT();
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  const std::string path = std::string(std::getenv("MILLPOND_CHECK_JSON")) + ".own";
+  struct stat lines {};
+  ROLE_CHECK(stat(std::getenv("MILLPOND_CHECK_JSON"), &lines) == 0);
+  int replaced = 0;
+  for (int number = 3; number < 256; ++number) {
+    struct stat found {};
+    if (fstat(number, &found) != 0 || found.st_ino != lines.st_ino || found.st_dev != lines.st_dev) continue;
+    const int own = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    ROLE_CHECK(dup2(own, number) == number);
+    ++replaced;
+  }
+  ROLE_CHECK(replaced == 1);
+  InitAndFreeTooEarly();
+  struct stat own {};
+  ROLE_CHECK(stat(path.c_str(), &own) == 0 && own.st_size == 0);  // nothing of ours is in it
+  unlink(path.c_str());
+  return 0;
+}
+TEST(CheckedFiles, AreFoundAgainAfterTheirDescriptorWasTaken) {
+  const Ended ended = EndOf("closes_every_descriptor");
+  EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
+}
+
+MP_ROLE(goes_on) {
+  InitAndFreeTooEarly();
+  std::printf("went on\n");
+  std::fflush(stdout);
+  return 0;
+}
+TEST(CheckedFiles, AFullDiskLosesTheFileAndNotTheProgram) {
+  const auto result = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", "/dev/full"}});
+  EXPECT_EQ(result.exit_code, 66);
+  EXPECT_NE(result.output.find("went on"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("findings cannot be written: No space left"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("MP304"), std::string::npos) << "the text has it all the same";
+}
+
+// The kernel's answer to a write past the limit on files is a signal that ends the process.
+MP_ROLE(may_write_little) {
+  ROLE_INIT();  // device memory is a file too
+  const rlimit little{600, 600};
+  ROLE_CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  FreeTooEarly();
+  return 0;
+}
+TEST(CheckedFiles, ALimitOnTheSizeOfFilesLosesTheRestAndNotTheProgram) {
+  const std::string path = testing::TempDir() + "little." + std::to_string(getpid());
+  const auto result = acl_test::RunRole("may_write_little", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}});
+  EXPECT_EQ(result.exit_code, 66) << result.output;
+  EXPECT_NE(result.output.find("findings cannot be written: File too large"), std::string::npos) << result.output;
+  EXPECT_EQ(LinesOf(path).Count("start"), 1U);
+  unlink(path.c_str());
+}
+
+TEST(CheckedFiles, AnUnknownRuleOrOrderInTheEnvironmentIsNamedWithTheKnownOnes) {
+  const auto rule = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_ONLY", "MP999"}});
+  EXPECT_NE(rule.output.find("'MP999' names no rule"), std::string::npos) << rule.output;
+  const auto order = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_HOST_ORDER", "locks"}});
+  EXPECT_NE(order.output.find("'locks'; known: time, threads"), std::string::npos) << order.output;
+  const auto schedule = acl_test::RunRole("goes_on", {{"MILLPOND_SCHEDULE", "sometimes"}});
+  EXPECT_NE(schedule.exit_code, 0);
+  EXPECT_NE(schedule.output.find("hold:STREAM:TASK"), std::string::npos) << schedule.output;
+}
+
+// --- Orders that are written down -----------------------------------------------------------------------------------
+
+// Prints the order in which tasks of two streams ran, and of what the host did meanwhile.
+MP_ROLE(two_streams) {
+  ROLE_INIT();
+  static std::string order;
+  aclrtStream one = nullptr, two = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
+  const auto launch = [](aclrtStream stream, const char* name) {
+    ROLE_CHECK(
+        millpond_launch(
+            stream, name, [](void* text) { order += static_cast<const char*>(text); }, const_cast<char*>(name)) == 0);
+    order += '.';
+  };
+  int32_t id = 0;
+  ROLE_CHECK(aclrtStreamGetId(one, &id) == ACL_SUCCESS);
+  for (const char* name : {"a", "b", "c"}) launch(one, name);
+  for (const char* name : {"x", "y", "z"}) launch(two, name);
+  ROLE_CHECK(aclrtSynchronizeStream(two) == ACL_SUCCESS);
+  order += '|';
+  ROLE_CHECK(aclrtSynchronizeStream(one) == ACL_SUCCESS);
+  std::printf("%d %s\n", id, order.c_str());
+  ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+
+std::string OrderUnder(const std::string& schedule) {
+  return acl_test::ExpectRole("two_streams", {{"MILLPOND_SCHEDULE", schedule}}).output;
+}
+
+TEST(Schedules, AHeldTaskRunsWhenNothingElseCan) {
+  const std::string any = OrderUnder("hold:99999:1");
+  EXPECT_NE(any.find(" a.b.c.x.y.z.|\n"), std::string::npos) << any << "nothing is held: each runs when it is launched";
+  const std::string id = any.substr(0, any.find(' '));
+  EXPECT_EQ(OrderUnder("hold:" + id + ":2"), id + " a...x.y.z.|bc\n");
+  EXPECT_EQ(OrderUnder("hold:" + id + ":1"), id + " ...x.y.z.|abc\n");
+  EXPECT_EQ(OrderUnder("hold:" + id + ":3"), id + " a.b..x.y.z.|c\n");
+}
+
+TEST(Schedules, ARandomOrderIsTheSameEachTimeAndKeepsTheStreams) {
+  std::set<std::string> seen;
+  for (const char* schedule :
+       {"pct:0", "pct:1", "pct:2", "pct:3", "pct:0:1", "pct:1:1", "pct:2:4", "pct:3:4", "pct:4:2,5"}) {
+    const std::string order = OrderUnder(schedule);
+    EXPECT_EQ(OrderUnder(schedule), order) << schedule;
+    EXPECT_LT(order.find('a'), order.find('b'));
+    EXPECT_LT(order.find('b'), order.find('c'));
+    EXPECT_LT(order.find('x'), order.find('y'));
+    EXPECT_LT(order.find('z'), order.find('|'));
+    seen.insert(order);
+  }
+  EXPECT_GE(seen.size(), 4U);
+}
+
+}  // namespace
+
+MP_TEST_MAIN()
