@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/checker.h"
 
-#include <string_view>
+#include <cstring>
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/base/thread_local.h"
 #include "src/trace/emit.h"
 
 namespace millpond::check {
@@ -12,7 +13,7 @@ namespace millpond::check {
 namespace {
 
 // How deep the calling thread is inside functions that streams called.
-thread_local int t_inside_callback = 0;
+thread_local int t_inside_callback MP_FAST_TLS = 0;
 
 }  // namespace
 
@@ -24,18 +25,18 @@ Status Checker::Open(const Options& options) {
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  return kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
+  return kUses | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks;
 }
 
 void Checker::OnApi(const trace::ApiCall& call) {
-  const std::string_view name = call.name;
-  if (__builtin_expect(t_inside_callback > 0, false) && LifeRules::ForbiddenInCallback(name)) {
+  const bool ends = std::strcmp(call.name, "aclFinalize") == 0;
+  if (__builtin_expect(t_inside_callback == 0 && !ends && !lives_.Watches(), true)) return;
+  if (t_inside_callback > 0 && LifeRules::ForbiddenInCallback(call.name)) {
     MutexLock lock(mutex_);
     lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
     return;
   }
-  const bool ends = name == "aclFinalize";
-  if (__builtin_expect(!lives_.Watches() && !ends, true)) return;
+  if (!ends && !lives_.Watches()) return;
   MutexLock lock(mutex_);
   if (ends && call.result == 0) {
     allocators_.OnEnd();
@@ -48,7 +49,7 @@ void Checker::OnApi(const trace::ApiCall& call) {
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
   MutexLock lock(mutex_);
-  memory_.OnTask(Placed(task));
+  memory_.OnTask(task, Here(task.stack));
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {

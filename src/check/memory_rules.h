@@ -19,7 +19,8 @@ class MemoryRules {
  public:
   MemoryRules(Ledger* ledger, AllocatorRules* allocators) : ledger_(*ledger), allocators_(*allocators) {}
 
-  void OnTask(const trace::TaskEnqueued& task);
+  // `stack` as the checker numbers it.
+  void OnTask(const trace::TaskEnqueued& task, uint32_t stack);
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnMapping(const trace::MappingChange& change);
@@ -27,9 +28,14 @@ class MemoryRules {
 
  private:
   // What a replay touches, each range once.
-  using Summary = std::vector<trace::Access>;
+  struct Summary {
+    Repeated ranges;
+    std::vector<Block*> blocks;  // that the ranges are in, of this version
+    uint64_t blocks_version = 0;
+  };
 
   void Touch(std::span<const trace::Access> accesses, const Use& use);
+  void TouchByReplay(uint32_t graph, Summary* summary, const Use& use);
   bool IsClients(const Block* block);
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
   void CheckInside(const trace::GraphShape& graph);

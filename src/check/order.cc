@@ -133,6 +133,13 @@ const Order::Recorded* Order::Find(const Ends& ends, LinkKey key, uint64_t gener
   return last == found->second.rend() ? nullptr : &*last;
 }
 
+void Order::ForgetEvent(uint64_t event) {
+  for (const trace::Link link : {trace::Link::kEvent, trace::Link::kSharedEvent}) {
+    records_.erase({link, event});
+    raised_.erase({link, event});
+  }
+}
+
 Clock Order::Everything() const {
   Clock all;
   for (const auto& [stream, state] : streams_) all.Learn(Epoch{stream, state.latest});

@@ -43,6 +43,10 @@ class Order {
  public:
   enum class Relation { kOrdered, kUnordered, kUnknown };
 
+  Order() = default;
+  Order(const Order&) = delete;
+  Order& operator=(const Order&) = delete;
+
   // The host knows that the task is done, and with it what the task waited for.
   void HostKnows(Epoch task);
   // The same of what this record of an event stands for; everything, when that cannot be told any more.
@@ -50,13 +54,19 @@ class Order {
   bool HostHas(Epoch task) const { return host_.Has(task); }
 
   // The task is being enqueued; before its edges.
-  void Told(Epoch at) { streams_[at.stream].latest = at.count; }
+  void Told(Epoch at) {
+    if (told_.first != at.stream) told_ = {at.stream, &streams_[at.stream]};
+    told_.second->latest = at.count;
+  }
   // Edges of the task `at`, which is being enqueued. Waits come before what the task touches is judged.
   void Record(const trace::Edge& edge, Epoch at);
   void Wait(const trace::Edge& edge, Epoch at);
   void OnSignal(const trace::Signal& signal);
   // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
   void WaitForEverything(Epoch at);
+
+  // The event is gone: nobody can wait for its records any more.
+  void ForgetEvent(uint64_t event);
 
   // Is the earlier task done when a task that is enqueued on `stream` now begins?
   Relation RelationTo(Epoch earlier, int32_t stream);
@@ -107,7 +117,8 @@ class Order {
   static constexpr size_t kKeptGenerations = 4;
 
   Clock host_;
-  std::unordered_map<int32_t, StreamState> streams_;
+  std::unordered_map<int32_t, StreamState> streams_;  // none is taken out
+  std::pair<int32_t, StreamState*> told_{-1, nullptr};
   Ends records_;  // of edges that bind when enqueued
   Ends raised_;   // of those that bind when run
   std::vector<LateWait> late_waits_;

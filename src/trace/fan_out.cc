@@ -184,7 +184,7 @@ MP_GIVE(OnMisuse, Misuse, kMisuses)
 #undef MP_GIVE
 
 void FanOut::OnEnqueued(const TaskEnqueued& task) {
-  ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kTasks, [&](Sink& sink) { sink.OnEnqueued(task); });
+  ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kTasks | kUses, [&](Sink& sink) { sink.OnEnqueued(task); });
 }
 void FanOut::OnRan(const TaskRan& task) {
   ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kRan, [&](Sink& sink) { sink.OnRan(task); });

@@ -30,6 +30,7 @@ enum Interest : uint32_t {
   kMisuses = 1U << 10,     // OnMisuse
   kClocks = 1U << 11,      // times in all of these
   kStacks = 1U << 12,      // stack numbers in all of these
+  kUses = 1U << 13,        // OnEnqueued for tasks that name what they touch or order others; of the rest it may be told
 };
 inline constexpr uint32_t kAllRecords = kClocks - 1;
 

@@ -33,7 +33,8 @@ uint64_t Stream::NextTraceTask() {
 void Stream::Tell(TaskSlot* slot, std::span<const trace::Access> accesses, const LaunchNote& note, uint32_t stack) {
   const uint64_t task = NextTraceTask();
   if (trace::Wants(trace::kRan)) slot->evidence.set_task(task);
-  trace::FanOut* sinks = trace::Listening(trace::kTasks);
+  if ((note.flags & trace::kInternal) == 0) last_of_client_.store(tail_count_ + 1, std::memory_order_relaxed);
+  trace::FanOut* sinks = trace::Listening(trace::kTasks | trace::kUses);
   if (sinks == nullptr) return;
   sinks->OnEnqueued({.task = task,
                      .device = device()->id(),
@@ -54,7 +55,8 @@ void Stream::Tell(TaskSlot* slot, std::span<const trace::Access> accesses, const
 
 void Stream::TellReached(uint64_t target, trace::WaitKind kind) const {
   const Device* on = device();
-  if (on != nullptr) trace::TellHostWait(kind, on->id(), id(), target);
+  if (on != nullptr)
+    trace::TellHostWait(kind, on->id(), id(), target, nullptr, 0, last_of_client_.load(std::memory_order_relaxed));
 }
 
 }  // namespace millpond
