@@ -12,7 +12,6 @@ Checked and unchecked runs take turns, so that a busy minute hits both.
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import statistics
@@ -53,7 +52,8 @@ def program(arguments):
             if metric not in ("resident", "device"):
                 say(subject, metric, unit, value)
     ours = found["ours"]
-    say("ours", "ranges_exponent", "", 1 + math.log10(ours["ranges_1e6"] / ours["ranges_1e4"]) / 2)
+    price = {metric: ours[metric] / found["unchecked"][metric] for metric in ("ranges_1e4", "ranges_1e6")}
+    say("ours", "ranges_growth", "x", price["ranges_1e6"] / price["ranges_1e4"])
     more = ours["resident"] - found["unchecked"]["resident"]
     say("ours", "memory_over_allowed", "x", max(0.0, more) / (ALLOWED_KIB + 0.02 * ours["device"]))
 
@@ -87,7 +87,7 @@ def graphs(arguments):
     for name in ("resnet50", "bert"):
         case = peers.Case(name, arguments.folder, arguments.smoke)
         in_turn(1 if arguments.smoke else 3, {
-            subject: lambda variables=variables: {f"{name}_graph": runtime._run(case, 2, runs, **variables)["repeat"]}
+            subject: lambda name=name, case=case, variables=variables: {f"{name}_graph": runtime.run(case, 2, runs, **variables)["repeat"]}
             for subject, variables in (("unchecked", PLAIN), ("ours", CHECKED))})
 
 

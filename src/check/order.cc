@@ -40,6 +40,7 @@ void Clock::Learn(const Clock& other) {
 
 void Order::HostKnows(Epoch task) {
   if (HostHas(task)) return;
+  ++host_news_;
   host_.Learn(task);
   // What it knew itself, but not through waits that are open: those are met before it runs, and tell then.
   if (Knowledge* known = KnownAt(task)) {
@@ -59,6 +60,7 @@ void Order::HostKnowsRecord(uint64_t event, uint64_t generation) {
     return;
   }
   ++unseen_ends_;
+  ++host_news_;
   host_.Learn(Everything());
 }
 

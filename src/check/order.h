@@ -71,6 +71,8 @@ class Order {
   // Is the earlier task done when a task that is enqueued on `stream` now begins?
   Relation RelationTo(Epoch earlier, int32_t stream);
 
+  // Another number when the host has learnt something.
+  uint64_t host_news() const { return host_news_; }
   uint64_t unseen_ends() const { return unseen_ends_; }
   uint64_t merged_versions() const { return merged_versions_; }
 
@@ -123,6 +125,7 @@ class Order {
   Ends raised_;   // of those that bind when run
   std::vector<LateWait> late_waits_;
   std::map<std::pair<int32_t, uint64_t>, uint32_t> late_wait_of_;  // (stream, count) of the waiting task
+  uint64_t host_news_ = 0;
   uint64_t unseen_ends_ = 0;
   uint64_t merged_versions_ = 0;
 };

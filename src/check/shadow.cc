@@ -91,7 +91,7 @@ void Shadow::TouchPlain(const trace::Access& access, const Use& use, uint32_t nu
   } else if (!none) {
     found = CompareCells(access, &use, &conflict);
   }
-  if (found || CompareStrided(access, &use, &conflict)) out_conflicts->push_back(conflict);
+  if (found || (!strided_.empty() && CompareStrided(access, &use, &conflict))) out_conflicts->push_back(conflict);
   if (same) {
     Put(cell, Reads(access), Writes(access), number);
     hint_ = cell;
@@ -192,31 +192,35 @@ void Shadow::Sweep() {
            std::all_of(cell.readers.begin(), cell.readers.end(), [&](uint32_t reader) { return IsDone(reader); });
   });
   std::erase_if(strided_, [&](const Strided& kept) { return IsDone(kept.use); });
-  // Uses that nobody points at any more go; the others move together.
+  // Uses that nobody points at any more go; the others move together, where they are.
+  constexpr uint32_t kWanted = 1;
   std::vector<uint32_t> moved(uses_.size(), kNobody);
-  std::vector<Use> kept{Use{}};
-  const auto move = [&](uint32_t* use) {
-    if (IsDone(*use)) {
-      *use = kNobody;
-      return;
+  const auto for_each_use = [&](auto see) {
+    for (auto& [begin, cell] : cells_) {
+      see(&cell.writer);
+      for (uint32_t& reader : cell.readers) see(&reader);
     }
-    if (moved[*use] == kNobody) {
-      moved[*use] = static_cast<uint32_t>(kept.size());
-      kept.push_back(uses_[*use]);
-    }
-    *use = moved[*use];
+    for (Strided& strided : strided_) see(&strided.use);
   };
-  for (auto& [begin, cell] : cells_) {
-    move(&cell.writer);
-    for (uint32_t& reader : cell.readers) move(&reader);
+  for_each_use([&](uint32_t* use) {
+    if (IsDone(*use)) *use = kNobody;
+    if (*use != kNobody) moved[*use] = kWanted;
+  });
+  uint32_t next = 1;
+  for (uint32_t number = 1; number < moved.size(); ++number) {
+    if (moved[number] == kNobody) continue;
+    uses_[next] = uses_[number];
+    moved[number] = next++;
   }
-  for (Strided& strided : strided_) move(&strided.use);
-  uses_ = std::move(kept);
+  for_each_use([&](uint32_t* use) { *use = moved[*use]; });
+  uses_.resize(next);
 }
 
 void Shadow::ShrinkIfFull() {
   if (__builtin_expect(cells_.size() <= kMaxCells && uses_.size() <= kMaxUses, true)) return;
-  Sweep();
+  // A sweep finds something when uses were replaced, or the host has waited since the last one.
+  if (uses_.size() > 2 * cells_.size() || swept_at_ != order_.host_news()) Sweep();
+  swept_at_ = order_.host_news();
   if (cells_.size() <= kMaxCells / 2 && uses_.size() <= kMaxUses / 2) return;
   forgotten_ += cells_.size() + strided_.size();
   cells_.clear();
@@ -239,10 +243,12 @@ bool Shadow::CompareOne(uint32_t earlier, bool earlier_writes, bool writes, cons
 }
 
 bool Shadow::Compare(const Cell& cell, bool writes, const Use* later, Conflict* out) const {
-  if (CompareOne(cell.writer, true, writes, later, out)) return true;
+  const bool same_stream = later != nullptr && cell.writer_stream == later->at.stream;
+  if (!same_stream && CompareOne(cell.writer, true, writes, later, out)) return true;
   if (!writes) return false;
-  return std::any_of(cell.readers.begin(), cell.readers.end(),
-                     [&](uint32_t reader) { return CompareOne(reader, false, writes, later, out); });
+  return std::any_of(cell.readers.begin(), cell.readers.end(), [&](uint32_t reader) {
+    return reader != kNobody && CompareOne(reader, false, writes, later, out);
+  });
 }
 
 bool Shadow::CompareCells(const trace::Access& access, const Use* later, Conflict* out) {
@@ -293,7 +299,7 @@ void Shadow::Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint
     // One cell for the whole range, whatever it was made of.
     for (auto old = cell; old != last; ++old) ChangesAll(old->second, uses_[use].group, old->first);
     cells_.erase(cell, last);
-    hint_ = cells_.emplace_hint(last, begin, Cell{.end = end, .writer = use});
+    hint_ = cells_.emplace_hint(last, begin, Cell{.end = end, .writer = use, .writer_stream = uses_[use].at.stream});
     return;
   }
   uintptr_t at = begin;
@@ -313,6 +319,7 @@ void Shadow::Put(Cells::iterator cell, bool reads, bool writes, uint32_t use) {
   if (writes) {
     ChangesAll(into, mine.group, cell->first);
     into.writer = use;
+    into.writer_stream = mine.at.stream;
     into.readers = {};
     return;
   }
@@ -356,6 +363,8 @@ void Shadow::StoreStrided(const trace::Access& access, uint32_t use) {
 
 uint32_t Shadow::Number(const Use& use) {
   if (uses_.back().sequence == use.sequence && uses_.size() > 1) return static_cast<uint32_t>(uses_.size() - 1);
+  // Its most, once it is more than a few: growing by doubling would have it there twice.
+  if (uses_.size() == uses_.capacity() && uses_.size() >= 4096) uses_.reserve(kMaxUses + kMaxUses / 8);
   uses_.push_back(use);
   return static_cast<uint32_t>(uses_.size() - 1);
 }

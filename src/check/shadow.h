@@ -83,6 +83,7 @@ class Shadow {
   struct Cell {
     uintptr_t end;
     uint32_t writer = kNobody;  // in uses_
+    int32_t writer_stream = 0;  // of `writer`: most conflicts are none because the streams are the same
     std::array<uint32_t, kReaders> readers{};
   };
   using Cells = std::pmr::map<uintptr_t, Cell>;  // by beginning; they do not overlap
@@ -125,6 +126,7 @@ class Shadow {
   std::vector<Strided> strided_;
   std::vector<Use> uses_{Use{}};  // 0 is nobody
   uint64_t forgotten_ = 0;
+  uint64_t swept_at_ = 0;  // Order::host_news
 };
 
 // Do the rows share a byte? Exact.
