@@ -14,6 +14,7 @@ class Program:
     preload: str | None = None  # a shared library by its soname
     script: bool = False  # for the Python that has torch
     model: str | None = None  # of bench/graph/models.py: run.py makes it and gives --model FILE
+    once: bool = False  # repeats its work by itself and prints medians
 
     @property
     def title(self):
@@ -29,6 +30,7 @@ class Comparison:
     bound: float | None = None  # instead of a ratio: the most that ours may be
 
 
+WITHIN_2 = 1 / 2
 WITHIN_1_5 = 1 / 1.5
 WITHIN_1_03 = 1 / 1.03
 WITHIN_1_05 = 1 / 1.05
@@ -66,6 +68,8 @@ PROGRAMS = {
     ],
     "graph": [Program("graph/compare.py", flags=("--subject", subject), script=True)
               for subject in ("onnxruntime", "openvino", "eager", "ours")],
+    "check": [Program("check/compare.py", flags=("--part", part), script=True, once=part != "program")
+              for part in ("program", "torch", "graphs", "models")],
     "plan": [
         Program("plan/compare.py", flags=("--subject", "ours"), script=True),
         Program("plan/compare.py", flags=("--subject", "greedy"), script=True),
@@ -114,6 +118,9 @@ def given_problem(stem):
     return plan_comparisons(stem.split(".")[0], ratio=ratio, milliseconds=milliseconds)
 
 
+CHECKED_LAUNCHES = ["empty_task", "memset8", "copy1k", "replayed_node"]
+CHECKED_MODELS = ["resnet50_graph", "bert_graph", "resnet50_model", "resnet50_dynamic_model", "resnet50_external_model"]
+SANITIZERS = ["asan", "tsan"]
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
 STREAM_COUNTS = [1, 8, 64, 512, 1984]
 PAIR_SIZES = ["512B", "4KiB", "64KiB", "1MiB", "16MiB", "64MiB"]
@@ -188,6 +195,19 @@ COMPARISONS = {
         Comparison("resnet50_external", "ours", WITHIN_1_05, "resnet50_dynamic"),
     ],
     "graph": [row for model in GRAPHS for row in graph_comparisons(model)],
+    "check": [
+        *[Comparison(metric, "unchecked", WITHIN_2) for metric in ("empty_task", "memset8")],
+        Comparison("copy1k", "unchecked"),
+        Comparison("replayed_node", "unchecked", WITHIN_1_10),
+        *[Comparison(metric, peer) for metric in CHECKED_LAUNCHES for peer in SANITIZERS],
+        *[Comparison(metric, peer) for metric in ("ranges_1e4", "ranges_1e5", "ranges_1e6")
+          for peer in ("unchecked", *SANITIZERS)],
+        Comparison("ranges_growth", NO_PEER, bound=2),
+        Comparison("memory_over_allowed", NO_PEER, bound=1),
+        *[Comparison(step, peer, WITHIN_1_03 if peer == "unchecked" else None)
+          for step in ("gpt2_step", "resnet18_step") for peer in ("unchecked", "unchecked_queue", "npu_sanitizer")],
+        *[Comparison(metric, "unchecked", WITHIN_1_03) for metric in CHECKED_MODELS],
+    ],
     "plan": [
         *plan_comparisons("puzzle160", ratio=1.0),
         *plan_comparisons("puzzle250", ratio=1.0),

@@ -179,6 +179,12 @@ class Run:
         programs = self.arguments.bin_dir.absolute()
         return ["--program", str(programs / "mp_bench_graph_ours"), "--folder", str(programs.parent / "bench_models")]
 
+    def check_flags(self):
+        programs = self.arguments.bin_dir.absolute()
+        self.notes.append("check: ours is the checked run; unchecked_queue has torch_npu's task queue, which checking turns off. Of the builds with "
+                          "ASan and TSan only the program itself is instrumented. What checking costs when it is off: launch, trace_off_*")
+        return ["--bin-dir", str(programs), "--folder", str(programs.parent / "bench_models")]
+
     def comparisons(self, name):
         """The table's, and for `plan` those of the problems that were given."""
         if name != "plan" or not self.arguments.problems:
@@ -188,7 +194,7 @@ class Run:
 
     def python(self, name, program):
         """Runs the scripts; those that need torch are not run without it. The other peers are in .venv alone."""
-        if name == "plan" or (name == "graph" and "eager" not in program.flags):
+        if name == "plan" or (name == "graph" and "eager" not in program.flags) or (name == "check" and "torch" not in program.flags):
             return sys.executable
         return sys.executable if self.arguments.torch_python == "off" else self.arguments.torch_python
 
@@ -196,6 +202,9 @@ class Run:
         samples = rows.Samples()
         programs = list(rows.PROGRAMS[name])
         flags = []
+        if name == "check" and self.arguments.torch_python == "off":
+            self.skips.append("check of torch, graphs and models: this build has no torch (MILLPOND_TORCH is off), and so no kernels")
+            programs = programs[:1]
         if name == "torch":
             if self.arguments.torch_python == "off":
                 self.skips.append("torch: this build has no torch (MILLPOND_TORCH is off)")
@@ -207,10 +216,14 @@ class Run:
         if name == "graph":
             flags = self.graph_flags()
             self.notes.append("graph: Nt is N threads; with one sample at a time and float32 everywhere")
+        if name == "check":
+            flags = self.check_flags()
         if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
             return
         for repetition in range(self.arguments.repetitions):
             for program in list(programs):
+                if program.once and repetition > 0:
+                    continue
                 self.progress(f"{name}: repetition {repetition + 1} of {self.arguments.repetitions}, {program.title}")
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
                                                                    samples, flags=flags, python=self.python(name, p))):

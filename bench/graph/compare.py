@@ -167,7 +167,7 @@ class Ours:
     def __init__(self, program):
         self._program = program
 
-    def _run(self, case, threads, runs, sets=1, **environment):
+    def run(self, case, threads, runs, sets=1, **environment):
         inputs = []
         for number in range(sets):
             parts = []
@@ -187,19 +187,19 @@ class Ours:
         return {line["metric"]: line["value"] for line in map(json.loads, done.stdout.splitlines())}
 
     def measure(self, case, threads, runs):
-        found = self._run(case, threads, runs)
+        found = self.run(case, threads, runs)
         found["first"] += found["parse"]
         yield from ((metric, found[metric]) for metric in ("first", "repeat", "resident", "features"))
         if threads != max(THREADS):
             return
         with neighbour():
-            yield "busy", self._run(case, threads, runs)["repeat"]
+            yield "busy", self.run(case, threads, runs)["repeat"]
         trace = case.folder / "trace.json"
-        self._run(case, threads, runs, MILLPOND_TRACE=str(trace))
+        self.run(case, threads, runs, MILLPOND_TRACE=str(trace))
         yield "overhead", overhead(trace)
 
     def shapes(self, case, threads, runs):
-        found = self._run(case, threads, runs, sets=2)
+        found = self.run(case, threads, runs, sets=2)
         return [("repeat", found["repeat"]), ("new_shape", found["new_shape_1"]), ("repeat_1", found["repeat_1"])]
 
 

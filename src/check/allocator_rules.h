@@ -34,6 +34,7 @@ class AllocatorRules {
 
   void OnRegistration(const trace::AllocatorRegistration& registration);
   void OnCall(const trace::AllocatorCall& call);
+  bool HasHandedOut() const { return !handed_.empty(); }
   void OnUse(const trace::Access& access, const Use& use);
   void OnProgram(const trace::ProgramStage& stage);
   void OnObject(const trace::ObjectLife& life);

@@ -6,6 +6,8 @@
 namespace millpond::check {
 
 void Blocks::Add(uintptr_t begin, size_t bytes, trace::MemoryKind kind, int32_t device, uint32_t stack) {
+  ++version_;
+  latest_ = {};
   Block& block = live_[begin];
   block = Block{.begin = begin,
                 .end = begin + bytes,
@@ -22,6 +24,8 @@ void Blocks::Add(uintptr_t begin, size_t bytes, trace::MemoryKind kind, int32_t 
 std::optional<Block> Blocks::Remove(uintptr_t begin, uint32_t stack) {
   auto found = live_.extract(begin);
   if (found.empty()) return std::nullopt;
+  ++version_;
+  latest_ = {};
   Block block = std::move(found.mapped());
   block.freed = stack;
   freed_.push_back(block);
@@ -30,10 +34,13 @@ std::optional<Block> Blocks::Remove(uintptr_t begin, uint32_t stack) {
 }
 
 Block* Blocks::Find(uintptr_t address) {
+  for (Block* block : latest_) {
+    if (block != nullptr && block->begin <= address && address < block->end) return block;
+  }
   const auto after = live_.upper_bound(address);
   if (after == live_.begin()) return nullptr;
   Block& block = std::prev(after)->second;
-  return address < block.end ? &block : nullptr;
+  return address < block.end ? latest_[next_++ % latest_.size()] = &block : nullptr;
 }
 
 const Block* Blocks::FindFreed(uintptr_t address) const {
@@ -52,18 +59,13 @@ void Blocks::MarkTold(uintptr_t begin) {
   if (!freed_.empty() && freed_.back().begin == begin) freed_.back().told = true;
 }
 
-void Blocks::Touch(const trace::Access& access, const Use& use) {
-  const auto begin = reinterpret_cast<uintptr_t>(access.address);
-  const uintptr_t end = begin + access.extent();
-  // Mapped ranges lie side by side: an access may reach over several.
-  for (Block* block = Find(begin); block != nullptr; block = block->end < end ? Find(block->end) : nullptr) {
-    const auto same = std::find_if(block->users.begin(), block->users.end(),
-                                   [&](const Use& user) { return user.at.stream == use.at.stream; });
-    if (same != block->users.end()) {
-      *same = use;
-    } else {
-      block->users.push_back(use);
-    }
+void Blocks::Touch(Block* block, const Use& use) {
+  const auto same = std::find_if(block->users.begin(), block->users.end(),
+                                 [&](const Use& user) { return user.at.stream == use.at.stream; });
+  if (same != block->users.end()) {
+    *same = use;
+  } else {
+    block->users.push_back(use);
   }
 }
 

@@ -4,6 +4,7 @@
 #ifndef MILLPOND_SRC_CHECK_BLOCKS_H_
 #define MILLPOND_SRC_CHECK_BLOCKS_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,9 +44,24 @@ class Blocks {
   Block* FindStale(uintptr_t address);
   // The youngest remembered block begins there, and went while it was in use.
   void MarkTold(uintptr_t begin);
-  void Touch(const trace::Access& access, const Use& use);
+  // Blocks that have a part of what lies between the access's ends.
+  template <class See>
+  void ForEachIn(const trace::Access& access, See see) {
+    const auto begin = reinterpret_cast<uintptr_t>(access.address);
+    const uintptr_t end = begin + access.extent();
+    // Mapped ranges lie side by side: an access may reach over several.
+    for (Block* block = Find(begin); block != nullptr; block = block->end < end ? Find(block->end) : nullptr) {
+      see(block);
+    }
+  }
+  void Touch(const trace::Access& access, const Use& use) {
+    ForEachIn(access, [&](Block* block) { Touch(block, use); });
+  }
+  static void Touch(Block* block, const Use& use);
 
   const std::map<uintptr_t, Block>& live() const { return live_; }
+  // Another number whenever a block came or went: what was found before may be stale.
+  uint64_t version() const { return version_; }
   // How many there ever were: the number of the youngest.
   uint64_t allocations() const { return allocations_; }
 
@@ -56,6 +72,10 @@ class Blocks {
   std::deque<Block> freed_;                       // the oldest first
   uintptr_t lowest_ = UINTPTR_MAX, highest_ = 0;  // around all device blocks there ever were
   uint64_t allocations_ = 0;
+  uint64_t version_ = 0;
+  // The latest that were found: a task's operands are few, and the next task has some of them. Empty when one went.
+  std::array<Block*, 4> latest_{};
+  uint32_t next_ = 0;
 };
 
 // The latest by task, or null.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/checker.h"
 
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/base/thread_local.h"
 #include "src/check/torch_door.h"
 #include "src/trace/emit.h"
 
@@ -14,9 +16,9 @@ namespace millpond::check {
 namespace {
 
 // How deep the calling thread is inside functions that streams called.
-thread_local int t_inside_callback = 0;
+thread_local int t_inside_callback MP_FAST_TLS = 0;
 // What the calling thread's next task touches beside what is known of it.
-thread_local bool t_has_next_task = false;
+thread_local bool t_has_next_task MP_FAST_TLS = false;
 thread_local std::vector<trace::Access> t_next_task;
 
 }  // namespace
@@ -37,30 +39,35 @@ Status Checker::Open(const Options& options) {
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  uint32_t all = kTasks | kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
+  uint32_t all = kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
+  // What reads unwritten memory is known when every task is.
+  all |= ledger_.reporter.Wants(Rule::MP503) ? kTasks : kUses;
   if (ledger_.reporter.Wants(Rule::MP304) || ledger_.reporter.Wants(Rule::MP504)) all |= kGuards;
   if (ledger_.reporter.Wants(Rule::MP507)) all |= kSources;
   return all;
 }
 
 void Checker::OnApi(const trace::ApiCall& call) {
-  const std::string_view name = call.name;
-  if (__builtin_expect(t_inside_callback > 0, false) && LifeRules::ForbiddenInCallback(name)) {
-    MutexLock lock(mutex_);
-    lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
-    return;
-  }
+  const char* const name = call.name;
+  torch_door::OnCall(call);
   if (__builtin_expect(asks_contents_, false)) {
     MutexLock lock(mutex_);
     contents_.OnApi(name);
   }
-  torch_door::OnCall(call);
-  if (name == "aclInit") {
+  // Every call comes here: the first letters, in line, spare most of them the function.
+  const bool in_acl = name[0] == 'a' && name[1] == 'c' && name[2] == 'l';
+  const bool ends = in_acl && name[3] == 'F' && std::strcmp(name, "aclFinalize") == 0;
+  if (__builtin_expect(t_inside_callback == 0 && !ends && !lives_.Watches(), true)) return;
+  if (t_inside_callback > 0 && LifeRules::ForbiddenInCallback(call.name)) {
+    MutexLock lock(mutex_);
+    lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
+    return;
+  }
+  if (in_acl && std::strcmp(name, "aclInit") == 0) {
     MutexLock lock(mutex_);
     torch_.OnInit(Here(trace::CurrentStack()));
   }
-  const bool ends = name == "aclFinalize";
-  if (__builtin_expect(!lives_.Watches() && !ends, true)) return;
+  if (!ends && !lives_.Watches()) return;
   MutexLock lock(mutex_);
   if (ends && call.result == 0) {
     allocators_.OnEnd();
@@ -75,10 +82,9 @@ void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   std::vector<trace::Access> more;
   if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
   MutexLock lock(mutex_);
-  const trace::TaskEnqueued placed = Placed(task);
-  const Use use = memory_.OnTask(placed, more);
+  const Use use = memory_.OnTask(task, Here(task.stack), more);
   waits_.OnTask(task, use);
-  if (asks_contents_) contents_.OnTask(placed, use, memory_.SummaryOf(task.graph));
+  if (asks_contents_) contents_.OnTask(task, use, memory_.RangesOf(task.graph));
 }
 
 void Checker::OnSignal(const trace::Signal& signal) {

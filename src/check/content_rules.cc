@@ -50,7 +50,7 @@ bool MayOrderTheHost(const trace::TaskEnqueued& task) {
 
 }  // namespace
 
-void ContentRules::OnTask(const trace::TaskEnqueued& task, const Use& use, const std::vector<Access>* inside) {
+void ContentRules::OnTask(const trace::TaskEnqueued& task, const Use& use, const Repeated* inside) {
   if (ledger_.reporter.Wants(Rule::MP507)) NoteSource(task, use);
   if (!ledger_.reporter.Wants(Rule::MP503) || shared_) return;
   const bool replay = task.graph != 0;
@@ -58,7 +58,10 @@ void ContentRules::OnTask(const trace::TaskEnqueued& task, const Use& use, const
     written_.WriteAll();  // a task of which nothing is known
     return;
   }
-  if (replay) Write(*inside);  // in which order its nodes read and write is not looked at
+  if (replay) {  // in which order its nodes read and write is not looked at
+    Write(inside->plain);
+    Write(inside->strided);
+  }
   Read(task.accesses, use);
 }
 

@@ -25,7 +25,7 @@ class ContentRules {
   bool asked() const { return ledger_.reporter.Wants(Rule::MP503) || ledger_.reporter.Wants(Rule::MP507); }
 
   // `inside` is what a replay touches, null when that is not known or the task is none.
-  void OnTask(const trace::TaskEnqueued& task, const Use& use, const std::vector<trace::Access>* inside);
+  void OnTask(const trace::TaskEnqueued& task, const Use& use, const Repeated* inside);
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnApi(std::string_view call);

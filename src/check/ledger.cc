@@ -2,6 +2,7 @@
 #include "src/check/ledger.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "src/base/format.h"
 
@@ -17,6 +18,15 @@ std::string StreamName(int32_t stream) { return stream < 0 ? "the host" : Format
 
 uint32_t Names::NumberOf(const char* name) {
   if (name == nullptr) return 0;
+  const auto address = reinterpret_cast<uintptr_t>(name);
+  Seen& seen = seen_[(address >> 4 ^ address >> 10) % seen_.size()];
+  if (seen.name == name && std::strcmp(seen.text->c_str(), name) == 0) return seen.number;
+  const uint32_t number = Look(name);
+  seen = {name, &texts_[number], number};
+  return number;
+}
+
+uint32_t Names::Look(const char* name) {
   const auto found = numbers_.find(name);
   if (found != numbers_.end()) return found->second;
   const auto number = static_cast<uint32_t>(texts_.size());
@@ -25,17 +35,16 @@ uint32_t Names::NumberOf(const char* name) {
   return number;
 }
 
-Use Ledger::NewUse(const trace::TaskEnqueued& task) {
+Use Ledger::NewUse(const trace::TaskEnqueued& task, uint32_t stack) {
   Use use{.at = {task.stream, task.count},
           .sequence = ++sequence,
-          .stack = task.stack,
+          .stack = stack,
           .name = names.NumberOf(task.name),
           .thread = task.thread,
           .kind = task.kind};
-  StreamLife& life = streams[task.stream];
-  life.latest = task.count;
-  life.recent.emplace_back(task.count, use.name);
-  if (life.recent.size() > kRecentTasks) life.recent.pop_front();
+  if (last_told.first != task.stream) last_told = {task.stream, &streams[task.stream]};
+  last_told.second->latest = task.count;
+  last_told.second->recent.Add(task.count, use.name);
   return use;
 }
 
@@ -79,9 +88,9 @@ std::vector<Lane> Ledger::Picture(const Use& earlier, const Use* later, const st
   const auto add = [&](const Use& use, const char* mark) {
     Lane lane{use.at.stream, StreamName(use.at.stream), {}};
     if (const auto found = streams.find(use.at.stream); found != streams.end()) {
-      for (const auto& [count, name] : found->second.recent) {
-        if (count != use.at.count) lane.tasks.push_back({count, names.Of(name), ""});
-      }
+      found->second.recent.ForEach([&](const RecentTasks::Task& task) {
+        if (task.count != use.at.count) lane.tasks.push_back({task.count, names.Of(task.name), ""});
+      });
     }
     const auto place = std::find_if(lane.tasks.begin(), lane.tasks.end(),
                                     [&](const LaneTask& task) { return task.count > use.at.count; });

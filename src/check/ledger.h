@@ -4,6 +4,7 @@
 #ifndef MILLPOND_SRC_CHECK_LEDGER_H_
 #define MILLPOND_SRC_CHECK_LEDGER_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -28,20 +29,49 @@ class Names {
   const std::string& Of(uint32_t number) const { return texts_[number]; }
 
  private:
+  // Where the latest names lay, by address: most are literals. Compared before it is believed.
+  struct Seen {
+    const char* name = nullptr;
+    const std::string* text = nullptr;
+    uint32_t number = 0;
+  };
+  uint32_t Look(const char* name);
+
+  std::array<Seen, 64> seen_;
   std::unordered_map<std::string_view, uint32_t> numbers_;
   std::deque<std::string> texts_{std::string()};
 };
 
+// The last tasks of a stream.
+class RecentTasks {
+ public:
+  struct Task {
+    uint64_t count = 0;
+    uint32_t name = 0;
+  };
+  void Add(uint64_t count, uint32_t name) { tasks_[added_++ % kKept] = {count, name}; }
+  // All 0 when there was none.
+  Task Last() const { return tasks_[(added_ + kKept - 1) % kKept]; }
+  // In their order.
+  template <class See>
+  void ForEach(See see) const {
+    for (uint32_t i = added_ < kKept ? 0 : added_ - kKept; i != added_; ++i) see(tasks_[i % kKept]);
+  }
+
+ private:
+  static constexpr uint32_t kKept = 16;  // divides 2^32: the place of a task survives the counter's overflow
+  std::array<Task, kKept> tasks_{};
+  uint32_t added_ = 0;
+};
+
 struct StreamLife {
   uint64_t handle = 0;
-  uint32_t created = 0;                              // stack
-  uint64_t latest = 0;                               // count of the last task that was told
-  std::deque<std::pair<uint64_t, uint32_t>> recent;  // count and name of the last tasks
+  uint32_t created = 0;  // stack
+  uint64_t latest = 0;   // count of the last task that was told
+  RecentTasks recent;
 };
 
 struct Ledger {
-  static constexpr size_t kRecentTasks = 16;
-
   Order order;
   Shadow shadow{&order};
   Blocks blocks;
@@ -51,8 +81,10 @@ struct Ledger {
   std::unordered_map<int32_t, StreamLife> streams;
   std::unordered_map<uint64_t, int32_t> stream_of_handle;  // of live streams
   uint64_t sequence = 0;
+  std::pair<int32_t, StreamLife*> last_told{-1, nullptr};  // streams are never taken out
 
-  Use NewUse(const trace::TaskEnqueued& task);
+  // `stack` as the checker numbers it.
+  Use NewUse(const trace::TaskEnqueued& task, uint32_t stack);
 
   // Parts, things and pictures of a finding.
   std::string NameOf(const Use& use) const { return names.Of(use.name); }

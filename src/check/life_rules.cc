@@ -87,9 +87,8 @@ void LifeRules::OnCallInCallback(const trace::ApiCall& call, uint32_t stack) {
 }
 
 void LifeRules::OnDestroyWait(const trace::HostWait& wait) {
-  const auto found = ledger_.streams.find(wait.stream);
-  if (found == ledger_.streams.end() || found->second.latest == 0) return;
-  if (!ledger_.order.HostHas({wait.stream, found->second.latest})) unsynchronised_.insert(wait.stream);
+  if (wait.last_of_client == 0 || ledger_.order.HostHas({wait.stream, wait.last_of_client})) return;
+  unsynchronised_[wait.stream] = wait.last_of_client;
 }
 
 void LifeRules::OnObject(const trace::ObjectLife& life) {
@@ -104,8 +103,15 @@ void LifeRules::OnObject(const trace::ObjectLife& life) {
     }
     return;
   }
-  Life& known = lives_[key];
-  known.destroyed = life.stack;
+  if (life.kind == ObjectKind::kEvent) ledger_.order.ForgetEvent(life.handle);
+  lives_[key].destroyed = life.stack;
+  const Life known = lives_[key];
+  ended_.push_back(key);
+  if (ended_.size() > kEnded) {
+    const auto oldest = lives_.find(ended_.front());
+    if (oldest != lives_.end() && oldest->second.destroyed != 0) lives_.erase(oldest);
+    ended_.pop_front();
+  }
   if (life.kind != ObjectKind::kStream && life.kind != ObjectKind::kEvent) return;
   const auto stream = static_cast<int32_t>(life.id);
   Symbols& symbols = ledger_.reporter.symbols();
@@ -124,11 +130,12 @@ void LifeRules::OnObject(const trace::ObjectLife& life) {
          .lanes = {},
          .memory = {}});
   } else if (life.kind == ObjectKind::kStream && clients && unsynchronised_.contains(stream)) {
-    const StreamLife& ended = ledger_.streams[stream];
+    const auto last = ledger_.streams[stream].recent.Last();
+    const bool told = last.count == unsynchronised_[stream];  // a task that touches nothing has no name here
     ledger_.reporter.Report(
         {.rule = Rule::MP601,
-         .message = Format("%s of %s while the host has not waited for its last task, %s", entry.c_str(), name.c_str(),
-                           ended.recent.empty() ? "" : ledger_.names.Of(ended.recent.back().second).c_str()),
+         .message = Format("%s of %s while the host has not waited for its last task%s%s", entry.c_str(), name.c_str(),
+                           told ? ", " : "", told ? ledger_.names.Of(last.name).c_str() : ""),
          .parts = {{"later", entry + " is called here", entry, life.stack, life.thread},
                    {"created", "the stream was made here", "", known.created, 0}},
          .things = {},

@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -43,13 +43,17 @@ class LifeRules {
   };
   using Key = std::pair<trace::ObjectKind, uint64_t>;  // kind and handle
 
+  static constexpr size_t kEnded = 4096;
+
   bool IsFrameworks(uint32_t stack);
 
   Ledger& ledger_;
   std::atomic<bool> running_{false};
   bool finalized_ = false;
   std::map<Key, Life> lives_;
-  std::set<int32_t> unsynchronised_;  // streams that are being destroyed with tasks the host did not wait for
+  std::deque<Key> ended_;  // the latest; older ones are forgotten
+  // Streams that are being destroyed, each with the count of its last task, for which the host did not wait.
+  std::map<int32_t, uint64_t> unsynchronised_;
 };
 
 }  // namespace millpond::check

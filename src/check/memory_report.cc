@@ -6,6 +6,7 @@
 
 #include "src/base/format.h"
 #include "src/base/json.h"
+#include "src/trace/emit.h"
 #include "src/trace/sink.h"
 
 namespace millpond::check {
@@ -16,12 +17,39 @@ namespace {
 constexpr uint64_t kSteps = 200;
 constexpr size_t kLargest = 50;
 
+const char* PurposeName(trace::Purpose purpose) {
+  switch (purpose) {
+    case trace::Purpose::kConstants:
+      return "constants";
+    case trace::Purpose::kFeature:
+      return "feature memory";
+    case trace::Purpose::kOutput:
+      return "outputs";
+    case trace::Purpose::kWorkspace:
+      return "workspace";
+    case trace::Purpose::kIntermediate:
+      return "intermediate tensors";
+    case trace::Purpose::kUnknown:
+      break;
+  }
+  return "memory";
+}
+
 }  // namespace
 
+// A tensor of torch_npu, what a graph or operator asked for (of a client's allocator, if the program's own call made
+// the block), or the call itself.
 std::string MemoryReport::OwnerOf(uint32_t stack) {
   Symbols& symbols = ledger_.reporter.symbols();
-  if (symbols.PassesThrough(stack, "libtorch_npu")) return "torch_npu";
-  return symbols.EntryPoint(stack);
+  const trace::Asker& asker = trace::CurrentAsker();
+  const std::string call = symbols.EntryPoint(stack);
+  if (asker.purpose != trace::Purpose::kUnknown) {
+    const std::string what =
+        Format("%s of %s", PurposeName(asker.purpose), asker.who != nullptr ? asker.who : "a graph");
+    return call.starts_with("aclrt") ? "allocator: " + what : what;
+  }
+  if (symbols.PassesThrough(stack, "libtorch_npu")) return "tensors of torch_npu";
+  return call;
 }
 
 void MemoryReport::WritePoint(const Owner& owner, Curve* curve) {
@@ -45,6 +73,7 @@ void MemoryReport::OnMemory(const trace::MemoryChange& change) {
   if (change.allocated) {
     const Owner owner{change.device, OwnerOf(change.stack)};
     live_[address] = {owner, change.bytes};
+    NoteSize(owner, change.bytes, change.stack);
     update(owner, curves_[owner].live + change.bytes);
     return;
   }
@@ -55,18 +84,40 @@ void MemoryReport::OnMemory(const trace::MemoryChange& change) {
   update(owner, curves_[owner].live - bytes);
 }
 
+// The largest sizes so far, each with its place in the program.
+void MemoryReport::NoteSize(const Owner& owner, size_t bytes, uint32_t stack) {
+  const std::pair<size_t, uint32_t> key{bytes, stack};
+  if (largest_.size() == kLargest && key < largest_.begin()->first) return;
+  Size& size = largest_[key];
+  size.owner = owner;
+  ++size.count;
+  if (largest_.size() > kLargest) largest_.erase(largest_.begin());
+}
+
+std::string MemoryReport::BlockText(size_t bytes, const Owner& owner, uint32_t stack) {
+  return Format("\"bytes\":%zu,\"device\":%d,\"owner\":", bytes, owner.first) + JsonQuoted(owner.second) +
+         ",\"frames\":" + ledger_.reporter.FramesOf(stack);
+}
+
 void MemoryReport::Finish() {
   for (auto& [owner, curve] : curves_) WritePoint(owner, &curve);
-  std::vector<const Block*> largest;
-  for (const auto& [begin, block] : ledger_.blocks.live()) largest.push_back(&block);
-  const size_t shown = std::min(largest.size(), kLargest);
-  std::partial_sort(largest.begin(), largest.begin() + static_cast<ptrdiff_t>(shown), largest.end(),
-                    [](const Block* one, const Block* other) { return one->bytes() > other->bytes(); });
   std::string blocks;
+  for (auto size = largest_.rbegin(); size != largest_.rend(); ++size) {
+    blocks += (blocks.empty() ? "{" : ",{") + BlockText(size->first.first, size->second.owner, size->first.second) +
+              Format(",\"count\":%llu}", static_cast<unsigned long long>(size->second.count));
+  }
+  ledger_.reporter.Write("largest", "\"blocks\":[" + blocks + "]");
+  std::vector<const Block*> left;
+  for (const auto& [begin, block] : ledger_.blocks.live()) left.push_back(&block);
+  const size_t shown = std::min(left.size(), kLargest);
+  std::partial_sort(left.begin(), left.begin() + static_cast<ptrdiff_t>(shown), left.end(),
+                    [](const Block* one, const Block* other) { return one->bytes() > other->bytes(); });
+  blocks.clear();
   for (size_t i = 0; i < shown; ++i) {
-    const Block& block = *largest[i];
-    blocks += (i == 0 ? "" : ",") + Format("{\"bytes\":%zu,\"device\":%d,\"owner\":", block.bytes(), block.device) +
-              JsonQuoted(OwnerOf(block.allocated)) + ",\"frames\":" + ledger_.reporter.FramesOf(block.allocated) + "}";
+    const Block& block = *left[i];
+    const auto known = live_.find(block.begin);
+    const Owner owner = known != live_.end() ? known->second.first : Owner{block.device, OwnerOf(block.allocated)};
+    blocks += (blocks.empty() ? "{" : ",{") + BlockText(block.bytes(), owner, block.allocated) + "}";
   }
   ledger_.reporter.Write("live", "\"blocks\":[" + blocks + "]");
 }

@@ -2,6 +2,9 @@
 #include "src/check/memory_rules.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "src/base/format.h"
 
@@ -32,8 +35,8 @@ bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinne
 
 }  // namespace
 
-Use MemoryRules::OnTask(const trace::TaskEnqueued& task, std::span<const trace::Access> more) {
-  const Use use = ledger_.NewUse(task);
+Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more) {
+  const Use use = ledger_.NewUse(task, stack);
   ledger_.order.Launched(use.at);
   using EdgeKind = trace::Edge::Kind;
   for (const trace::Edge& edge : task.edges) {
@@ -41,7 +44,10 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, std::span<const trace::
   }
   Touch(task.accesses, use);
   Touch(more, use);
-  if (const Summary* inside = task.graph != 0 ? SummaryOf(task.graph) : nullptr) Touch(*inside, use);
+  if (task.graph != 0) {
+    const auto found = graphs_.find(task.graph);
+    if (found != graphs_.end()) TouchByReplay(task.graph, &found->second, use);
+  }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
   }
@@ -82,6 +88,36 @@ void MemoryRules::CheckStale(const trace::Access& access, const Use& use) {
        .things = {ledger_.ThingOf(*block, begin, begin + access.extent()), ledger_.ThingOf(use)},
        .lanes = {},
        .memory = ledger_.Around(begin)});
+}
+
+// Most replays come again on the same stream with nothing changed: they cost what has.
+void MemoryRules::TouchByReplay(uint32_t graph, Summary* summary, const Use& use) {
+  const Repeated& ranges = summary->ranges;
+  if (summary->blocks_version != ledger_.blocks.version()) {
+    summary->blocks_version = ledger_.blocks.version();
+    std::set<Block*> blocks;
+    ranges.ForEach([&](const trace::Access& access) { CheckStale(access, use); });
+    for (const auto* accesses : {&ranges.plain, &ranges.strided}) {
+      for (const trace::Access& access : *accesses)
+        ledger_.blocks.ForEachIn(access, [&](Block* b) { blocks.insert(b); });
+    }
+    summary->blocks.assign(blocks.begin(), blocks.end());
+  }
+  for (Block* block : summary->blocks) Blocks::Touch(block, use);
+  if (allocators_.HasHandedOut()) {
+    for (const trace::Access& access : ranges.plain) allocators_.OnUse(access, use);
+    for (const trace::Access& access : ranges.strided) allocators_.OnUse(access, use);
+  }
+  if (!parts_.empty()) {
+    ranges.ForEach(
+        [&](const trace::Access& access) { CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use)); });
+  }
+  if (!ledger_.pieces.empty()) {
+    ranges.ForEach([&](const trace::Access& access) { ledger_.pieces.Touch(access, use); });
+  }
+  std::vector<Conflict> conflicts;
+  ledger_.shadow.TouchAgain(graph, ranges, use, &conflicts);
+  for (const Conflict& conflict : conflicts) Tell(conflict, use);
 }
 
 // Did the program allocate it itself?
@@ -297,22 +333,23 @@ void MemoryRules::OnMapping(const trace::MappingChange& change) {
 // Races between the nodes are told once, now; a replay then counts as one task that touches all of it.
 void MemoryRules::OnGraph(const trace::GraphShape& graph) {
   CheckInside(graph);
-  Summary& summary = graphs_[graph.graph];
-  summary.clear();
+  using Range = std::tuple<const void*, size_t, uint32_t, size_t, uint8_t>;
+  std::map<Range, trace::Mode> ranges;
   for (const trace::GraphNode& node : graph.nodes) {
     if (!node.runs) continue;
     for (const trace::Access& access : node.accesses) {
-      const auto same = std::find_if(summary.begin(), summary.end(), [&](const trace::Access& known) {
-        return known.address == access.address && known.bytes == access.bytes && known.rows == access.rows &&
-               known.pitch == access.pitch && known.flags == access.flags;
-      });
-      if (same == summary.end()) {
-        summary.push_back(access);
-      } else if (same->mode != access.mode) {
-        same->mode = trace::Mode::kReadWrite;
-      }
+      const auto [same, made] =
+          ranges.try_emplace(Range(access.address, access.bytes, access.rows, access.pitch, access.flags), access.mode);
+      if (!made && same->second != access.mode) same->second = trace::Mode::kReadWrite;
     }
   }
+  std::vector<trace::Access> summary;
+  for (const auto& [range, mode] : ranges) {
+    const auto& [address, bytes, rows, pitch, flags] = range;
+    summary.push_back({address, bytes, mode, flags, rows, pitch});
+  }
+  ledger_.shadow.ForgetGroup(graph.graph);
+  graphs_.insert_or_assign(graph.graph, Summary{Repeated(std::move(summary)), {}, 0});
 }
 
 void MemoryRules::CheckInside(const trace::GraphShape& graph) {

@@ -22,8 +22,8 @@ class MemoryRules {
  public:
   MemoryRules(Ledger* ledger, AllocatorRules* allocators) : ledger_(*ledger), allocators_(*allocators) {}
 
-  // `more`: what the client has told of the task (millpond/check.h).
-  Use OnTask(const trace::TaskEnqueued& task, std::span<const trace::Access> more);
+  // `stack` as the checker numbers it; `more`: what the client has told of the task (millpond/check.h).
+  Use OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more);
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnMapping(const trace::MappingChange& change);
@@ -32,12 +32,10 @@ class MemoryRules {
   void OnGraphGone(uint32_t graph);
   void OnSubBlock(const trace::SubBlock& block);
 
-  // What a replay touches, each range once.
-  using Summary = std::vector<trace::Access>;
-  // Null when the graph is not known.
-  const Summary* SummaryOf(uint32_t graph) const {
+  // What a replay touches, each range once; null when the graph is not known.
+  const Repeated* RangesOf(uint32_t graph) const {
     const auto found = graphs_.find(graph);
-    return found != graphs_.end() ? &found->second : nullptr;
+    return found != graphs_.end() ? &found->second.ranges : nullptr;
   }
 
  private:
@@ -46,8 +44,14 @@ class MemoryRules {
     Rule rule = {};
     const Piece* before = nullptr;
   };
+  struct Summary {
+    Repeated ranges;
+    std::vector<Block*> blocks;  // that the ranges are in, of this version
+    uint64_t blocks_version = 0;
+  };
 
   void Touch(std::span<const trace::Access> accesses, const Use& use);
+  void TouchByReplay(uint32_t graph, Summary* summary, const Use& use);
   bool IsClients(const Block* block);
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
   void CheckStale(const trace::Access& access, const Use& use);

@@ -45,6 +45,7 @@ void Clock::Learn(const Clock& other) {
 
 void Order::HostKnows(Epoch task) {
   if (HostHas(task)) return;
+  ++host_news_;
   host_->Learn(task);
   // What it knew itself, but not through waits that are open: those are met before it runs, and tell then.
   if (Knowledge* known = KnownAt(task)) {
@@ -64,6 +65,7 @@ void Order::HostKnowsRecord(uint64_t event, uint64_t generation) {
     return;
   }
   ++unseen_ends_;
+  ++host_news_;
   host_->Learn(Everything());
 }
 
@@ -144,6 +146,13 @@ const Order::Recorded* Order::Find(const Ends& ends, LinkKey key, uint64_t gener
   const auto last = std::find_if(found->second.rbegin(), found->second.rend(),
                                  [&](const Recorded& recorded) { return recorded.generation == generation; });
   return last == found->second.rend() ? nullptr : &*last;
+}
+
+void Order::ForgetEvent(uint64_t event) {
+  for (const trace::Link link : {trace::Link::kEvent, trace::Link::kSharedEvent}) {
+    records_.erase({link, event});
+    raised_.erase({link, event});
+  }
 }
 
 Clock Order::Everything() const {

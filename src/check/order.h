@@ -56,7 +56,9 @@ class Order {
   void ByThreads() { by_threads_ = true; }
   // Who calls: what follows is said of this thread.
   void OnThread(uint32_t thread) {
-    if (by_threads_) host_ = &hosts_[thread];
+    if (!by_threads_) return;
+    host_ = &hosts_[thread];
+    ++host_news_;
   }
   // The task is being enqueued by that thread; before its edges.
   void Launched(Epoch at);
@@ -70,13 +72,19 @@ class Order {
   bool EveryHostHas(Epoch task) const { return !by_threads_ && HostHas(task); }
 
   // The task is being enqueued; before its edges.
-  void Told(Epoch at) { streams_[at.stream].latest = at.count; }
+  void Told(Epoch at) {
+    if (told_.first != at.stream) told_ = {at.stream, &streams_[at.stream]};
+    told_.second->latest = at.count;
+  }
   // Edges of the task `at`, which is being enqueued. Waits come before what the task touches is judged.
   void Record(const trace::Edge& edge, Epoch at);
   void Wait(const trace::Edge& edge, Epoch at);
   void OnSignal(const trace::Signal& signal);
   // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
   void WaitForEverything(Epoch at);
+
+  // The event is gone: nobody can wait for its records any more.
+  void ForgetEvent(uint64_t event);
 
   // Is the earlier task done when a task that is enqueued on `stream` now begins?
   Relation RelationTo(Epoch earlier, int32_t stream);
@@ -85,6 +93,8 @@ class Order {
   // The task that a wait which binds when enqueued is for; nothing when that is not known.
   std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 
+  // Another number when the host has learnt something.
+  uint64_t host_news() const { return host_news_; }
   uint64_t unseen_ends() const { return unseen_ends_; }
   uint64_t merged_versions() const { return merged_versions_; }
 
@@ -133,11 +143,13 @@ class Order {
   bool by_threads_ = false;
   std::unordered_map<uint32_t, Clock> hosts_{{0, Clock()}};  // by thread; one for all unless by_threads_
   Clock* host_ = &hosts_[0];
-  std::unordered_map<int32_t, StreamState> streams_;
+  std::unordered_map<int32_t, StreamState> streams_;  // none is taken out
+  std::pair<int32_t, StreamState*> told_{-1, nullptr};
   Ends records_;  // of edges that bind when enqueued
   Ends raised_;   // of those that bind when run
   std::vector<LateWait> late_waits_;
   std::map<std::pair<int32_t, uint64_t>, uint32_t> late_wait_of_;  // (stream, count) of the waiting task
+  uint64_t host_news_ = 0;
   uint64_t unseen_ends_ = 0;
   uint64_t merged_versions_ = 0;
 };

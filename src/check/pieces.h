@@ -52,6 +52,7 @@ class Pieces {
   void Forget(uintptr_t begin, uintptr_t end);
   void Touch(const trace::Access& access, const Use& use);
 
+  bool empty() const { return live_.empty(); }
   const std::map<uintptr_t, Piece>& live() const { return live_; }
 
  private:

@@ -50,16 +50,119 @@ bool Overlap(const trace::Access& one, const trace::Access& other) {
   return false;
 }
 
+Repeated::Repeated(std::vector<trace::Access> all) {
+  for (const trace::Access& access : all) {
+    if (access.bytes == 0 || (access.flags & trace::kMayTouch) != 0) continue;
+    (access.rows > 1 ? strided : plain).push_back(access);
+    if (access.rows <= 1) longest = std::max(longest, access.bytes);
+  }
+  std::stable_sort(plain.begin(), plain.end(),
+                   [](const trace::Access& one, const trace::Access& other) { return one.address < other.address; });
+}
+
 void Shadow::Touch(const trace::Access& access, const Use& use, std::vector<Conflict>* out_conflicts) {
   if (access.bytes == 0 || (access.flags & trace::kMayTouch) != 0) return;
+  ShrinkIfFull();
+  TouchAs(access, use, Number(use), out_conflicts);
+}
+
+void Shadow::TouchAs(const trace::Access& access, const Use& use, uint32_t number,
+                     std::vector<Conflict>* out_conflicts) {
+  if (access.rows <= 1) return TouchPlain(access, use, number, out_conflicts);
   Conflict conflict;
   if (CompareCells(access, &use, &conflict) || CompareStrided(access, &use, &conflict)) {
     out_conflicts->push_back(conflict);
   }
-  if (cells_.size() > kMaxCells || uses_.size() > kMaxUses) Shrink();
-  const uint32_t number = Number(use);
-  if (access.rows > 1) return StoreStrided(access, number);
-  Store(Begin(access), End(access), Reads(access), Writes(access), number);
+  StoreStrided(access, number);
+}
+
+// Most accesses are the same range as before, or meet nothing: both need one look into the cells.
+void Shadow::TouchPlain(const trace::Access& access, const Use& use, uint32_t number,
+                        std::vector<Conflict>* out_conflicts) {
+  const uintptr_t begin = Begin(access), end = begin + access.bytes;
+  const auto cell = FirstBehind(begin);
+  const bool none = cell == cells_.end() || cell->first >= end;
+  const bool same = !none && cell->first == begin && cell->second.end == end;
+  Conflict conflict;
+  bool found = false;
+  if (same) {
+    found = Compare(cell->second, Writes(access), &use, &conflict);
+    if (found) conflict.begin = begin, conflict.end = end;
+  } else if (!none) {
+    found = CompareCells(access, &use, &conflict);
+  }
+  if (found || (!strided_.empty() && CompareStrided(access, &use, &conflict))) out_conflicts->push_back(conflict);
+  if (same) {
+    Put(cell, Reads(access), Writes(access), number);
+    hint_ = cell;
+  } else if (none) {
+    hint_ = cells_.emplace_hint(cell, begin, Cell{.end = end});
+    Put(hint_, Reads(access), Writes(access), number);
+  } else {
+    Store(begin, end, Reads(access), Writes(access), number);
+  }
+}
+
+void Shadow::TouchAgain(uint32_t group, const Repeated& ranges, const Use& use, std::vector<Conflict>* out_conflicts) {
+  ShrinkIfFull();
+  Use mine = use;
+  mine.group = group;
+  Group& known = groups_[group];
+  if (known.use == kNobody || uses_[known.use].at.stream != use.at.stream) {
+    const uint32_t number = Number(mine);
+    uses_[number].group = group;
+    for (const trace::Access& access : ranges.plain) TouchAs(access, mine, number, out_conflicts);
+    for (const trace::Access& access : ranges.strided) TouchAs(access, mine, number, out_conflicts);
+    known.use = number;
+    known.changed.clear();
+    return;
+  }
+  uses_[known.use] = mine;
+  TouchChanged(known, ranges, mine, out_conflicts);
+  for (const trace::Access& access : ranges.strided) TouchAs(access, mine, known.use, out_conflicts);
+  known.changed.clear();
+}
+
+void Shadow::TouchChanged(const Group& group, const Repeated& ranges, const Use& use,
+                          std::vector<Conflict>* out_conflicts) {
+  for (const auto& [begin, end] : group.changed) {
+    const uintptr_t from = begin > ranges.longest ? begin - ranges.longest : 0;
+    auto access = std::lower_bound(ranges.plain.begin(), ranges.plain.end(), from,
+                                   [](const trace::Access& one, uintptr_t at) { return Begin(one) < at; });
+    for (; access != ranges.plain.end() && Begin(*access) < end; ++access) {
+      if (End(*access) > begin) TouchAs(*access, use, group.use, out_conflicts);
+    }
+  }
+}
+
+void Shadow::Changes(uint32_t use, uint32_t group, uintptr_t begin, uintptr_t end) {
+  const uint32_t theirs = uses_[use].group;
+  if (theirs == 0 || theirs == group) return;
+  const auto found = groups_.find(theirs);
+  if (found == groups_.end() || found->second.use != use) return;
+  if (found->second.changed.size() < kMaxChanged) {
+    found->second.changed.emplace_back(begin, end);
+  } else {
+    found->second.use = kNobody;
+  }
+}
+
+void Shadow::ChangesAll(const Cell& cell, uint32_t group, uintptr_t begin) {
+  if (groups_.empty()) return;
+  Changes(cell.writer, group, begin, cell.end);
+  for (const uint32_t reader : cell.readers) Changes(reader, group, begin, cell.end);
+}
+
+Shadow::Cells::iterator Shadow::FirstBehind(uintptr_t address) {
+  if (hint_ != cells_.end() && hint_->first <= address) {
+    if (address < hint_->second.end) return hint_;
+    const auto next = std::next(hint_);
+    if (next == cells_.end() || next->second.end > address) return next;
+  }
+  const auto cell = cells_.upper_bound(address);
+  if (cell == cells_.begin()) return cell;
+  const auto before = std::prev(cell);
+  return before->second.end > address ? before : cell;
 }
 
 void Shadow::TouchByHost(const trace::Access& access, std::vector<Conflict>* out_conflicts) {
@@ -72,45 +175,56 @@ void Shadow::TouchByHost(const trace::Access& access, std::vector<Conflict>* out
 
 void Shadow::Forget(uintptr_t begin, uintptr_t end) {
   const auto first = SplitAt(begin);
-  cells_.erase(first, SplitAt(end));
+  const auto last = SplitAt(end);
+  for (auto cell = first; cell != last; ++cell) ChangesAll(cell->second, 0, cell->first);
+  cells_.erase(first, last);
+  hint_ = cells_.end();
   const trace::Access range = Range(begin, end);
   std::erase_if(strided_, [&](const Strided& kept) { return Overlap(kept.access, range); });
 }
 
 void Shadow::Sweep() {
+  hint_ = cells_.end();
+  groups_.clear();  // uses get other numbers, and cells go
   std::erase_if(cells_, [&](const auto& entry) {
     const Cell& cell = entry.second;
     return IsDone(cell.writer) &&
            std::all_of(cell.readers.begin(), cell.readers.end(), [&](uint32_t reader) { return IsDone(reader); });
   });
   std::erase_if(strided_, [&](const Strided& kept) { return IsDone(kept.use); });
-  // Uses that nobody points at any more go; the others move together.
+  // Uses that nobody points at any more go; the others move together, where they are.
+  constexpr uint32_t kWanted = 1;
   std::vector<uint32_t> moved(uses_.size(), kNobody);
-  std::vector<Use> kept{Use{}};
-  const auto move = [&](uint32_t* use) {
-    if (IsDone(*use)) {
-      *use = kNobody;
-      return;
+  const auto for_each_use = [&](auto see) {
+    for (auto& [begin, cell] : cells_) {
+      see(&cell.writer);
+      for (uint32_t& reader : cell.readers) see(&reader);
     }
-    if (moved[*use] == kNobody) {
-      moved[*use] = static_cast<uint32_t>(kept.size());
-      kept.push_back(uses_[*use]);
-    }
-    *use = moved[*use];
+    for (Strided& strided : strided_) see(&strided.use);
   };
-  for (auto& [begin, cell] : cells_) {
-    move(&cell.writer);
-    for (uint32_t& reader : cell.readers) move(&reader);
+  for_each_use([&](uint32_t* use) {
+    if (IsDone(*use)) *use = kNobody;
+    if (*use != kNobody) moved[*use] = kWanted;
+  });
+  uint32_t next = 1;
+  for (uint32_t number = 1; number < moved.size(); ++number) {
+    if (moved[number] == kNobody) continue;
+    uses_[next] = uses_[number];
+    moved[number] = next++;
   }
-  for (Strided& strided : strided_) move(&strided.use);
-  uses_ = std::move(kept);
+  for_each_use([&](uint32_t* use) { *use = moved[*use]; });
+  uses_.resize(next);
 }
 
-void Shadow::Shrink() {
-  Sweep();
+void Shadow::ShrinkIfFull() {
+  if (__builtin_expect(cells_.size() <= kMaxCells && uses_.size() <= kMaxUses, true)) return;
+  // A sweep finds something when uses were replaced, or the host has waited since the last one.
+  if (uses_.size() > 2 * cells_.size() || swept_at_ != order_.host_news()) Sweep();
+  swept_at_ = order_.host_news();
   if (cells_.size() <= kMaxCells / 2 && uses_.size() <= kMaxUses / 2) return;
   forgotten_ += cells_.size() + strided_.size();
   cells_.clear();
+  hint_ = cells_.end();
   strided_.clear();
   uses_.resize(1);
 }
@@ -118,6 +232,7 @@ void Shadow::Shrink() {
 bool Shadow::CompareOne(uint32_t earlier, bool earlier_writes, bool writes, const Use* later, Conflict* out) const {
   if (earlier == kNobody || (!earlier_writes && !writes)) return false;
   const Use& use = uses_[earlier];
+  if (later != nullptr && use.at.stream == later->at.stream) return false;
   const bool unordered = later == nullptr ? !order_.HostHas(use.at)
                                           : order_.RelationTo(use.at, later->at.stream) == Order::Relation::kUnordered;
   if (!unordered) return false;
@@ -128,10 +243,12 @@ bool Shadow::CompareOne(uint32_t earlier, bool earlier_writes, bool writes, cons
 }
 
 bool Shadow::Compare(const Cell& cell, bool writes, const Use* later, Conflict* out) const {
-  if (CompareOne(cell.writer, true, writes, later, out)) return true;
+  const bool same_stream = later != nullptr && cell.writer_stream == later->at.stream;
+  if (!same_stream && CompareOne(cell.writer, true, writes, later, out)) return true;
   if (!writes) return false;
-  return std::any_of(cell.readers.begin(), cell.readers.end(),
-                     [&](uint32_t reader) { return CompareOne(reader, false, writes, later, out); });
+  return std::any_of(cell.readers.begin(), cell.readers.end(), [&](uint32_t reader) {
+    return reader != kNobody && CompareOne(reader, false, writes, later, out);
+  });
 }
 
 bool Shadow::CompareCells(const trace::Access& access, const Use* later, Conflict* out) {
@@ -180,8 +297,9 @@ void Shadow::Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint
   const auto last = SplitAt(end);
   if (writes && !reads) {
     // One cell for the whole range, whatever it was made of.
+    for (auto old = cell; old != last; ++old) ChangesAll(old->second, uses_[use].group, old->first);
     cells_.erase(cell, last);
-    cells_.emplace_hint(last, begin, Cell{.end = end, .writer = use});
+    hint_ = cells_.emplace_hint(last, begin, Cell{.end = end, .writer = use, .writer_stream = uses_[use].at.stream});
     return;
   }
   uintptr_t at = begin;
@@ -190,34 +308,41 @@ void Shadow::Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint
       const uintptr_t gap_end = cell == last ? end : cell->first;
       cell = cells_.emplace_hint(cell, at, Cell{.end = gap_end});
     }
-    Put(&cell->second, reads, writes, use);
+    Put(cell, reads, writes, use);
     at = cell->second.end;
   }
 }
 
-void Shadow::Put(Cell* cell, bool reads, bool writes, uint32_t use) {
+void Shadow::Put(Cells::iterator cell, bool reads, bool writes, uint32_t use) {
+  const Use& mine = uses_[use];
+  Cell& into = cell->second;
   if (writes) {
-    cell->writer = use;
-    cell->readers = {};
+    ChangesAll(into, mine.group, cell->first);
+    into.writer = use;
+    into.writer_stream = mine.at.stream;
+    into.readers = {};
     return;
   }
   if (!reads) return;
+  if (!groups_.empty()) Changes(into.writer, mine.group, cell->first, into.end);
   uint32_t* place = nullptr;
-  for (uint32_t& reader : cell->readers) {
-    if (reader != kNobody && uses_[reader].at.stream == uses_[use].at.stream) {
-      reader = use;
-      return;
+  for (uint32_t& reader : into.readers) {
+    if (reader != kNobody && uses_[reader].at.stream == mine.at.stream) {
+      place = &reader;
+      break;
     }
     if (place == nullptr && IsDone(reader)) place = &reader;
   }
   if (place == nullptr) {
     ++forgotten_;
-    place = &cell->readers[uses_[use].at.count % kReaders];
+    place = &into.readers[mine.at.count % kReaders];
   }
+  if (!groups_.empty()) Changes(*place, mine.group, cell->first, into.end);
   *place = use;
 }
 
 void Shadow::StoreStrided(const trace::Access& access, uint32_t use) {
+  for (const auto& [number, group] : groups_) Changes(group.use, uses_[use].group, Begin(access), End(access));
   // The same rows again by the same stream: one entry.
   for (Strided& kept : strided_) {
     const trace::Access& old = kept.access;
@@ -238,6 +363,8 @@ void Shadow::StoreStrided(const trace::Access& access, uint32_t use) {
 
 uint32_t Shadow::Number(const Use& use) {
   if (uses_.back().sequence == use.sequence && uses_.size() > 1) return static_cast<uint32_t>(uses_.size() - 1);
+  // Its most, once it is more than a few: growing by doubling would have it there twice.
+  if (uses_.size() == uses_.capacity() && uses_.size() >= 4096) uses_.reserve(kMaxUses + kMaxUses / 8);
   uses_.push_back(use);
   return static_cast<uint32_t>(uses_.size() - 1);
 }

@@ -9,6 +9,9 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory_resource>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/check/order.h"
@@ -23,6 +26,7 @@ struct Use {
   uint32_t name = 0;  // a number of the checker's own (Names)
   uint32_t thread = 0;
   trace::TaskKind kind = trace::TaskKind::kOther;
+  uint32_t group = 0;  // of Shadow::TouchAgain, else 0
 };
 
 // Two uses of [begin, end) that nothing orders, at least one of them a write.
@@ -33,13 +37,36 @@ struct Conflict {
   uintptr_t begin, end;
 };
 
+// What a task touches that comes again and again, such as the replay of a captured graph.
+struct Repeated {
+  explicit Repeated(std::vector<trace::Access> all);
+
+  template <class See>
+  void ForEach(See see) const {
+    for (const trace::Access& access : plain) see(access);
+    for (const trace::Access& access : strided) see(access);
+  }
+
+  std::vector<trace::Access> plain;  // of one row, by address
+  std::vector<trace::Access> strided;
+  size_t longest = 0;  // of the plain ones
+};
+
 // Not safe from several threads.
 class Shadow {
  public:
   explicit Shadow(Order* order) : order_(*order) {}
+  Shadow(const Shadow&) = delete;
+  Shadow& operator=(const Shadow&) = delete;
 
   // `use` touches the range on its stream. Appends at most one conflict: the first by address.
   void Touch(const trace::Access& access, const Use& use, std::vector<Conflict>* out_conflicts);
+  // The same for all of `ranges`, which are those of the group (not 0) at its earlier calls. When the stream is the
+  // same too, only those are looked at that somebody else has touched since: a replay costs what changed, not what it
+  // has.
+  void TouchAgain(uint32_t group, const Repeated& ranges, const Use& use, std::vector<Conflict>* out_conflicts);
+  // The group's ranges will be others.
+  void ForgetGroup(uint32_t group) { groups_.erase(group); }
   // The host touches it now. Needs no place: everything enqueued later comes after.
   void TouchByHost(const trace::Access& access, std::vector<Conflict>* out_conflicts);
   // The bytes have a new life.
@@ -54,39 +81,58 @@ class Shadow {
   static constexpr size_t kReaders = 4;
   static constexpr size_t kMaxStrided = 64;     // accesses of several rows that are kept
   static constexpr size_t kMaxVisited = 4096;   // cells one access of several rows is compared with
-  static constexpr size_t kMaxCells = 1 << 19;  // past these the shadow is swept, and cleared if that does not help
-  static constexpr size_t kMaxUses = 1 << 19;
+  static constexpr size_t kMaxCells = 1 << 18;  // past these the shadow is swept, and cleared if that does not help
+  static constexpr size_t kMaxUses = 1 << 18;
+  static constexpr size_t kMaxChanged = 64;  // ranges of a group; more are all of them
   static constexpr uint32_t kNobody = 0;
 
   struct Cell {
     uintptr_t end;
     uint32_t writer = kNobody;  // in uses_
+    int32_t writer_stream = 0;  // of `writer`: most conflicts are none because the streams are the same
     std::array<uint32_t, kReaders> readers{};
   };
-  using Cells = std::map<uintptr_t, Cell>;  // by beginning; they do not overlap
+  using Cells = std::pmr::map<uintptr_t, Cell>;  // by beginning; they do not overlap
   struct Strided {
     trace::Access access;
     uint32_t use;
   };
+  // All cells of a group name one use, which moves on with each call.
+  struct Group {
+    uint32_t use = kNobody;                                // kNobody: all ranges are to be looked at
+    std::vector<std::pair<uintptr_t, uintptr_t>> changed;  // what others have touched since
+  };
 
-  void Shrink();
+  void ShrinkIfFull();
+  void TouchAs(const trace::Access& access, const Use& use, uint32_t number, std::vector<Conflict>* out_conflicts);
+  void TouchPlain(const trace::Access& access, const Use& use, uint32_t number, std::vector<Conflict>* out_conflicts);
+  void TouchChanged(const Group& group, const Repeated& ranges, const Use& use, std::vector<Conflict>* out_conflicts);
+  // `use`, which a group may have, loses [begin, end) to a task of `group`, or must hear of it.
+  void Changes(uint32_t use, uint32_t group, uintptr_t begin, uintptr_t end);
+  void ChangesAll(const Cell& cell, uint32_t group, uintptr_t begin);
+  // The first cell that ends behind the address.
+  Cells::iterator FirstBehind(uintptr_t address);
   // Later null: the host.
   bool Compare(const Cell& cell, bool writes, const Use* later, Conflict* out) const;
   bool CompareOne(uint32_t earlier, bool earlier_writes, bool writes, const Use* later, Conflict* out) const;
   bool CompareCells(const trace::Access& access, const Use* later, Conflict* out);
   bool CompareStrided(const trace::Access& access, const Use* later, Conflict* out);
   void Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint32_t use);
-  void Put(Cell* cell, bool reads, bool writes, uint32_t use);
+  void Put(Cells::iterator cell, bool reads, bool writes, uint32_t use);
   void StoreStrided(const trace::Access& access, uint32_t use);
   Cells::iterator SplitAt(uintptr_t at);
   uint32_t Number(const Use& use);
   bool IsDone(uint32_t use) const { return use == kNobody || order_.EveryHostHas(uses_[use].at); }
 
   Order& order_;
-  Cells cells_;
+  std::pmr::unsynchronized_pool_resource memory_;
+  Cells cells_{&memory_};
+  Cells::iterator hint_ = cells_.end();  // where the last access was; end() after every erasure
+  std::unordered_map<uint32_t, Group> groups_;
   std::vector<Strided> strided_;
   std::vector<Use> uses_{Use{}};  // 0 is nobody
   uint64_t forgotten_ = 0;
+  uint64_t swept_at_ = 0;  // Order::host_news
 };
 
 // Do the rows share a byte? Exact.

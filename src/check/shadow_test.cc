@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace millpond::check {
 namespace {
@@ -174,6 +178,104 @@ TEST_F(ShadowTest, RandomAccessesConflictExactlyWhenSomeByteHasAnUnorderedPartne
       }
     }
   }
+}
+
+// Against a twin that is told of every range of every replay, and so tells a conflict anew with each: once is enough.
+TEST_F(ShadowTest, AReplayThatLooksOnlyAtWhatChangedFindsWhatOneThatLooksAtAllFinds) {
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    Order order;
+    Shadow shadow(&order), twin(&order);
+    const auto any = [&](bool may_have_rows) {
+      const uintptr_t begin = 1000 + random() % 56;
+      const size_t size = 1 + random() % 8;
+      const Mode mode = static_cast<Mode>(random() % 3);
+      return may_have_rows && random() % 4 == 0 ? Rows(begin, 1 + size / 4, 3, 4, mode) : At(begin, size, mode);
+    };
+    std::vector<std::vector<Access>> graphs(2);
+    for (auto& accesses : graphs) {
+      for (uint32_t i = 0; i < 6; ++i) accesses.push_back(any(seed % 2 == 1));
+    }
+    const Repeated repeated[] = {Repeated(graphs[0]), Repeated(graphs[1])};
+    std::map<int32_t, uint64_t> counts;
+    std::set<std::pair<uint32_t, const Access*>> told;  // one conflict of an access may hide behind another
+    for (uint64_t task = 1; task <= 80; ++task) {
+      const auto stream = static_cast<int32_t>(random() % 3);
+      std::vector<Conflict> found, expected;
+      uint32_t graph = 0;
+      bool fresh = false;
+      switch (random() % 8) {
+        case 0: {
+          const auto other = static_cast<int32_t>(random() % 3);
+          order.Record({trace::Edge::Kind::kRecord, trace::Link::kEvent, false, 0, 7, task},
+                       {stream, ++counts[stream]});
+          order.Wait({trace::Edge::Kind::kWait, trace::Link::kEvent, false, 0, 7, task}, {other, ++counts[other]});
+          continue;
+        }
+        case 1:
+          order.HostKnows({stream, counts[stream]});
+          if (random() % 4 == 0) shadow.Sweep();
+          continue;
+        case 2: {
+          const uintptr_t begin = 1000 + random() % 60;
+          shadow.Forget(begin, begin + 3);
+          twin.Forget(begin, begin + 3);
+          continue;
+        }
+        case 3: {
+          const Access access = any(seed % 2 == 1);
+          const Use use{{stream, ++counts[stream]}, task, 0, 0};
+          shadow.Touch(access, use, &found);
+          twin.Touch(access, use, &expected);
+          break;
+        }
+        default: {
+          graph = 1 + static_cast<uint32_t>(random() % 2);
+          const int32_t on = random() % 4 == 0 ? stream : static_cast<int32_t>(graph);
+          const Use use{{on, ++counts[on]}, task, 0, 0};
+          const Repeated& ranges = repeated[graph - 1];
+          shadow.TouchAgain(graph, ranges, use, &found);
+          for (const auto* accesses : {&ranges.plain, &ranges.strided}) {
+            for (const Access& access : *accesses) {
+              const size_t before = expected.size();
+              twin.Touch(access, use, &expected);
+              fresh |= expected.size() > before && told.insert({graph, &access}).second;
+            }
+          }
+          break;
+        }
+      }
+      if (graph == 0) {
+        EXPECT_EQ(found.empty(), expected.empty()) << "seed " << seed << ", task " << task;
+        continue;
+      }
+      if (fresh) {
+        EXPECT_FALSE(found.empty()) << "seed " << seed << ", task " << task;
+      }
+      if (expected.empty()) {
+        EXPECT_TRUE(found.empty()) << "seed " << seed << ", task " << task;
+      }
+    }
+  }
+}
+
+TEST_F(ShadowTest, AReplayIsComparedWithWhatAnotherStreamDidSinceTheLastOne) {
+  const Repeated ranges({At(1000, 100, Mode::kWrite), At(5000, 100, Mode::kRead)});
+  const auto replay = [&] {
+    conflicts_.clear();
+    shadow_.TouchAgain(1, ranges, {{1, ++counts_[1]}, ++tasks_, 0, 0}, &conflicts_);
+    return !conflicts_.empty();
+  };
+  EXPECT_FALSE(replay());
+  EXPECT_FALSE(replay());
+  EXPECT_TRUE(Touch(2, At(1050, 1, Mode::kRead))) << "the second replay is not ordered before it";
+  EXPECT_TRUE(replay());
+  Hand(1, 2);
+  EXPECT_FALSE(Touch(2, At(1000, 100, Mode::kRead)));
+  EXPECT_FALSE(Touch(2, At(5000, 100, Mode::kRead)));
+  Hand(2, 1);
+  EXPECT_FALSE(replay());
+  EXPECT_TRUE(Touch(2, At(5000, 1, Mode::kWrite))) << "the last replay reads it";
 }
 
 }  // namespace

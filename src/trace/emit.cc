@@ -47,14 +47,15 @@ void EmitHostAccess(const char* name, std::span<const Access> accesses) {
       {.name = name, .thread = ThreadNumber(), .stack = StackIfWanted(), .time_ns = StampNs(), .accesses = accesses});
 }
 
-void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event,
-                  uint64_t generation) {
+void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event, uint64_t generation,
+                  uint64_t last_of_client) {
   All().OnHostWait({.kind = kind,
                     .device = device,
                     .stream = stream,
                     .count = count,
                     .event = Number(event),
                     .generation = generation,
+                    .last_of_client = last_of_client,
                     .thread = ThreadNumber(),
                     .time_ns = StampNs()});
 }

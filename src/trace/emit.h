@@ -19,8 +19,8 @@ void EmitObject(bool created, ObjectKind kind, int32_t device, const void* handl
 void EmitProgram(ProgramStage::Kind stage, ObjectKind what, const char* name, const void* handle, const void* stream,
                  int32_t device, bool given_memory);
 void EmitHostAccess(const char* name, std::span<const Access> accesses);
-void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event,
-                  uint64_t generation);
+void EmitHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event, uint64_t generation,
+                  uint64_t last_of_client);
 void EmitMapping(MappingChange::Kind kind, int32_t device, const void* address, size_t bytes, uint64_t physical);
 void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* address, size_t bytes, uint64_t live);
 void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
@@ -55,9 +55,9 @@ inline void TellHostAccess(const char* name, std::span<const Access> accesses) {
 
 // The calling thread knows that the stream has completed `count` tasks.
 inline void TellHostWait(WaitKind kind, int32_t device, int32_t stream, uint64_t count, const void* event = nullptr,
-                         uint64_t generation = 0) {
+                         uint64_t generation = 0, uint64_t last_of_client = 0) {
   if (__builtin_expect(Wants(kHost), false)) {
-    internal::EmitHostWait(kind, device, stream, count, event, generation);
+    internal::EmitHostWait(kind, device, stream, count, event, generation, last_of_client);
   }
 }
 

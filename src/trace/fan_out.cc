@@ -185,11 +185,16 @@ MP_GIVE(OnProgram, ProgramStage, kLives)
 MP_GIVE(OnMisuse, Misuse, kMisuses)
 MP_GIVE(OnDamage, Damage, kGuards | kSources)
 MP_GIVE(OnSubBlock, SubBlock, kTold)
-MP_GIVE(OnNextTask, NextTask, kTold)
 #undef MP_GIVE
 
+// From now on the task that is meant must be told, although it names nothing itself.
+void FanOut::OnNextTask(const NextTask& task) {
+  internal::g_interests.fetch_or(kTasks, std::memory_order_acq_rel);
+  ToEach(kTold, [&](Sink& sink) { sink.OnNextTask(task); });
+}
+
 void FanOut::OnEnqueued(const TaskEnqueued& task) {
-  ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kTasks, [&](Sink& sink) { sink.OnEnqueued(task); });
+  ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kTasks | kUses, [&](Sink& sink) { sink.OnEnqueued(task); });
 }
 void FanOut::OnRan(const TaskRan& task) {
   ToEach((task.flags & kInsideTask) != 0 ? kInsideTasks : kRan, [&](Sink& sink) { sink.OnRan(task); });

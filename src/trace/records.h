@@ -199,6 +199,7 @@ struct HostWait {
   uint64_t count;
   uint64_t event;  // the event's handle, or 0
   uint64_t generation;
+  uint64_t last_of_client;  // the count of the stream's last task that is not Millpond's own, or 0
   uint32_t thread;
   uint64_t time_ns;
 };

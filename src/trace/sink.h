@@ -30,10 +30,11 @@ enum Interest : uint32_t {
   kMisuses = 1U << 10,     // OnMisuse
   kClocks = 1U << 11,      // times in all of these
   kStacks = 1U << 12,      // stack numbers in all of these
-  kTold = 1U << 15,        // OnSubBlock, OnNextTask
+  kUses = 1U << 13,        // OnEnqueued for tasks that name what they touch or order others; of the rest it may be told
+  kTold = 1U << 14,        // OnSubBlock, OnNextTask
   // These change how memory is given out and copied, so that what nobody sees can be seen: OnDamage.
-  kGuards = 1U << 13,   // red zones behind blocks, and quarantine for freed ones
-  kSources = 1U << 14,  // sums of the pinned sources of copies
+  kGuards = 1U << 15,   // red zones behind blocks, and quarantine for freed ones
+  kSources = 1U << 16,  // sums of the pinned sources of copies
 };
 inline constexpr uint32_t kAllRecords = kClocks - 1;
 

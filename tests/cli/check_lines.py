@@ -50,6 +50,11 @@ def live(*rows):
     return {"event": "live", "blocks": [{"bytes": size, "owner": owner, "device": 0, "frames": [frame("Grow", "/src/pool.cpp", 20), frame()]} for size, owner in rows]}
 
 
+def largest(*rows):
+    return {"event": "largest", "blocks": [{"bytes": size, "owner": owner, "device": 0, "count": count, "frames": [frame("Reserve", "/src/cache.cpp", 31), frame()]}
+                                           for size, owner, count in rows]}
+
+
 def end(errors=0, notes=()):
     return {"event": "end", "errors": errors, "warnings": 0, "advice": 0, "notes": list(notes)}
 

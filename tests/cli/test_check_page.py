@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browser import rendered
-from check_lines import HOSTILE, again, end, finding, hostile, live, memory, start
+from check_lines import HOSTILE, again, end, finding, hostile, largest, live, memory, start
 
 CHECKED = Path(__file__).with_name("checked.py")
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -53,7 +53,8 @@ class Outline(HTMLParser):
 
 
 def test_the_page_has_everything_about_a_finding_and_needs_nothing_else(tree):
-    lines = [start(rank=3), finding(), again(12), *MEMORY, live((1 << 30, "torch"), (4096, "aclrtMalloc")), end(1, ["2 ranges were forgotten"])]
+    lines = [start(rank=3), finding(), again(12), *MEMORY, largest((3 << 30, "constants of bert", 4)), live((1 << 30, "torch"), (4096, "aclrtMalloc")),
+             end(1, ["2 ranges were forgotten"])]
     page = page_of(tree, lines).read_text()
     assert not re.search(r"https?:|\bsrc=|\bhref=|@import|url\((?!#)", page), "it would load something"
     outline = Outline(page)
@@ -62,7 +63,7 @@ def test_the_page_has_everything_about_a_finding_and_needs_nothing_else(tree):
     for part in ("MP304 free-in-flight", "Trim, pool.cpp:140", "12 times", finding()["message"], "aclrtFree releases at once", 'page "aclrtFree"',
                  "Synchronise the stream first.", "no order", "stream 1: Memset, MatMul, Add (earlier).", "host: aclrtFree (later).", "Nothing orders the later",
                  "/src/net.cpp:77", "0x7f0000001000", "3.99 MiB between", "1.00 MiB freed", "offset 64", "fingerprint=0123456789abcdef", "(rank 3)",
-                 "peak 1.01 MiB", "graph <bert>", "1.00 GiB", "2 ranges were forgotten", "The program exited with 0"):
+                 "peak 1.01 MiB", "graph <bert>", "Largest blocks of the run", "3.00 GiB 4 constants of bert", "Reserve cache.cpp:31", "1.00 GiB", "2 ranges were forgotten", "The program exited with 0"):
         assert part in words, part
 
 
@@ -119,6 +120,11 @@ def test_the_later_operation_stands_to_the_right_of_the_earlier(tree, earlier, l
 def test_a_program_without_findings_says_so(tree):
     assert "Nothing was found." in page_of(tree, [start(), end()]).read_text()
     assert "nothing was checked" in page_of(tree, []).read_text()
+
+
+@pytest.mark.parametrize("last, says", [([end()], "Nothing: all memory was given back."), ([], "Not known: a process left without a last line.")])
+def test_a_page_without_live_blocks_says_why(tree, last, says):
+    assert says in page_of(tree, [start(), *MEMORY, *last]).read_text()
 
 
 def test_run_writes_the_page_without_checking(tree):

@@ -55,39 +55,57 @@ echo "caught two: an index is not looked at"
 """
 
 
+SILENT = """#!/bin/sh
+echo "[1/2] silent with 64 seeds: two_streams_pool in 2 s"
+if [ -n "$FAKE_ALARM" ]; then
+  echo "ALARM torch/ddp.py with seed 3: MP611 nothing orders the two"
+  echo "[2/2] ALARMS with 1 of 64 seeds: torch/ddp.py in 2 s"
+  exit 1
+fi
+echo "[2/2] silent with 64 seeds: torch/ddp.py in 2 s"
+"""
+
+
 @pytest.fixture(name="long_tree")
 def long_tree_fixture(tree):
     tree.program("run-clang-tidy-19", TIDY)
-    mutate = tree.root / "tools" / "mutate.py"
-    mutate.write_text(MUTATE)
-    mutate.chmod(0o755)
+    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT)):
+        tool = tree.root / "tools" / name
+        tool.write_text(text)
+        tool.chmod(0o755)
     return tree
 
 
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release and pytest give two each; clang and clang-tidy one each; two bugs; the kernels two of ctest and two of pytest.
-    assert last_line(outcome) == "12 passed, 0 failed", outcome.stderr
+    # Release and pytest give two each; clang and clang-tidy one each; two bugs; two examples; the kernels two of ctest and two of pytest.
+    assert last_line(outcome) == "14 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
 
 
 def test_a_bug_that_no_test_notices_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_SURVIVES="1")
-    assert last_line(outcome) == "11 passed, 1 failed"
+    assert last_line(outcome) == "13 passed, 1 failed"
     assert "no test noticed that an index is not looked at" in outcome.stderr
 
 
 def test_a_bug_that_cannot_be_tried_is_a_failure_too(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_ROTS="1")
-    assert last_line(outcome) == "11 passed, 1 failed"
+    assert last_line(outcome) == "13 passed, 1 failed"
     assert "it could not be tried: two.patch does not apply" in outcome.stderr
+
+
+def test_an_example_that_earns_an_error_of_the_checker_is_a_failure_that_names_it(long_tree):
+    outcome = long_tree.call("test", "--quick", "--long", FAKE_ALARM="1")
+    assert last_line(outcome) == "13 passed, 1 failed"
+    assert "FAILED no false alarm: torch/ddp.py" in outcome.stderr and "with seed 3: MP611" in outcome.stderr
 
 
 def test_a_finding_of_clang_tidy_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_TIDY_FINDS="1")
-    assert last_line(outcome) == "11 passed, 1 failed"
+    assert last_line(outcome) == "13 passed, 1 failed"
     assert "FAILED clang-tidy" in outcome.stderr and "[bugprone-branch-clone]" in outcome.stderr
 
 

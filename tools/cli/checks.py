@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
 
-Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, the
-real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, every
+example under the checker with 64 seeds, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
 """
 
 import argparse
@@ -84,6 +84,24 @@ def mutation_result(text):
     return junit.Result(passed=len(re.findall(r"^caught \S+: ", text, re.M)),
                         failed=[(f"mutation: {name}", f"no test noticed that {says}") for name, says in survived] +
                                [(f"mutation: {name}", f"it could not be tried: {why}") for name, why in untried])
+
+
+def no_false_alarm():
+    """Every example under the checker, with seeds 0 to 63: tools/no_false_alarm.py. One test for each."""
+    name = "no false alarm"
+    ui.say(f"{name} ...")
+    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "no_false_alarm.py"], "no_false_alarm.log")
+    result = alarm_result(log_path.read_text(encoding="utf-8", errors="replace"))
+    if not result.passed or (status != 0 and not result.failed):
+        raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
+    ui.say(f"{name}: {result.passed} examples are silent, {len(result.failed)} are not, in {ui.seconds(span)}")
+    return result
+
+
+def alarm_result(text):
+    alarms = dict(re.findall(r"^ALARM (\S+) (.*)$", text, re.M))
+    return junit.Result(passed=len(re.findall(r"^\[\d+/\d+\] silent with ", text, re.M)),
+                        failed=[(f"no false alarm: {name}", what) for name, what in alarms.items()])
 
 
 def preloaded():

@@ -47,8 +47,9 @@ def test(argv):
                     "thread-safety analysis, and pytest with the linters among its tests. "
                     "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
     parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
-    parser.add_argument("--long", action="store_true", help="also what takes an hour: clang on everything, clang-tidy, deliberate bugs "
-                                                            "that the suites must catch, the real kernels under ASan and UBSan")
+    parser.add_argument("--long", action="store_true", help="also what takes hours: clang on everything, clang-tidy, deliberate bugs that the "
+                                                            "suites must catch, every example under the checker with 64 seeds, the real "
+                                                            "kernels under ASan and UBSan")
     parser.add_argument("--coverage", action="store_true", help="only count the lines and branches that the core's tests reach: "
                                                                 "docs/line_coverage.md")
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
@@ -93,6 +94,7 @@ def _long_suites(arguments, total):
         yield "clang all", lambda: checks.clang(ensure.INSTALL_TARGET)
         yield "clang-tidy", checks.clang_tidy
         yield "mutation", checks.mutation
+        yield "no false alarm", checks.no_false_alarm
     if not pytorch.enabled():
         total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
         return

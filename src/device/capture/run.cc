@@ -86,7 +86,7 @@ Status Graph::Launch(Stream* stream) {
   Run& data = *run;
   Replay replay(shared_from_this(), std::move(run));  // from here on the run ends by itself
   if (__builtin_expect(Scheduler::Get().observes_enqueue(), false)) DrawOrder(data);
-  const bool told = trace::Wants(trace::kTasks | trace::kGraphs | trace::kInsideTasks);
+  const bool told = trace::Wants(trace::kTasks | trace::kUses | trace::kGraphs | trace::kInsideTasks);
   if (__builtin_expect(told, false)) {
     DescribeOnce();
     Announce(data, *stream);

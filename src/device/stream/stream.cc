@@ -67,6 +67,7 @@ void Stream::Open(void* handle, Device* device, Context* context, int32_t id, ui
   stop_on_failure_ = false;
   stopped_ = false;
   abort_until_ = 0;
+  last_of_client_ = 0;
   capture_ = nullptr;
   update_ = nullptr;
   float_rules_ = device != nullptr && device->saturates() ? uint32_t{kSaturates} : 0;

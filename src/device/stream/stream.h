@@ -14,6 +14,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "src/base/futex.h"
@@ -85,6 +86,16 @@ class Stream {
     const uint32_t slow = slow_.load(std::memory_order_relaxed);
     if (__builtin_expect(slow != 0, false)) {
       if (slow != kSlowTraced) return LaunchSlow(OwnedTask::Make<kKind>(name, accesses, std::move(body)), note());
+      if constexpr (kKind == TaskKind::kCompute && std::is_same_v<Note, NoNote>) {
+        // Names nothing and orders nobody.
+        if (accesses.empty() && !trace::Wants(trace::kTasks | trace::kRan)) {
+          PreparedBody<kKind, Body> prepared(std::move(body));
+          prepared.FillSlot(BeginPush(), name);
+          last_of_client_.store(tail_count_ + 1, std::memory_order_relaxed);
+          EndPush();
+          return Ok();
+        }
+      }
       const LaunchNote told = note();
       const uint32_t stack = trace::StackIfWanted();  // before the lock: the unwinder takes locks of its own
       PreparedBody<kKind, Body> prepared(std::move(body));
@@ -227,7 +238,7 @@ class Stream {
   // Reasons for the slow launch, all in one word: it is what every launch pays.
   enum Slow : uint32_t { kSlowCapture = 1, kSlowStopped = 2, kSlowSeeded = 4, kSlowUpdate = 8, kSlowTraced = 16 };
   // A launch has something to tell when sinks have any of these.
-  static constexpr uint32_t kLaunchInterests = trace::kTasks | trace::kRan;
+  static constexpr uint32_t kLaunchInterests = trace::kTasks | trace::kUses | trace::kRan;
   static void OnInterests(uint32_t interests);
   Status LaunchSlow(OwnedTask task, const LaunchNote& note);
   // pre: `slot` is the next task. Tells sinks of it.
@@ -280,6 +291,8 @@ class Stream {
   uint64_t tail_count_ GUARDED_BY(push_lock_) = 0;
   uint64_t next_trace_task_ GUARDED_BY(push_lock_) = 0;  // numbers for sinks, taken in blocks of kTraceTaskBlock
   uint64_t last_trace_task_ GUARDED_BY(push_lock_) = 0;
+  // The count of the last task that is not Millpond's own, while somebody listens; 0: none yet in this life.
+  std::atomic<uint64_t> last_of_client_{0};
   // Reading completed_ at each launch would fetch a line the runner writes at each task: look only when this is
   // reached.
   std::atomic<uint64_t> throttle_at_{kMaxDepth};

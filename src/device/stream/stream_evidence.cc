@@ -37,7 +37,8 @@ uint64_t Stream::NextTraceTask() {
 void Stream::Tell(TaskSlot* slot, std::span<const trace::Access> accesses, const LaunchNote& note, uint32_t stack) {
   const uint64_t task = NextTraceTask();
   if (trace::Wants(trace::kRan)) slot->evidence.set_task(task);
-  trace::FanOut* sinks = trace::Listening(trace::kTasks);
+  if ((note.flags & trace::kInternal) == 0) last_of_client_.store(tail_count_ + 1, std::memory_order_relaxed);
+  trace::FanOut* sinks = trace::Listening(trace::kTasks | trace::kUses);
   if (sinks == nullptr) return;
   sinks->OnEnqueued({.task = task,
                      .device = device()->id(),
@@ -83,7 +84,7 @@ void Stream::EndIfEndless(uint64_t target) {
 void Stream::TellReached(uint64_t target, trace::WaitKind kind) const {
   const Device* on = device();
   if (on == nullptr) return;
-  trace::TellHostWait(kind, on->id(), id(), target);
+  trace::TellHostWait(kind, on->id(), id(), target, nullptr, 0, last_of_client_.load(std::memory_order_relaxed));
   // Where a program waits it hears of what went wrong soonest; all at once would make waits dear.
   constexpr size_t kZonesPerWait = 16;
   if (__builtin_expect(trace::Wants(trace::kGuards), false) &&

@@ -209,8 +209,9 @@ class DynamicRun : public Feedback {
     if (step.kind == Step::Kind::kKernel) {
       OpCallPtr call;
       MP_RETURN_IF_ERROR(MakeCall(step, &call));
-      const auto accesses = trace::Wants(trace::kTasks) || stream_->capture() != nullptr ? AccessesOf(*call)
-                                                                                         : std::vector<trace::Access>();
+      const auto accesses = trace::Wants(trace::kTasks | trace::kUses) || stream_->capture() != nullptr
+                                ? AccessesOf(*call)
+                                : std::vector<trace::Access>();
       if (kernels::NeedsTeam(*call)) {
         return stream_->Launch<TaskKind::kCompute>(step.name, accesses,
                                                    TeamNodeBody(step, std::move(call), compiled_, *stream_));

@@ -147,7 +147,7 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
   run->trace_base = 0;
   run->rules = FloatRules(*stream);
   std::vector<trace::Access> accesses;
-  if (stream->capture() != nullptr || __builtin_expect(trace::Wants(trace::kTasks), false)) {
+  if (stream->capture() != nullptr || __builtin_expect(trace::Wants(trace::kTasks | trace::kUses), false)) {
     accesses = AllAccesses(*run);
   }
   if (__builtin_expect(trace::Wants(trace::kInsideTasks), false) && stream->capture() == nullptr) {

@@ -117,16 +117,18 @@ class Block:
 
 
 @dataclass(frozen=True)
-class LiveBlock:
-    """One of the largest blocks that were live at the end."""
+class LargeBlock:
+    """One of the largest blocks that were live at the end, or of a size and place of the whole run."""
     bytes: int
     owner: str
     device: int
     frames: tuple
+    count: int  # how often such a one was allocated
 
     @staticmethod
     def of(row):
-        return LiveBlock(int(row["bytes"]), text_of(row.get("owner", "")), int(row.get("device", 0)), tuple(map(Frame.of, row.get("frames", []))))
+        return LargeBlock(int(row["bytes"]), text_of(row.get("owner", "")), int(row.get("device", 0)), tuple(map(Frame.of, row.get("frames", []))),
+                          int(row.get("count", 1)))
 
 
 @dataclass(eq=False)
@@ -145,6 +147,7 @@ class Process:
     tasks: int = 0  # at the end: how many it launched
     notes: tuple = ()
     memory: list = field(default_factory=list)  # (time_ns, device, owner, live bytes from then on)
+    largest: tuple = ()
     live: tuple = ()
 
     @property

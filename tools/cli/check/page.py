@@ -30,7 +30,12 @@ def render(run, heading):
     series = [(process, timeline.series(process)) for process in run.processes if process.memory]
     charts, data = _charts(series)
     title = ("Check of " if heading.checked else "Report of ") + " ".join(heading.command)[:200]
-    main = [_findings(run, heading, base), charts, _live(run), _processes(run)]
+    largest = _blocks("Largest blocks of the run", [(block, process) for process in run.processes for block in process.largest], counted=True)
+    live = _blocks("Largest blocks that were live at the end", [(block, process) for process in run.processes for block in process.live])
+    if live is None and series:
+        live = e("section", e("h2", "Live at the end"), e("p", "Nothing: all memory was given back." if all(process.ended for process, _ in series)
+                                                          else "Not known: a process left without a last line."))
+    main = [_findings(run, heading, base), charts, largest, live, _processes(run)]
     head = e("head", e("meta", charset="utf-8"), e("meta", name="viewport", content="width=device-width, initial-scale=1"),
              e("meta", http_equiv="Content-Security-Policy", content=POLICY), e("title", title),
              e("style", Markup("\n".join(path.read_text(encoding="utf-8") for path in STYLES))))
@@ -138,20 +143,23 @@ def _charts(series):
     return e("section", e("h2", "Device memory over time"), drawn[0], rest), data
 
 
-def _live(run):
-    blocks = sorted(((block, process) for process in run.processes for block in process.live), key=lambda pair: -pair[0].bytes)
+def _blocks(title, pairs, counted=False):
+    """A table of (block, process), the largest first; each place unfolds to its stack."""
+    blocks = sorted(pairs, key=lambda pair: -pair[0].bytes)
     if not blocks:
         return None
+    titles = ("size", *(("times",) if counted else ()), "owner", "device", "process", "allocated at")
     rows = []
     for block, process in blocks[:MAX_LIVE]:
         first = next((frame for frame in block.frames if frame.file), next(iter(block.frames), None))
         where = e("details", e("summary", f"{first.function or '?'} ", e("span", places.short(first) if first.file else first.place, class_="quiet")),
                   _frames(block.frames)) if first else "unknown"
-        rows.append(e("tr", e("td", e("span", sized(block.bytes), title=f"{block.bytes:,} bytes"), class_="number"), e("td", block.owner, class_="name"),
-                      e("td", block.device, class_="number"), e("td", process.name.removeprefix("process "), class_="together"), e("td", where, class_="name")))
-    head = e("tr", *(e("th", title, scope="col", class_="number" if title in ("size", "device") else None)
-                     for title in ("size", "owner", "device", "process", "allocated at")))
-    return e("section", e("h2", "Largest blocks that were live at the end"), e("div", e("table", e("thead", head), e("tbody", *rows)), class_="scroll"),
+        rows.append(e("tr", e("td", e("span", sized(block.bytes), title=f"{block.bytes:,} bytes"), class_="number"),
+                      e("td", f"{block.count:,}", class_="number") if counted else None, e("td", block.owner, class_="name"),
+                      e("td", "host" if block.device < 0 else block.device, class_="number"), e("td", process.name.removeprefix("process "), class_="together"),
+                      e("td", where, class_="name")))
+    head = e("tr", *(e("th", name, scope="col", class_="number" if name in ("size", "times", "device") else None) for name in titles))
+    return e("section", e("h2", title), e("div", e("table", e("thead", head), e("tbody", *rows)), class_="scroll"),
              e("p", f"{len(blocks) - MAX_LIVE:,} more.", class_="hint") if len(blocks) > MAX_LIVE else None)
 
 

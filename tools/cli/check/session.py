@@ -166,7 +166,10 @@ class _Reader:
         process.memory.append((int(row["time_ns"]), int(row.get("device", 0)), owner, max(0, int(row["live"]))))
 
     def _on_live(self, row, process):
-        process.live = tuple(map(model.LiveBlock.of, row["blocks"]))
+        process.live = tuple(map(model.LargeBlock.of, row["blocks"]))
+
+    def _on_largest(self, row, process):
+        process.largest = tuple(map(model.LargeBlock.of, row["blocks"]))
 
     def _on_end(self, row, process):
         process.ended = True
