@@ -21,7 +21,7 @@
 #include "include/millpond/pool.h"
 #include "include/parser/onnx_parser.h"
 #include "src/trace/sink.h"
-#include "tests/failing_new.h"
+#include "src/base/failing_new.h"
 
 namespace {
 

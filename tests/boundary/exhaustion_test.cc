@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "tests/acl/acl_test.h"
-#include "tests/failing_new.h"
+#include "src/base/failing_new.h"
 
 // Threads that cannot be had: this program's pthread_create serves the libraries too.
 namespace {

@@ -3,7 +3,7 @@
 // the run, of both generations of sessions; in asynchronous runs the nth of any thread. The call fails with its
 // documented status or does without; nothing leaks; the session still works.
 #include "session_fixture.h"
-#include "tests/failing_new.h"
+#include "src/base/failing_new.h"
 
 namespace {
 
