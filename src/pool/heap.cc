@@ -144,7 +144,7 @@ Block* Heap::MergeFree(Block* block) {
 Block* Heap::MakeLive(Block* block, Address address, size_t bytes) {
   const bool rest_before = block->address < address;
   const bool rest_after = block->end() > address + bytes;
-  if (rest_before || rest_after) ReserveBlocks(2);
+  if (unused_ == nullptr || unused_->next == nullptr) ReserveBlocks(2);
   free_bytes_ -= bytes;
   const Address was = block->address;
   Block* live = rest_before ? Split(block, address - block->address) : block;

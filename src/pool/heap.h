@@ -29,7 +29,7 @@ struct OtherStreams {
 };
 
 inline constexpr size_t kUnit = 512;  // every block is a multiple of it
-inline constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 // Two cache lines, which processors prefetch as a pair; what every allocation and free accesses is in the first.
 struct alignas(128) Block {

@@ -349,9 +349,9 @@ TEST_P(HostFault, AllRequestsFromAnyOneOnMayFail) { FailEach(true); }
 
 // The index beneath: what was reserved for can be inserted, in the worst order there is, with no memory at all.
 TEST(HostFaultIndex, WhatWasReservedForIsInsertedWithoutMemory) {
-  constexpr size_t kMost = 4096;
+  constexpr size_t kMax = 4096;
   FreeIndex index;
-  index.Reserve(kMost);
+  index.Reserve(kMax);
   std::map<Address, size_t> expected;
   const auto fake = [](Address address) { return reinterpret_cast<Block*>(address); };
   std::mt19937 random(11);
@@ -363,7 +363,7 @@ TEST(HostFaultIndex, WhatWasReservedForIsInsertedWithoutMemory) {
     };
     // Sparse pieces of the index everywhere, then all that is left into one place, again and again.
     for (int round = 0; round < 40; ++round) {
-      while (expected.size() < kMost) {
+      while (expected.size() < kMax) {
         const Address address = (Address{1} + random() % 200'000) * 1024;
         if (!expected.contains(address)) insert(address);
       }
@@ -376,7 +376,7 @@ TEST(HostFaultIndex, WhatWasReservedForIsInsertedWithoutMemory) {
         index.Erase(at->first);
         at = expected.erase(at);
       }
-      for (Address address = 1024; expected.size() < kMost; address += 1024) {
+      for (Address address = 1024; expected.size() < kMax; address += 1024) {
         if (!expected.contains(address)) insert(address);
       }
       if (round % 2 == 0) continue;
