@@ -16,7 +16,7 @@ namespace millpond::cann {
 
 namespace {
 
-#define MP_CANN_REASON(name, text) constexpr char name[] = text;
+#define MP_CANN_REASON(name, text) constexpr char name[] = text;  // NOLINT: a name cannot be in parentheses
 #define MP_CANN_OPTION(door, key, values, treatment, quiet, reason)
 #include "src/base/cann_options.def"
 #undef MP_CANN_REASON
@@ -49,7 +49,7 @@ std::string Listed(std::string_view values) {
 // "0..4": false when `values` is no range.
 bool ParseRange(std::string_view values, int64_t* out_least, int64_t* out_most) {
   const size_t dots = values.find("..");
-  if (dots == values.npos) return false;
+  if (dots == std::string_view::npos) return false;
   const std::optional<int64_t> least = ParseInt(values.substr(0, dots)), most = ParseInt(values.substr(dots + 2));
   *out_least = least.value_or(0);
   *out_most = most.value_or(0);

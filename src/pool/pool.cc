@@ -2,10 +2,10 @@
 #include "src/pool/pool.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -324,7 +324,7 @@ Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
 
 Pool::~Pool() {
   if (!CheckNotForked().ok()) {
-    state_.release();  // the parent's
+    static_cast<void>(state_.release());  // the parent's
     return;
   }
   {

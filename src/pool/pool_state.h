@@ -23,7 +23,7 @@ namespace millpond::pool {
 
 class PoolState {
  public:
-  PoolState(PageSource* source, const Settings& settings, int32_t device);
+  PoolState(PageSource* page_source, const Settings& wanted, int32_t device_number);
   ~PoolState();
 
   Status AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address);

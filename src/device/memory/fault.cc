@@ -11,13 +11,13 @@
 #include "src/device/memory/fault.h"
 
 #include <execinfo.h>
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
 #include <cstring>
 #include <iterator>
 #include <mutex>

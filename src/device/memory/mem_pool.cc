@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/memory/mem_pool.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <new>
