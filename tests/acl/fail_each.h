@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "tests/acl/acl_test.h"
 #include "src/base/failing_new.h"
+#include "tests/acl/acl_test.h"
 
 namespace acl_test {
 

@@ -8,8 +8,8 @@
 
 #include <fstream>
 
-#include "tests/acl/acl_test.h"
 #include "src/base/failing_new.h"
+#include "tests/acl/acl_test.h"
 
 // Threads that cannot be had: this program's pthread_create serves the libraries too.
 namespace {

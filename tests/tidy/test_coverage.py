@@ -6,8 +6,14 @@ import sys
 
 import pytest
 
-HEADER = "#define ACL_FUNC_VISIBILITY __attribute__((x))\n#define ACL_OLD(message) \\\n  __attribute__((y(message)))\n" \
-         "ACL_FUNC_VISIBILITY int aclA(void);\nACL_FUNC_VISIBILITY void aclVoid(int a,\n  int b);\nACL_FUNC_VISIBILITY void* aclMake();\n"
+HEADER = """#define ACL_FUNC_VISIBILITY __attribute__((x))
+#define ACL_OLD(message) \\
+  __attribute__((y(message)))
+ACL_FUNC_VISIBILITY int aclA(void);
+ACL_FUNC_VISIBILITY void aclVoid(int a,
+  int b);
+ACL_FUNC_VISIBILITY void* aclMake();
+"""
 
 
 @pytest.fixture(name="state")
