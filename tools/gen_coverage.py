@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import test_evidence
 
 DECLARATION = re.compile(r"ACL_FUNC_VISIBILITY\s+([^;{(]*?)\b(\w+)\s*\(", re.S)
+# A macro's definition declares nothing.
+DIRECTIVE = re.compile(r"^[ \t]*#(?:.*\\\n)*.*$", re.M)
 NO_RESULT = re.compile(r"\bvoid\s+(\w+)\s*\(|\b\w+\s*&\s*(\w+)\s*\(")
 # name(arguments) of a class or a namespace, demangled; constructors, destructors and operators are the class's own affair.
 QUALIFIED = re.compile(r"^((?:ge|gert)::(?:\w+::)*)(\w+)(?:\[abi:\w+\])?\(")
@@ -46,7 +48,7 @@ def declared(root):
     """{header: [function, ...]} in the order of declaration."""
     result = {}
     for header in sorted((root / "include").rglob("*.h")):
-        names = [name for _, name in DECLARATION.findall(header.read_text())]
+        names = [name for _, name in DECLARATION.findall(DIRECTIVE.sub("", header.read_text()))]
         if names:
             result[header.relative_to(root / "include").as_posix()] = list(dict.fromkeys(names))
     return result

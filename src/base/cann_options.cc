@@ -16,7 +16,7 @@ namespace millpond::cann {
 
 namespace {
 
-#define MP_CANN_REASON(name, text) constexpr char name[] = text;
+#define MP_CANN_REASON(name, text) constexpr char name[] = text;  // NOLINT: a name cannot be in parentheses
 #define MP_CANN_OPTION(door, key, values, treatment, quiet, reason)
 #include "src/base/cann_options.def"
 #undef MP_CANN_REASON
@@ -47,13 +47,13 @@ std::string Listed(std::string_view values) {
 }
 
 // "0..4": false when `values` is no range.
-bool ParseRange(std::string_view values, int64_t* out_least, int64_t* out_most) {
+bool ParseRange(std::string_view values, int64_t* out_min, int64_t* out_max) {
   const size_t dots = values.find("..");
-  if (dots == values.npos) return false;
-  const std::optional<int64_t> least = ParseInt(values.substr(0, dots)), most = ParseInt(values.substr(dots + 2));
-  *out_least = least.value_or(0);
-  *out_most = most.value_or(0);
-  return least && most;
+  if (dots == std::string_view::npos) return false;
+  const std::optional<int64_t> min = ParseInt(values.substr(0, dots)), max = ParseInt(values.substr(dots + 2));
+  *out_min = min.value_or(0);
+  *out_max = max.value_or(0);
+  return min && max;
 }
 
 bool AreIndexes(std::string_view value) {
@@ -64,20 +64,20 @@ bool AreIndexes(std::string_view value) {
 // "#length 128" and its like.
 std::string WrongForm(std::string_view form, std::string_view value) {
   const size_t space = std::min(form.find(' '), form.size());
-  const int64_t most = ParseInt(form.substr(std::min(space + 1, form.size()))).value_or(0);
+  const int64_t max = ParseInt(form.substr(std::min(space + 1, form.size()))).value_or(0);
   const std::string_view name = form.substr(0, space);
   if (name == "#indexes") return AreIndexes(value) ? "" : "it must be numbers from 0, separated by ';' or ','";
-  const bool fits = static_cast<int64_t>(value.size()) <= most;
+  const bool fits = static_cast<int64_t>(value.size()) <= max;
   if (name == "#length") {
     return fits ? ""
                 : Format("it has %zu characters, and at most %lld are allowed", value.size(),
-                         static_cast<long long>(most));
+                         static_cast<long long>(max));
   }
   const bool plain = std::all_of(value.begin(), value.end(),
                                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
   return fits && plain
              ? ""
-             : Format("it may have letters, digits, '_' and '-', at most %lld of them", static_cast<long long>(most));
+             : Format("it may have letters, digits, '_' and '-', at most %lld of them", static_cast<long long>(max));
 }
 
 // True the first time in the process.
@@ -141,11 +141,11 @@ std::string_view Nearest(Door door, std::string_view key) {
   constexpr size_t kLongest = 100;  // whoever sends more did not mistype
   if (key.size() > kLongest) return {};
   std::string_view nearest;
-  size_t least = 3;
+  size_t min = 3;
   for (const Option& option : Options(door)) {
     const size_t distance = Distance(key, option.key);
-    if (distance >= least) continue;
-    least = distance;
+    if (distance >= min) continue;
+    min = distance;
     nearest = option.key;
   }
   return nearest;
@@ -154,11 +154,11 @@ std::string_view Nearest(Door door, std::string_view key) {
 std::string WrongValue(const Option& option, std::string_view value) {
   if (option.values.empty()) return {};
   if (option.values[0] == '#') return WrongForm(option.values, value);
-  int64_t least = 0, most = 0;
-  if (ParseRange(option.values, &least, &most)) {
-    if (const auto number = ParseInt(value); number && *number >= least && *number <= most) return {};
-    return Format("it must be a whole number from %lld to %lld", static_cast<long long>(least),
-                  static_cast<long long>(most));
+  int64_t min = 0, max = 0;
+  if (ParseRange(option.values, &min, &max)) {
+    if (const auto number = ParseInt(value); number && *number >= min && *number <= max) return {};
+    return Format("it must be a whole number from %lld to %lld", static_cast<long long>(min),
+                  static_cast<long long>(max));
   }
   return IsOneOf(value, option.values) ? "" : "it must be one of: " + Listed(option.values);
 }

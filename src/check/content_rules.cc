@@ -61,6 +61,7 @@ void ContentRules::OnTask(const trace::TaskEnqueued& task, const Use& use, const
   if (replay) {  // in which order its nodes read and write is not looked at
     Write(inside->plain);
     Write(inside->strided);
+    Write(inside->may);
   }
   Read(task.accesses, use);
 }

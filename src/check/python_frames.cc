@@ -160,6 +160,7 @@ uint32_t PythonFrames::Current() {
   }
   // The texts are taken now: the code may be gone when somebody asks.
   std::vector<PythonFrame> frames;
+  frames.reserve(count);
   for (size_t i = 0; i < count; ++i) frames.push_back(Describe(places[i]));
   const auto number = static_cast<uint32_t>(places_.size());
   places_.emplace_back(places, places + count);

@@ -2,10 +2,13 @@
 #include "src/check/reporter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -251,6 +254,7 @@ void Reporter::Report(const Finding& finding) {
     return;
   }
   std::vector<std::vector<const Frame*>> stacks;
+  stacks.reserve(finding.parts.size());
   for (const Part& part : finding.parts) stacks.push_back(symbols_.FramesOf(part.stack));
   told.rule = finding.rule;
   told.fingerprint = FingerprintOf(finding, stacks);
@@ -281,7 +285,7 @@ void Reporter::WriteFinding(const Finding& finding, const Told& told,
   std::string json =
       "\"rank\":" + rank_ +
       Format(",\"number\":%llu,\"rule\":\"%s\",\"severity\":\"%s\",\"message\":",
-             static_cast<unsigned long long>(errors_ + warnings_ + advice_), info.id, SeverityName(info.severity)) +
+             static_cast<unsigned long long>(errors_) + warnings_ + advice_, info.id, SeverityName(info.severity)) +
       Quoted(finding.message) + ",\"advice\":" + Quoted(info.advice) + ",\"page\":" + Quoted(info.page) +
       ",\"objects\":" + List(finding.things, ThingJson) + ",\"stacks\":[";
   for (size_t i = 0; i < finding.parts.size(); ++i) {

@@ -52,7 +52,11 @@ bool Overlap(const trace::Access& one, const trace::Access& other) {
 
 Repeated::Repeated(std::vector<trace::Access> all) {
   for (const trace::Access& access : all) {
-    if (access.bytes == 0 || (access.flags & trace::kMayTouch) != 0) continue;
+    if (access.bytes == 0) continue;
+    if ((access.flags & trace::kMayTouch) != 0) {
+      may.push_back(access);
+      continue;
+    }
     (access.rows > 1 ? strided : plain).push_back(access);
     if (access.rows <= 1) longest = std::max(longest, access.bytes);
   }

@@ -49,7 +49,8 @@ struct Repeated {
 
   std::vector<trace::Access> plain;  // of one row, by address
   std::vector<trace::Access> strided;
-  size_t longest = 0;  // of the plain ones
+  std::vector<trace::Access> may;  // that nobody is accused of; not among the others
+  size_t longest = 0;              // of the plain ones
 };
 
 // Not safe from several threads.

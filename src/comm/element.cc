@@ -2,6 +2,7 @@
 #include "src/comm/element.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "src/base/assert.h"
@@ -41,14 +42,14 @@ T Combine(T a, T b) {
     } else {
       // Unsigned and wide enough: overflow wraps, also where the type would be promoted to int.
       using Wide = std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;
-      const auto x = static_cast<Wide>(a), y = static_cast<Wide>(b);
+      const auto x = static_cast<Wide>(a), y = static_cast<Wide>(b);  // NOLINT: int8_t is a number here
       return static_cast<T>(kOp == Reduction::kSum ? x + y : x * y);
     }
   } else {
     const bool takes_b = kOp == Reduction::kMax ? b > a : b < a;
     if constexpr (std::is_floating_point_v<T>) {
-      if (a != a) return a;
-      if (b != b) return b;
+      if (std::isnan(a)) return a;
+      if (std::isnan(b)) return b;
     }
     return takes_b ? b : a;
   }

@@ -2,11 +2,11 @@
 #include "src/comm/peers.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "src/base/format.h"
 

@@ -57,7 +57,7 @@ struct QueueThread {
   ~QueueThread() {
     try {
       std::thread(&Watch, api, SystemThreadId()).detach();
-    } catch (const std::exception&) {  // no thread to be had, and so no note
+    } catch (const std::exception&) {  // NOLINT: no thread to be had, and so no note
     }
   }
   const char* api;

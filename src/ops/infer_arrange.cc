@@ -6,17 +6,17 @@
 namespace millpond::infer {
 namespace {
 
-// Where channels, rows and columns are in a picture of that format.
-struct Picture {
+// Where channels, rows and columns are in an image of that format.
+struct ImageAxes {
   size_t channel, height, width;
 };
-Status PictureOf(const InferArgs& args, size_t format_at, Picture* out) {
+Status ImageOf(const InferArgs& args, size_t format_at, ImageAxes* out) {
   const std::string_view format = args.call.text(args.from[format_at]);
   const Dims shape = ShapeOf(args, 0);
   MP_REQUIRE(shape.size() == 4 && (format == "NHWC" || format == "NCHW"),
-             "%s: %s %s in format %s is no picture of four dimensions in NHWC or NCHW", RowName(args), NameOf(args, 0),
-             ShapeText(shape).c_str(), std::string(format).c_str());
-  *out = format == "NHWC" ? Picture{3, 1, 2} : Picture{1, 2, 3};
+             "%s: %s %s in format %s is not an image of four dimensions in NHWC or NCHW", RowName(args),
+             NameOf(args, 0), ShapeText(shape).c_str(), std::string(format).c_str());
+  *out = format == "NHWC" ? ImageAxes{3, 1, 2} : ImageAxes{1, 2, 3};
   return Ok();
 }
 
@@ -28,8 +28,8 @@ bool HasNoOrder(std::string_view layout) {
 }  // namespace
 
 Status depth_to_space(const InferArgs& args, Shape* out) {
-  Picture at{};
-  MP_RETURN_IF_ERROR(PictureOf(args, 2, &at));
+  ImageAxes at{};
+  MP_RETURN_IF_ERROR(ImageOf(args, 2, &at));
   MP_RETURN_IF_ERROR(same(args, out));
   const int64_t block = Int(args, 1);
   MP_REQUIRE(block > 0 && out->dims[at.channel] % (block * block) == 0, "%s: %lld channels do not make blocks of %lld",
@@ -41,8 +41,8 @@ Status depth_to_space(const InferArgs& args, Shape* out) {
 }
 
 Status space_to_depth(const InferArgs& args, Shape* out) {
-  Picture at{};
-  MP_RETURN_IF_ERROR(PictureOf(args, 2, &at));
+  ImageAxes at{};
+  MP_RETURN_IF_ERROR(ImageOf(args, 2, &at));
   MP_RETURN_IF_ERROR(same(args, out));
   const int64_t block = Int(args, 1);
   MP_REQUIRE(block > 0 && out->dims[at.height] % block == 0 && out->dims[at.width] % block == 0,

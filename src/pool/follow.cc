@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording a run, and following a plan made from it.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "src/base/format.h"
@@ -45,12 +46,24 @@ Status PoolState::StopRecording(const Pool::UseRecording& use) {
 void PoolState::RecordAllocation(Address address, size_t bytes, StreamKey stream) {
   MutexLock lock(plan_lock_);
   if (recorder_ == nullptr || recorder_->stopped) return;
-  const auto number = static_cast<uint32_t>(recorder_->streams.size());
-  const uint32_t index = recorder_->streams.try_emplace(stream, number).first->second;
+  std::vector<Step>& steps = recorder_->recording.steps;
+  // Everything that may throw comes first, and a free later finds room for its step.
+  const auto reserve = [](auto& list, size_t count) {
+    if (list.capacity() < count) list.reserve(std::max(count, 2 * list.capacity()));
+  };
+  reserve(recorder_->step_of, recorder_->step_of.size() + 1);
+  reserve(steps, steps.size() + recorder_->live.size() + 2);
   const auto id = static_cast<uint32_t>(recorder_->step_of.size());
-  recorder_->step_of.push_back(recorder_->recording.steps.size());
-  recorder_->live[address] = id;
-  recorder_->recording.steps.push_back({.allocate = true, .id = id, .stream = index, .bytes = bytes});
+  const auto live = recorder_->live.insert_or_assign(address, id).first;
+  uint32_t index = 0;
+  try {
+    index = recorder_->streams.try_emplace(stream, static_cast<uint32_t>(recorder_->streams.size())).first->second;
+  } catch (const std::bad_alloc&) {
+    recorder_->live.erase(live);
+    throw;
+  }
+  recorder_->step_of.push_back(steps.size());
+  steps.push_back({.allocate = true, .id = id, .stream = index, .bytes = bytes});
 }
 
 // Blocks from before the recording are not part of it.
@@ -77,23 +90,31 @@ Status PoolState::MakeArea(size_t wanted, Follower::Area* area) {
   area->bytes = RoundUp(wanted, page_bytes);
   const size_t count = area->bytes / page_bytes;
   area->pages.reserve(count);
+  spare_.reserve(spare_.size() + count);  // for the way back, where nothing may fail
   while (area->pages.size() < count && !spare_.empty()) {
     area->pages.push_back(spare_.back());
     spare_.pop_back();
   }
-  spare_.reserve(spare_.size() + count);  // for the way back, where nothing may fail
-  Status status = NewPages(count - area->pages.size(), &area->pages);
-  if (status.ok()) status = source->Reserve(area->bytes, &area->address);
   size_t mapped = 0;
-  while (status.ok() && mapped < count) {
-    status = source->Map(area->address + mapped * page_bytes, area->pages[mapped]);
-    if (status.ok()) ++mapped;
+  const auto undo = [&] {
+    grow_.AssertHeld();
+    for (size_t i = 0; i < mapped; ++i) source->Unmap(area->address + i * page_bytes, area->pages[i]).Ignore();
+    if (area->address != 0) source->Unreserve(area->address, area->bytes);
+    spare_.insert(spare_.end(), area->pages.begin(), area->pages.end());
+  };
+  try {
+    Status status = NewPages(count - area->pages.size(), &area->pages);
+    if (status.ok()) status = source->Reserve(area->bytes, &area->address);
+    while (status.ok() && mapped < count) {
+      status = source->Map(area->address + mapped * page_bytes, area->pages[mapped]);
+      if (status.ok()) ++mapped;
+    }
+    if (!status.ok()) undo();
+    return status;
+  } catch (const std::bad_alloc&) {
+    undo();
+    throw;
   }
-  if (status.ok()) return status;
-  for (size_t i = 0; i < mapped; ++i) source->Unmap(area->address + i * page_bytes, area->pages[i]).Ignore();
-  if (area->address != 0) source->Unreserve(area->address, area->bytes);
-  spare_.insert(spare_.end(), area->pages.begin(), area->pages.end());
-  return status;
 }
 
 Status PoolState::Follow(const Plan& plan) {
@@ -106,15 +127,22 @@ Status PoolState::Follow(const Plan& plan) {
     MP_REQUIRE(recorder_ == nullptr || recorder_->stopped, "a recording is active; stop it first");
     MP_CHECK(red_zone == 0, kUnsupported,
              "plans leave no room for red zones; follow them without MILLPOND_POOL_RED_ZONE");
-    follower_ = std::make_unique<Follower>();
-    follower_->plan = plan;
-    for (const size_t wanted : plan.area_bytes) {
-      Follower::Area area;
-      if (Status status = MakeArea(wanted, &area); !status.ok()) {
-        DropAreas();
-        return std::move(status).Prefixed("cannot allocate the plan's memory");
+    auto follower = std::make_unique<Follower>();
+    follower->plan = plan;
+    follower->areas.reserve(plan.area_bytes.size());
+    follower_ = std::move(follower);
+    try {
+      for (const size_t wanted : plan.area_bytes) {
+        Follower::Area area;
+        if (Status status = MakeArea(wanted, &area); !status.ok()) {
+          DropAreas();
+          return std::move(status).Prefixed("cannot allocate the plan's memory");
+        }
+        follower_->areas.push_back(std::move(area));
       }
-      follower_->areas.push_back(std::move(area));
+    } catch (const std::bad_alloc&) {
+      if (follower_ != nullptr) DropAreas();
+      throw;
     }
     following_.store(true, std::memory_order_release);
   }
@@ -128,10 +156,13 @@ void PoolState::DropAreas() {
     Ticket ticket = 0;
     // A stream that took over from an earlier one was ordered after it.
     const StreamKey user = area.stream != 0 ? area.stream : area.last;
-    if (user != 0 && source->Mark(user, &ticket).ok() && ticket != 0) {
-      source->Await(ticket).Ignore();  // a stream that failed is done as well
-      source->Drop(ticket);
+    try {
+      if (user != 0 && source->Mark(user, &ticket).ok() && ticket != 0) {
+        source->Await(ticket).Ignore();  // a stream that failed is done as well
+      }
+    } catch (const std::bad_alloc&) {  // the text of a failure
     }
+    if (ticket != 0) source->Drop(ticket);
     if (page_bytes == 0) {
       source->DeleteSegment(area.address, area.bytes);
       Discharge(area.bytes);
@@ -139,6 +170,7 @@ void PoolState::DropAreas() {
     }
     for (size_t i = 0; i < area.pages.size(); ++i) {
       source->Unmap(area.address + i * page_bytes, area.pages[i]).Ignore();  // nothing else could be done
+      if (spare_.size() == spare_.capacity()) DeleteSparePage();             // ending a plan must not fail
       spare_.push_back(area.pages[i]);
     }
     source->Unreserve(area.address, area.bytes);
@@ -211,9 +243,14 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
     if (ticket != 0) source->Drop(ticket);
     if (!ordered.ok()) return diverge();
   }
-  area.live.emplace_hint(after, address, rounded);
+  const auto placed = area.live.emplace_hint(after, address, rounded);
+  try {
+    follower_->requested[address] = bytes;
+  } catch (const std::bad_alloc&) {
+    area.live.erase(placed);
+    throw;
+  }
   area.stream = stream;
-  follower_->requested[address] = bytes;
   ++follower_->cursor;
   counters_.planned.fetch_add(1, std::memory_order_relaxed);
   Count(&planned_, Allocated(bytes, rounded));

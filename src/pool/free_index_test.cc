@@ -38,6 +38,7 @@ TEST(FreeIndex, AgreesWithAPlainMapThroughRandomChanges) {
   constexpr size_t kPlaces = 2000;
   constexpr size_t kRoom = 64;  // units per place: no two entries can overlap
   FreeIndex index;
+  index.Reserve(kPlaces);
   Reference reference;
   for (int step = 0; step < 60000; ++step) {
     const Address place = kUnitBytes * kRoom * (1 + random() % kPlaces);
@@ -79,6 +80,7 @@ TEST(FreeIndex, EmptyIndexFindsNothing) {
   EXPECT_TRUE(index.empty());
   EXPECT_EQ(index.Lowest(1), nullptr);
   EXPECT_EQ(index.Holding(kUnitBytes), nullptr);
+  index.Reserve(1);
   index.Insert({kUnitBytes, kUnitBytes, Fake(kUnitBytes)});
   index.Erase(kUnitBytes);
   EXPECT_TRUE(index.empty());

@@ -94,7 +94,7 @@ void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const He
 }
 
 void PoolState::CollectFromOthers(Lane* own, size_t count, std::vector<PageHandle>* out_pages) {
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     if (out_pages->size() >= count) return;
     if (lane == own) continue;
     MutexLock lock(lane->lock);
@@ -137,14 +137,14 @@ bool PoolState::WaitForPages(size_t needed) {
   if (settings.wait == 0) return false;
   const uint64_t until = NowNs() + settings.wait * 1000;
   size_t waiting = 0;
-  std::vector<Lane*> lanes = Lanes();
-  std::erase_if(lanes, [&](Lane* lane) {
+  std::vector<Lane*> lanes;
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     const size_t whole = lane->large.WholePages() + lane->small.WholePages();
-    if (whole == 0 || lane->passed == lane->serial) return true;
+    if (whole == 0 || lane->passed == lane->serial) continue;
     waiting += whole;
-    return false;
-  });
+    lanes.push_back(lane);
+  }
   if (waiting < needed) return false;  // waiting would not avoid new pages
   counters_.waits.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
@@ -177,26 +177,31 @@ Status PoolState::GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap
   std::vector<PageHandle> pages;
   pages.reserve(growth.pages);
   spare_.reserve(spare_.size() + growth.pages);  // for the way back, where nothing may fail
-  Status status;
   std::vector<Address> holes;
   size_t mapped = 0;
-  try {
-    status = GetPages(lane, heap, growth, &pages);
-    holes = heap->Holes(growth, rounded);
-    while (status.ok() && mapped < holes.size()) {
-      status = source->Map(holes[mapped], pages[mapped]);
-      if (status.ok()) ++mapped;
-    }
-  } catch (const std::bad_alloc&) {
-    status = Status(Code::kHostOutOfMemory, "the host has no memory to enter new pages");
-  }
-  if (!status.ok()) {
+  const auto undo = [&] {
+    grow_.AssertHeld();
     while (mapped > 0) {
       --mapped;
       source->Unmap(holes[mapped], pages[mapped]).Ignore();  // mapped a moment ago
     }
     spare_.insert(spare_.end(), pages.begin(), pages.end());
-    return status;
+  };
+  try {
+    Status status = GetPages(lane, heap, growth, &pages);
+    holes = heap->Holes(growth, rounded);
+    heap->ReserveForGrow();
+    while (status.ok() && mapped < holes.size()) {
+      status = source->Map(holes[mapped], pages[mapped]);
+      if (status.ok()) ++mapped;
+    }
+    if (!status.ok()) {
+      undo();
+      return status;
+    }
+  } catch (const std::bad_alloc&) {
+    undo();
+    throw;
   }
   if (settings.history != 0) {
     for (const Address hole : holes) {
@@ -221,8 +226,13 @@ Status PoolState::ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) {
     status = source->Reserve(bytes, &address);
   }
   MP_RETURN_IF_ERROR(std::move(status));
-  MutexLock lock(lane->lock);
-  spans.Add([&] { return heap->AddSpan(address, bytes, true); });
+  try {
+    MutexLock lock(lane->lock);
+    spans.Add([&] { return heap->AddSpan(address, bytes, true); });
+  } catch (const std::bad_alloc&) {
+    source->Unreserve(address, bytes);
+    throw;
+  }
   return Ok();
 }
 
@@ -237,10 +247,16 @@ Status PoolState::GrowBySegment(Lane* lane, Heap* heap, size_t rounded, Block** 
     Discharge(bytes);
     return status;
   }
+  MutexLock lock(lane->lock);
+  try {
+    spans.Add([&] { return heap->AddSpan(address, bytes, false); });
+  } catch (const std::bad_alloc&) {
+    source->DeleteSegment(address, bytes);
+    Discharge(bytes);
+    throw;
+  }
   CountTaken();
   if (settings.history != 0) Remember(HistoryEntry::Action::kPageTaken, address, bytes, lane->stream());
-  MutexLock lock(lane->lock);
-  spans.Add([&] { return heap->AddSpan(address, bytes, false); });
   *out_block = heap->Take(rounded);
   return Ok();
 }
@@ -318,30 +334,40 @@ Status PoolState::AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block
 void PoolState::Reclaim() {
   // A source that may not wait (inside a task, or where the client forbids it) fails: then nothing has passed.
   const auto done = [&](Ticket awaited) {
-    if (!source->Await(awaited).ok() && !source->Passed(awaited)) return false;
+    bool passed = false;
+    try {
+      passed = source->Await(awaited).ok();
+    } catch (const std::bad_alloc&) {  // the text of a failure
+    }
+    if (!passed && !source->Passed(awaited)) return false;
     source->Drop(awaited);
     return true;
   };
-  for (Lane* lane : Lanes()) {
-    std::vector<Lane::Pending> pending;
+  for (Lane* lane : lanes_) {
+    PendingBlocks pending;
     {
       MutexLock lock(lane->lock);
       FlushOthers(lane);
-      pending.swap(lane->pending);
+      pending = std::exchange(lane->pending, {});
     }
-    for (Lane::Pending& each : pending) std::erase_if(each.tickets, done);
+    for (Block* block = pending.first; block != nullptr; block = block->next) {
+      if (block->ticket != 0 && done(block->ticket)) block->ticket = 0;
+      if (block->others != nullptr) std::erase_if(block->others->tickets, done);
+    }
     Ticket ticket = 0;
     uint64_t serial = 0;
     {
       MutexLock lock(lane->lock);
-      for (Lane::Pending& each : pending) {
-        if (!each.tickets.empty()) {
-          lane->pending.push_back(std::move(each));
-          continue;
+      pending.Remove([&](Block* block) {
+        lane->lock.AssertHeld();
+        if (block->HasTickets()) {
+          lane->pending.Append(block);
+        } else {
+          lane->pending_bytes -= block->bytes;
+          ReturnToHeap(lane, block);
         }
-        lane->pending_bytes -= each.block->bytes;
-        ReturnToHeap(lane, each.block);
-      }
+        return true;
+      });
       serial = lane->serial;
       if (lane->passed != serial && !MarkLane(*lane, &ticket).ok()) serial = lane->passed;
     }
@@ -357,7 +383,7 @@ void PoolState::Reclaim() {
 // Needs grow_. Releases free segments whose streams are done.
 size_t PoolState::ReleaseSegments(size_t keep_bytes) {
   size_t released = 0;
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     for (Heap* heap : {&lane->large, &lane->small}) {
       for (;;) {
         if (counters_.reserved.load(std::memory_order_relaxed) <= keep_bytes) return released;
@@ -365,7 +391,7 @@ size_t PoolState::ReleaseSegments(size_t keep_bytes) {
         UpdatePassed(lane);
         Span* span = heap->FreeSegment([at = lane->passed](const Block& block) { return block.freed_at <= at; });
         if (span == nullptr) break;
-        spans.Remove(span);
+        spans.Remove(span);  // may find no host memory; then nothing has happened yet
         source->DeleteSegment(span->address, span->bytes);
         if (settings.history != 0) {
           Remember(HistoryEntry::Action::kPageGiven, span->address, span->bytes, lane->stream());
@@ -386,7 +412,7 @@ Status PoolState::Trim(size_t keep_bytes, bool wait) {
   if (wait) {
     Reclaim();
   } else {
-    for (Lane* lane : Lanes()) {
+    for (Lane* lane : lanes_) {
       MutexLock lock(lane->lock);
       FlushOthers(lane);
       if (!lane->pending.empty()) PollPending(lane);
@@ -395,32 +421,34 @@ Status PoolState::Trim(size_t keep_bytes, bool wait) {
   }
   const auto reserved = [&] { return counters_.reserved.load(std::memory_order_relaxed); };
   if (page_bytes != 0 && reserved() > keep_bytes) {
-    std::vector<PageHandle> pages = std::move(spare_);
-    spare_.clear();
     const size_t count = (reserved() - keep_bytes + page_bytes - 1) / page_bytes;
-    for (Lane* lane : Lanes()) {
+    for (Lane* lane : lanes_) {
       MutexLock lock(lane->lock);
-      CollectFrom(lane, count, nullptr, nullptr, &pages);
+      CollectFrom(lane, count, nullptr, nullptr, &spare_);
     }
-    while (pages.size() > count) {
-      spare_.push_back(pages.back());
-      pages.pop_back();
-    }
-    for (const PageHandle page : pages) source->DeletePage(page);
-    Discharge(pages.size() * page_bytes);
-    counters_.given.fetch_add(pages.size(), std::memory_order_relaxed);
+    for (size_t i = 0; i < count && !spare_.empty(); ++i) DeleteSparePage();
   }
   ReleaseSegments(keep_bytes);
   return Ok();
+}
+
+void PoolState::DeleteSparePage() {
+  source->DeletePage(spare_.back());
+  spare_.pop_back();
+  Discharge(page_bytes);
+  counters_.given.fetch_add(1, std::memory_order_relaxed);
 }
 
 PoolState::~PoolState() {
   if (follower_ != nullptr) follower_->requested.clear();  // live blocks are freed with the pool
   Unfollow().Ignore();
   MutexLock grow(grow_);
-  for (Lane* lane : Lanes()) ++lane->serial;  // so that Reclaim also waits for work that uses live blocks
-  Reclaim();
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) ++lane->serial;  // so that Reclaim also waits for work that uses live blocks
+  try {
+    Reclaim();
+  } catch (const std::bad_alloc&) {  // the text of a mark's failure
+  }
+  for (Lane* lane : lanes_) {
     for (Heap* heap : {&lane->large, &lane->small}) {
       for (const std::unique_ptr<Span>& span : heap->spans()) {
         if (span->page_bytes == 0) {

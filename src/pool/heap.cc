@@ -10,11 +10,11 @@ namespace millpond::pool {
 
 Span::Span(Heap* owner, Address at, size_t size, size_t page_size)
     : heap(owner), address(at), bytes(size), page_bytes(page_size) {
+  if (page_bytes != 0) pages.resize(bytes / page_bytes);
   void* mapped = mmap(nullptr, bytes / kUnit * sizeof(std::atomic<Block*>), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   table = static_cast<std::atomic<Block*>*>(mapped);  // zero pages are null pointers
-  if (page_bytes != 0) pages.resize(bytes / page_bytes);
 }
 
 Span::~Span() { munmap(table, bytes / kUnit * sizeof(std::atomic<Block*>)); }
@@ -22,15 +22,20 @@ Span::~Span() { munmap(table, bytes / kUnit * sizeof(std::atomic<Block*>)); }
 Heap::Heap(Lane* lane, bool small, size_t page_bytes) : lane_(lane), small_(small), page_bytes_(page_bytes) {}
 Heap::~Heap() = default;
 
-Block* Heap::NewBlock() {
-  if (unused_ == nullptr) {
-    constexpr size_t kBatch = 64;
-    storage_.push_back(std::make_unique<Block[]>(kBatch));
-    for (size_t i = 0; i < kBatch; ++i) {
-      storage_.back()[i].next = unused_;
-      unused_ = &storage_.back()[i];
-    }
+void Heap::ReserveBlocks(size_t count) {
+  constexpr size_t kBatch = 64;
+  for (const Block* block = unused_; block != nullptr && count > 0; block = block->next) --count;
+  if (count == 0) return;
+  free_.Reserve((storage_.size() + 1) * kBatch);  // every one of them may become an entry of its own
+  storage_.push_back(std::make_unique<Block[]>(kBatch));
+  for (size_t i = 0; i < kBatch; ++i) {
+    storage_.back()[i].next = unused_;
+    unused_ = &storage_.back()[i];
   }
+}
+
+// pre: ReserveBlocks.
+Block* Heap::NewBlock() {
   Block* block = unused_;
   unused_ = block->next;
   block->planned = false;
@@ -137,9 +142,10 @@ Block* Heap::MergeFree(Block* block) {
 
 // pre: the free block holds the range.
 Block* Heap::MakeLive(Block* block, Address address, size_t bytes) {
-  free_bytes_ -= bytes;
   const bool rest_before = block->address < address;
   const bool rest_after = block->end() > address + bytes;
+  if (unused_ == nullptr || unused_->next == nullptr) ReserveBlocks(2);
+  free_bytes_ -= bytes;
   const Address was = block->address;
   Block* live = rest_before ? Split(block, address - block->address) : block;
   Block* after = rest_after ? Split(live, bytes) : nullptr;
@@ -302,6 +308,8 @@ void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pa
                      std::vector<Address>* out_addresses) {
   const Address low = RoundUp(block->address, page_bytes_);
   const Address high = std::min(block->end() / page_bytes_ * page_bytes_, low + count * page_bytes_);
+  out_pages->reserve(out_pages->size() + (high - low) / page_bytes_);
+  out_addresses->reserve(out_addresses->size() + (high - low) / page_bytes_);
   block = MakeLive(block, low, high - low);  // under the lane's lock: becomes a hole before anyone sees it
   Span* span = block->span;
   for (Address at = low; at < high; at += page_bytes_) {
@@ -317,6 +325,8 @@ Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
   // What may throw comes first: a span without its block would be found, and followed.
   auto made = std::make_unique<Span>(this, address, bytes, pages ? page_bytes_ : 0);
   spans_.reserve(spans_.size() + 1);
+  retired_.reserve(retired_.size() + spans_.size() + 1);
+  ReserveBlocks(1);
   Block* block = NewBlock();
   Span* span = spans_.emplace_back(std::move(made)).get();
   block->address = address;
@@ -335,6 +345,7 @@ Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
 }
 
 void Heap::DropSpan(Span* span) {
+  EraseFree(span->first);
   DeleteBlock(span->first);
   span->first = nullptr;
   const auto found = std::find_if(spans_.begin(), spans_.end(), [&](const auto& each) { return each.get() == span; });

@@ -2,7 +2,8 @@
 // Blocks in address order over spans of addresses, the free ones in an index. A span that grows by pages is tiled by
 // live, free and hole blocks: a hole has no memory behind it. Two kinds of free bytes follow: whole pages, which can be
 // mapped elsewhere, and the rest, which are stranded where they are; placement keeps that fragmentation as small as it
-// can. A Heap knows nothing of streams, takes no lock and makes no system call; callers hold the lane's lock.
+// can. A Heap knows nothing of streams, takes no lock and makes no system call; callers hold the lane's lock. What
+// gives back asks for no host memory; what takes asks first, and changes nothing if there is none.
 #ifndef MILLPOND_SRC_POOL_HEAP_H_
 #define MILLPOND_SRC_POOL_HEAP_H_
 
@@ -21,8 +22,14 @@ class Heap;
 class Lane;
 struct Span;
 
+// The work of other streams that a block waits for after its free.
+struct OtherStreams {
+  std::vector<StreamKey> streams;
+  std::vector<Ticket> tickets;  // once it is freed; has room for all of them
+};
+
 inline constexpr size_t kUnit = 512;  // every block is a multiple of it
-inline constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 // Two cache lines, which processors prefetch as a pair; what every allocation and free accesses is in the first.
 struct alignas(128) Block {
@@ -33,9 +40,9 @@ struct alignas(128) Block {
   size_t bytes = 0;
   std::atomic<State> state{State::kHole};
   bool planned = false;
-  bool recorded = false;  // other streams use it too: the lane has them
+  bool recorded = false;  // other streams use it too: `others` has them
   size_t requested = 0;
-  Block* next = nullptr;    // in the list of holes or in a thread cache's list
+  Block* next = nullptr;    // in the list of holes, of pending blocks, or in a thread cache's list
   Block* before = nullptr;  // neighbours in the span
   Block* after = nullptr;
   Span* span = nullptr;
@@ -43,8 +50,11 @@ struct alignas(128) Block {
   uint64_t since_ns = 0;  // only kept when the pool has history
   const char* tag = nullptr;
   Block* last = nullptr;  // in the list of holes
+  Ticket ticket = 0;      // of the stream that freed it, while it is pending
+  std::unique_ptr<OtherStreams> others;
 
   Address end() const { return address + bytes; }
+  bool HasTickets() const { return ticket != 0 || (others != nullptr && !others->tickets.empty()); }
   bool Is(State wanted) const { return state.load(std::memory_order_relaxed) == wanted; }
 };
 
@@ -101,6 +111,8 @@ class Heap {
   // Fills the holes that the growth needs with `pages` (mapped already by the caller, in address order) and returns
   // the live block.
   Block* Grow(const Growth& growth, size_t bytes, const PageHandle* pages);
+  // Host memory for one Grow, which then cannot fail.
+  void ReserveForGrow() { ReserveBlocks(4); }  // the ends of the holes it fills, and those of what it takes
   // The page addresses, in order, that Grow will fill.
   std::vector<Address> Holes(const Growth& growth, size_t bytes) const;
 
@@ -114,10 +126,9 @@ class Heap {
   size_t WholePages() const;
 
   Span* AddSpan(Address address, size_t bytes, bool pages);
-  // A segment that is one free block, removed from the free list; the caller gives its memory back, then calls
-  // DropSpan.
+  // A segment that is one free block. The caller gives its memory back, then calls DropSpan. Null: none.
   template <class Allowed>
-  Span* FreeSegment(Allowed allowed);
+  Span* FreeSegment(Allowed allowed) const;
   void DropSpan(Span* span);
 
   // The bytes of `block` that no whole page covers.
@@ -125,11 +136,12 @@ class Heap {
 
   size_t free_bytes() const { return free_bytes_; }
   size_t largest_free() const;
-  Block* NewBlock();
-  void DeleteBlock(Block* block);
 
  private:
   static FreeIndex::Entry EntryOf(Block* block) { return {block->address, block->bytes, block}; }
+  void ReserveBlocks(size_t count);  // so many calls of NewBlock cannot fail
+  Block* NewBlock();
+  void DeleteBlock(Block* block);
   void InsertFree(Block* block);
   void EraseFree(Block* block);
   void InsertHole(Block* block);
@@ -174,12 +186,10 @@ Block* Heap::LargestWithPages(const Growth* except, Allowed allowed) const {
 }
 
 template <class Allowed>
-Span* Heap::FreeSegment(Allowed allowed) {
+Span* Heap::FreeSegment(Allowed allowed) const {
   for (const std::unique_ptr<Span>& span : spans_) {
-    Block* only = span->first;
+    const Block* only = span->first;
     if (span->page_bytes != 0 || only->after != nullptr || !only->Is(State::kFree) || !allowed(*only)) continue;
-    EraseFree(only);
-    only->state.store(State::kHole, std::memory_order_relaxed);
     return span.get();
   }
   return nullptr;

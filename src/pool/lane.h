@@ -4,8 +4,9 @@
 #ifndef MILLPOND_SRC_POOL_LANE_H_
 #define MILLPOND_SRC_POOL_LANE_H_
 
+#include <atomic>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/base/spinlock.h"
@@ -14,6 +15,34 @@
 #include "src/pool/thread_cache.h"
 
 namespace millpond::pool {
+
+// Freed blocks that other streams still use, oldest first, linked by their `next`.
+struct PendingBlocks {
+  Block* first = nullptr;
+  Block* last = nullptr;
+
+  bool empty() const { return first == nullptr; }
+  void Append(Block* block) {
+    block->next = nullptr;
+    (last != nullptr ? last->next : first) = block;
+    last = block;
+  }
+  // Takes those out that `done(block)` says to; it may link them elsewhere.
+  template <class Done>
+  void Remove(Done done) {
+    Block** link = &first;
+    last = nullptr;
+    while (Block* const block = *link) {
+      Block* const next = block->next;
+      if (done(block)) {
+        *link = next;
+      } else {
+        last = block;
+        link = &block->next;
+      }
+    }
+  }
+};
 
 class Lane {
  public:
@@ -41,17 +70,56 @@ class Lane {
   Ticket mark GUARDED_BY(lock) = 0;  // the point not passed yet, if mark_serial > passed
   uint64_t mark_serial GUARDED_BY(lock) = 0;
 
-  // Freed blocks that other streams still use, oldest first.
-  struct Pending {
-    Block* block;
-    std::vector<Ticket> tickets;
-  };
-  std::vector<Pending> pending GUARDED_BY(lock);
+  PendingBlocks pending GUARDED_BY(lock);
   size_t pending_bytes GUARDED_BY(lock) = 0;
-  std::unordered_map<const Block*, std::vector<StreamKey>> recorded GUARDED_BY(lock);
 
   std::vector<std::unique_ptr<ThreadCache>> caches GUARDED_BY(lock);
-  std::vector<ThreadCache*> idle_caches GUARDED_BY(lock);  // whose threads have ended
+  std::vector<ThreadCache*> idle_caches GUARDED_BY(lock);  // whose threads have ended; has room for all
+
+ private:
+  friend class LaneList;
+  std::atomic<Lane*> next_{nullptr};
+};
+
+// A pool's lanes, oldest first. They only become more, so that walking them takes no lock and no memory.
+class LaneList {
+ public:
+  LaneList() = default;
+  ~LaneList() {
+    for (Lane* lane = first_; lane != nullptr;) delete std::exchange(lane, lane->next_);
+  }
+  LaneList(const LaneList&) = delete;
+  LaneList& operator=(const LaneList&) = delete;
+
+  class Iterator {
+   public:
+    explicit Iterator(Lane* lane) : lane_(lane) {}
+    Lane* operator*() const { return lane_; }
+    Iterator& operator++() {
+      lane_ = lane_->next_.load(std::memory_order_acquire);
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return lane_ != other.lane_; }
+
+   private:
+    Lane* lane_;
+  };
+  Iterator begin() const { return Iterator(first_.load(std::memory_order_acquire)); }
+  static Iterator end() { return Iterator(nullptr); }
+
+  // One caller at a time.
+  void Add(std::unique_ptr<Lane> lane) {
+    Lane* const added = lane.release();
+    (last_ != nullptr ? last_->next_ : first_).store(added, std::memory_order_release);
+    last_ = added;
+    ++size_;
+  }
+  size_t size() const { return size_; }  // for the callers of Add
+
+ private:
+  std::atomic<Lane*> first_{nullptr};
+  Lane* last_ = nullptr;
+  size_t size_ = 0;
 };
 
 }  // namespace millpond::pool

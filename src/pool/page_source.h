@@ -18,6 +18,8 @@ using StreamKey = uintptr_t;  // a stream's handle, as a number
 using PageHandle = uint64_t;
 using Ticket = uint64_t;  // a point in a stream's work; 0: already passed
 
+// What gives back (Unreserve, DeletePage, Unmap of what is mapped, DeleteSegment, Passed, Drop) throws nothing,
+// whatever the host has left; the rest may throw std::bad_alloc and has then done nothing.
 class PageSource {
  public:
   virtual ~PageSource() = default;

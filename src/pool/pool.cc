@@ -2,10 +2,11 @@
 #include "src/pool/pool.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
+#include <new>
 #include <utility>
 
 #include "src/base/format.h"
@@ -98,14 +99,6 @@ PoolState::PoolState(PageSource* page_source, const Settings& wanted, int32_t de
   Pools().pools[id] = this;
 }
 
-std::vector<Lane*> PoolState::Lanes() {
-  ReaderLock lock(lanes_lock_);
-  std::vector<Lane*> lanes;
-  lanes.reserve(lanes_.size());
-  for (const std::unique_ptr<Lane>& lane : lanes_) lanes.push_back(lane.get());
-  return lanes;
-}
-
 Lane* PoolState::LaneOf(StreamKey stream) {
   {
     ReaderLock lock(lanes_lock_);
@@ -113,16 +106,16 @@ Lane* PoolState::LaneOf(StreamKey stream) {
   }
   UniqueLock lock(lanes_lock_);
   if (const auto found = by_stream_.find(stream); found != by_stream_.end()) return found->second;
-  Lane* lane = nullptr;
   if (!orphans_.empty()) {
-    lane = orphans_.back();
+    Lane* lane = by_stream_.emplace(stream, orphans_.back()).first->second;
     orphans_.pop_back();
     lane->set_stream(stream);
-  } else {
-    lanes_.push_back(std::make_unique<Lane>(stream, page_bytes));
-    lane = lanes_.back().get();
+    return lane;
   }
-  by_stream_[stream] = lane;
+  auto added = std::make_unique<Lane>(stream, page_bytes);
+  orphans_.reserve(lanes_.size() + 1);  // forgetting a stream must not fail
+  Lane* lane = by_stream_.emplace(stream, added.get()).first->second;
+  lanes_.Add(std::move(added));
   return lane;
 }
 
@@ -147,13 +140,18 @@ ThreadCache* PoolState::FindCache(Lane* lane) {
     cache->Reopen();
   } else if (cache == nullptr) {
     MutexLock lock(lane->lock);
-    if (!lane->idle_caches.empty()) {
-      cache = lane->idle_caches.back();
-      lane->idle_caches.pop_back();
-    } else {
-      lane->caches.push_back(std::make_unique<ThreadCache>(lane, settings.small, settings.cache));
-      cache = lane->caches.back().get();
+    try {
+      mine.caches.reserve(mine.caches.size() + 1);
+      if (lane->idle_caches.empty()) {
+        lane->idle_caches.reserve(lane->caches.size() + 1);  // abandoning one must not fail
+        lane->caches.push_back(std::make_unique<ThreadCache>(lane, settings.small, settings.cache));
+        lane->idle_caches.push_back(lane->caches.back().get());
+      }
+    } catch (const std::bad_alloc&) {
+      return nullptr;  // the lane serves
     }
+    cache = lane->idle_caches.back();
+    lane->idle_caches.pop_back();
     mine.caches.emplace_back(id, cache);
     cache->Reopen();
   }
@@ -173,7 +171,7 @@ void PoolState::Abandon(ThreadCache* cache) {
 
 void PoolState::DisableThreadCaches() {
   plain_.fetch_add(1, std::memory_order_seq_cst);
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Revoke();
     for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
@@ -186,7 +184,7 @@ void PoolState::DisableThreadCaches() {
 
 void PoolState::EnableThreadCaches() {
   if (plain_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Return();
   }
@@ -228,13 +226,15 @@ Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
 // What a new block needs for red zones, history and recordings.
 Status PoolState::Prepare(Lane* lane, const Block& block, Address* out_address) {
   const Address address = block.address + red_zone;
-  *out_address = address;
-  if (settings.history != 0) Remember(HistoryEntry::Action::kAllocate, address, block.requested, lane->stream());
+  if (red_zone != 0) {
+    const size_t tail = block.bytes - red_zone - block.requested;
+    MP_RETURN_IF_ERROR(source->Fill(block.address, red_zone, kRedZoneByte, lane->stream()));
+    MP_RETURN_IF_ERROR(source->Fill(address + block.requested, tail, kRedZoneByte, lane->stream()));
+  }
   if (recording_.load(std::memory_order_relaxed)) RecordAllocation(address, block.requested, lane->stream());
-  if (red_zone == 0) return Ok();
-  const size_t tail = block.bytes - red_zone - block.requested;
-  MP_RETURN_IF_ERROR(source->Fill(block.address, red_zone, kRedZoneByte, lane->stream()));
-  return source->Fill(address + block.requested, tail, kRedZoneByte, lane->stream());
+  if (settings.history != 0) Remember(HistoryEntry::Action::kAllocate, address, block.requested, lane->stream());
+  *out_address = address;
+  return Ok();
 }
 
 Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address) {
@@ -270,7 +270,23 @@ Status PoolState::AllocateSlow(size_t bytes, StreamKey stream, Address advice, A
     *out_address = block->address;
     return Ok();
   }
-  return Prepare(lane, *block, out_address);
+  try {
+    Status status = Prepare(lane, *block, out_address);
+    if (!status.ok()) PutBack(lane, block);
+    return status;
+  } catch (const std::bad_alloc&) {
+    PutBack(lane, block);
+    throw;
+  }
+}
+
+// As if it had never been allocated.
+void PoolState::PutBack(Lane* lane, Block* block) {
+  MutexLock lock(lane->lock);
+  lane->tally.Add({.live = -static_cast<int64_t>(block->requested),
+                   .used = -static_cast<int64_t>(block->bytes),
+                   .allocations = uint64_t{0} - 1});
+  block->span->heap->Put(block, ++lane->serial);
 }
 
 // From the lane's free memory. Needs the lane's lock.
@@ -308,7 +324,7 @@ Pool::Pool(PageSource* source, const Settings& settings, int32_t device)
 
 Pool::~Pool() {
   if (!CheckNotForked().ok()) {
-    state_.release();  // the parent's
+    static_cast<void>(state_.release());  // the parent's
     return;
   }
   {

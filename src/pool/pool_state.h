@@ -23,7 +23,7 @@ namespace millpond::pool {
 
 class PoolState {
  public:
-  PoolState(PageSource* source, const Settings& settings, int32_t device);
+  PoolState(PageSource* page_source, const Settings& wanted, int32_t device_number);
   ~PoolState();
 
   Status AllocateSlow(size_t bytes, StreamKey stream, Address advice, Address* out_address);
@@ -70,7 +70,7 @@ class PoolState {
   struct Recorder {
     Recording recording;
     bool stopped = false;         // and not used yet; nothing changes any more
-    std::vector<size_t> step_of;  // the step of each allocation
+    std::vector<size_t> step_of;  // the step of each allocation; the steps have room for its free
     std::unordered_map<Address, uint32_t> live;
     std::unordered_map<StreamKey, uint32_t> streams;
   };
@@ -93,9 +93,9 @@ class PoolState {
 
   // pool.cc
   Lane* LaneOf(StreamKey stream);
-  std::vector<Lane*> Lanes();
-  ThreadCache* CacheOf(Lane* lane);
-  ThreadCache* FindCache(Lane* lane);  // likewise, when the thread has no note of it
+  void PutBack(Lane* lane, Block* block);  // what Prepare could not make ready
+  ThreadCache* CacheOf(Lane* lane);        // null: the host has no memory for one
+  ThreadCache* FindCache(Lane* lane);      // likewise, when the thread has no note of it
   bool caches_allowed() const { return plain_.load(std::memory_order_relaxed) == 0; }
   void DisableThreadCaches();  // while something must see every call; calls nest
   void EnableThreadCaches();
@@ -121,7 +121,10 @@ class PoolState {
 
   // release.cc
   Status NotLive(Address address, Span* span) const;
-  Status Release(Lane* lane, Block* block, StreamKey last_use) REQUIRES(lane->lock);
+  Status MarkOthers(Lane* lane, Block* block, StreamKey last_use) REQUIRES(lane->lock);
+  void Release(Lane* lane, Block* block) REQUIRES(lane->lock);
+  bool OthersPassed(Block* block);
+  void DropTickets(Block* block);
   void PoisonLate(Lane* lane, const Block& block);
   void ReturnToHeap(Lane* lane, Block* block) REQUIRES(lane->lock);
   void PollPending(Lane* lane) REQUIRES(lane->lock);
@@ -151,6 +154,7 @@ class PoolState {
   void CountTaken();
   void Discharge(size_t bytes) REQUIRES(grow_);
   size_t ReleaseSegments(size_t keep_bytes) REQUIRES(grow_);
+  void DeleteSparePage() REQUIRES(grow_);
   Status OutOfMemoryNow(size_t bytes, const Status& why);
 
   // follow.cc
@@ -173,8 +177,8 @@ class PoolState {
 
   mutable SharedMutex lanes_lock_;
   std::unordered_map<StreamKey, Lane*> by_stream_ GUARDED_BY(lanes_lock_);
-  std::vector<std::unique_ptr<Lane>> lanes_ GUARDED_BY(lanes_lock_);
-  std::vector<Lane*> orphans_ GUARDED_BY(lanes_lock_);
+  std::vector<Lane*> orphans_ GUARDED_BY(lanes_lock_);  // has room for all lanes
+  LaneList lanes_;                                      // added to with lanes_lock_, walked without
 
   Mutex history_lock_;
   std::vector<HistoryEntry> history_ GUARDED_BY(history_lock_);

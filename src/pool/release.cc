@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a free until the block's memory can be reused.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <new>
 
 #include "src/base/format.h"
 #include "src/base/mutex.h"
@@ -65,6 +67,8 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
     if (settings.poison != 0 && !foreign_use) {
       MP_RETURN_IF_ERROR(source->Fill(start, block->bytes, kPoisonByte, used_on));
     }
+    if (foreign_use) MP_RETURN_IF_ERROR(MarkOthers(lane, block, used_on));
+    // From here on nothing fails, and nothing asks for host memory.
     if (cache == nullptr) {
       Count(&lane->tally, Freed(block->requested, block->bytes));
     } else {
@@ -84,76 +88,97 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
       block->state.store(Block::State::kCached, std::memory_order_relaxed);
       if (!cache->Push(block)) ReturnToHeap(lane, block);
     } else {
-      MP_RETURN_IF_ERROR(Release(lane, block, used_on));
+      Release(lane, block);
     }
   }
   MaybeTrim();
   return zones;
 }
 
-Status PoolState::Release(Lane* lane, Block* block, StreamKey last_use) {
-  std::vector<StreamKey> streams;
-  if (block->recorded) {
-    const auto found = lane->recorded.find(block);
-    streams = std::move(found->second);
-    lane->recorded.erase(found);
-    block->recorded = false;
-  }
-  if (last_use != lane->stream() && std::find(streams.begin(), streams.end(), last_use) == streams.end()) {
-    streams.push_back(last_use);
-  }
-  Lane::Pending pending{.block = block, .tickets = {}};
-  for (const StreamKey stream : streams) {
-    Ticket ticket = 0;
-    if (Status status = source->Mark(stream, &ticket); !status.ok()) {
-      for (const Ticket other : pending.tickets) source->Drop(other);
-      lane->recorded[block] = std::move(streams);  // still live and in use there: the caller may retry
-      block->recorded = true;
-      lane->tally.Add({.live = static_cast<int64_t>(block->requested),
-                       .used = static_cast<int64_t>(block->bytes),
-                       .frees = uint64_t{0} - 1});
-      return std::move(status).Prefixed(
-          "the block is not freed, because the work of another stream that uses it could "
-          "not be marked");
+// A ticket of each other stream that still works on the block. On failure the block is live and in use there as before.
+Status PoolState::MarkOthers(Lane* lane, Block* block, StreamKey last_use) {
+  OtherStreams* const others = block->others.get();
+  Status status;
+  bool last_use_recorded = last_use == lane->stream();
+  try {
+    for (size_t i = 0; others != nullptr && i < others->streams.size() && status.ok(); ++i) {
+      Ticket ticket = 0;
+      status = source->Mark(others->streams[i], &ticket);
+      if (ticket != 0) others->tickets.push_back(ticket);
+      last_use_recorded = last_use_recorded || others->streams[i] == last_use;
     }
-    if (ticket != 0) pending.tickets.push_back(ticket);
+    if (status.ok() && !last_use_recorded) status = source->Mark(last_use, &block->ticket);
+  } catch (const std::bad_alloc&) {
+    DropTickets(block);
+    throw;
   }
-  if (pending.tickets.empty()) {
+  if (status.ok()) return status;
+  DropTickets(block);
+  return std::move(status).Prefixed(
+      "the block is not freed, because the work of another stream that uses it could not be marked");
+}
+
+void PoolState::DropTickets(Block* block) {
+  if (block->ticket != 0) source->Drop(std::exchange(block->ticket, 0));
+  if (block->others == nullptr) return;
+  for (const Ticket ticket : block->others->tickets) source->Drop(ticket);
+  block->others->tickets.clear();
+}
+
+bool PoolState::OthersPassed(Block* block) {
+  if (block->ticket != 0) {
+    if (!source->Passed(block->ticket)) return false;
+    source->Drop(std::exchange(block->ticket, 0));
+  }
+  if (block->others == nullptr) return true;
+  std::vector<Ticket>& tickets = block->others->tickets;
+  while (!tickets.empty() && source->Passed(tickets.back())) {
+    source->Drop(tickets.back());
+    tickets.pop_back();
+  }
+  return tickets.empty();
+}
+
+// A block whose other streams are marked.
+void PoolState::Release(Lane* lane, Block* block) {
+  if (!block->HasTickets()) {
     PoisonLate(lane, *block);
     ReturnToHeap(lane, block);
-    return Ok();
+    return;
   }
   block->state.store(Block::State::kPending, std::memory_order_relaxed);
   lane->pending_bytes += block->bytes;
-  lane->pending.push_back(std::move(pending));
-  return Ok();
+  lane->pending.Append(block);
 }
 
 // Blocks that other streams used are overwritten only when those are done. Blocks without a stream, or released under
 // memory pressure, are not poisoned: nobody would see it.
 void PoolState::PoisonLate(Lane* lane, const Block& block) {
   if (settings.poison == 0 || lane->stream() == 0) return;
-  source->Fill(block.address, block.bytes, kPoisonByte, lane->stream()).Ignore();  // the free itself has succeeded
+  try {
+    source->Fill(block.address, block.bytes, kPoisonByte, lane->stream()).Ignore();  // the free itself has succeeded
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void PoolState::ReturnToHeap(Lane* lane, Block* block) {
   if (settings.history != 0) {
     Remember(HistoryEntry::Action::kFreeCompleted, block->address + red_zone, block->requested, lane->stream());
   }
+  if (block->recorded) {
+    block->recorded = false;
+    block->others.reset();
+  }
   block->span->heap->Put(block, ++lane->serial);
 }
 
 void PoolState::PollPending(Lane* lane) {
-  std::erase_if(lane->pending, [&](Lane::Pending& each) {
+  lane->pending.Remove([&](Block* block) {
     lane->lock.AssertHeld();
-    while (!each.tickets.empty() && source->Passed(each.tickets.back())) {
-      source->Drop(each.tickets.back());
-      each.tickets.pop_back();
-    }
-    if (!each.tickets.empty()) return false;
-    lane->pending_bytes -= each.block->bytes;
-    PoisonLate(lane, *each.block);
-    ReturnToHeap(lane, each.block);
+    if (!OthersPassed(block)) return false;
+    lane->pending_bytes -= block->bytes;
+    PoisonLate(lane, *block);
+    ReturnToHeap(lane, block);
     return true;
   });
 }
@@ -161,17 +186,20 @@ void PoolState::PollPending(Lane* lane) {
 Status PoolState::CheckRedZones(const Block& block, StreamKey stream) {
   const Address address = block.address + red_zone;
   const size_t tail = block.bytes - red_zone - block.requested;
-  std::vector<uint8_t> zone(std::max(red_zone, tail));
+  std::array<uint8_t, 4096> part;
   const auto check = [&](Address at, size_t bytes, const char* side) -> Status {
-    MP_RETURN_IF_ERROR(source->Read(at, bytes, zone.data(), stream));
-    for (size_t i = 0; i < bytes; ++i) {
-      if (zone[i] == kRedZoneByte) continue;
-      const auto distance = static_cast<int64_t>(at + i) - static_cast<int64_t>(address);
+    for (const Address end = at + bytes; at < end; at += part.size()) {
+      const size_t count = std::min(part.size(), end - at);
+      MP_RETURN_IF_ERROR(source->Read(at, count, part.data(), stream));
+      const auto* wrong =
+          std::find_if(part.data(), part.data() + count, [](uint8_t byte) { return byte != kRedZoneByte; });
+      if (wrong == part.data() + count) continue;
+      const auto distance = static_cast<int64_t>(at + static_cast<size_t>(wrong - part.data()) - address);
       return Status(Code::kDeviceMemory,
                     Format("the red zone %s the block of %zu bytes at %p was written: byte %lld is 0x%02x; a kernel or "
                            "copy on stream %p went out of bounds",
                            side, block.requested, reinterpret_cast<const void*>(address),
-                           static_cast<long long>(distance), zone[i], reinterpret_cast<const void*>(stream)));
+                           static_cast<long long>(distance), *wrong, reinterpret_cast<const void*>(stream)));
     }
     return Ok();
   };
@@ -196,8 +224,12 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   Block* block = span->At(start).load(std::memory_order_acquire);
   if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
   if (stream == lane->stream()) return Ok();
-  std::vector<StreamKey>& streams = lane->recorded[block];
-  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+  if (block->others == nullptr) block->others = std::make_unique<OtherStreams>();
+  std::vector<StreamKey>& streams = block->others->streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+    block->others->tickets.reserve(streams.size() + 1);  // a free must not fail
+    streams.push_back(stream);
+  }
   block->recorded = true;
   return Ok();
 }
@@ -279,7 +311,10 @@ void PoolState::MaybeTrim() {
   const size_t free = reserved > used ? reserved - used : 0;
   const size_t slack = std::max(page_bytes, size_t{1} << 20);
   if (free < keep + 2 * slack || free < keep) return;
-  Trim(used + keep, false).Ignore();  // what cannot be released now is released by a later free
+  try {
+    Trim(used + keep, false).Ignore();  // what cannot be released now is released by a later free
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace millpond::pool

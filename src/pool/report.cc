@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics and snapshots.
 #include <algorithm>
+#include <new>
 
 #include "src/base/mutex.h"
 #include "src/pool/pool_state.h"
@@ -12,7 +13,11 @@ void PoolState::Remember(HistoryEntry::Action action, Address address, size_t by
       .action = action, .address = address, .bytes = bytes, .stream = stream, .time_us = NowNs() / 1000};
   MutexLock lock(history_lock_);
   if (history_.size() < settings.history) {
-    history_.push_back(entry);
+    try {
+      history_.push_back(entry);
+    } catch (const std::bad_alloc&) {
+      // What the entry tells of has happened and must not fail for it.
+    }
     return;
   }
   history_[history_next_] = entry;
@@ -25,7 +30,7 @@ Statistics PoolState::GetStatistics() {
   Counts counts = Sum(nullptr);
   counts.live_high = get(counters_.live_high);
   counts.used_high = get(counters_.used_high);
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     sum.pending_bytes += lane->pending_bytes;
     for (const Heap* heap : {&lane->large, &lane->small}) {
@@ -67,7 +72,7 @@ Statistics PoolState::GetStatistics() {
 }
 
 void PoolState::ResetHighs() {
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     for (const std::unique_ptr<ThreadCache>& cache : lane->caches) {
       cache->Revoke();
@@ -125,7 +130,7 @@ Snapshot PoolState::TakeSnapshot() {
   Snapshot snapshot;
   snapshot.device = device;
   const uint64_t now = NowNs();
-  for (Lane* lane : Lanes()) {
+  for (Lane* lane : lanes_) {
     MutexLock lock(lane->lock);
     // The owners stay out while their blocks' states are read.
     for (const std::unique_ptr<ThreadCache>& cache : lane->caches) cache->Revoke();

@@ -23,8 +23,7 @@ Counts PoolState::Sum(const Tally* except) const {
     sum.frees += tally.frees.load(std::memory_order_relaxed);
   };
   add(planned_);
-  ReaderLock lock(lanes_lock_);
-  for (const std::unique_ptr<Lane>& lane : lanes_) add(lane->tally);
+  for (const Lane* lane : lanes_) add(lane->tally);
   return sum;
 }
 

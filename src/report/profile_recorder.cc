@@ -2,10 +2,9 @@
 // A sink in addition to any that exists (a trace).
 #include "src/report/profile_recorder.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <unordered_map>
 #include <utility>

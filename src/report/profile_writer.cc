@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/report/profile_writer.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <sstream>
 
 #include "src/base/files.h"

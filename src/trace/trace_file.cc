@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trace/trace_file.h"
 
-#include <errno.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every request for host memory of a call fails in turn (tests/failing_new.h). For one file of a program.
+// Every request for host memory of a call fails in turn (src/base/failing_new.h). For one file of a program.
 #ifndef MILLPOND_TESTS_ACL_FAIL_EACH_H_
 #define MILLPOND_TESTS_ACL_FAIL_EACH_H_
 
 #include <cstdio>
 
+#include "src/base/failing_new.h"
 #include "tests/acl/acl_test.h"
-#include "tests/failing_new.h"
 
 namespace acl_test {
 

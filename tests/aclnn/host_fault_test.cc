@@ -8,8 +8,8 @@
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_masked_select.h"
 #include "aclnnop/aclnn_stack.h"
+#include "src/base/failing_new.h"
 #include "tests/aclnn/aclnn_test.h"
-#include "tests/failing_new.h"
 
 namespace aclnn_test {
 namespace {

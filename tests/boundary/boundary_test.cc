@@ -20,8 +20,8 @@
 #include "include/hccl/hccl.h"
 #include "include/millpond/pool.h"
 #include "include/parser/onnx_parser.h"
+#include "src/base/failing_new.h"
 #include "src/trace/sink.h"
-#include "tests/failing_new.h"
 
 namespace {
 

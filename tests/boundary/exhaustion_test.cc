@@ -6,10 +6,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <fstream>
-
+#include "src/base/failing_new.h"
 #include "tests/acl/acl_test.h"
-#include "tests/failing_new.h"
+#include "tests/boundary/entry_points.h"
 
 // Threads that cannot be had: this program's pthread_create serves the libraries too.
 namespace {
@@ -36,29 +35,6 @@ using namespace acl_test;  // NOLINT: the suite's own helpers
 
 // --- Every entry point ---
 
-using AnyFunction = uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                                 uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-std::vector<std::pair<std::string, AnyFunction>> EntryPoints() {
-  std::vector<std::pair<std::string, AnyFunction>> found;
-  for (const char* library : {"ascendcl", "acl_op_compiler", "acl_cblas", "nnopbase", "hccl"}) {
-    void* const handle = dlopen(("lib" + std::string(library) + ".so").c_str(), RTLD_NOW);
-    EXPECT_NE(handle, nullptr) << library;
-    std::ifstream list(std::string(MILLPOND_ABI) + "/lib" + library + ".exports");
-    for (std::string line; std::getline(list, line);) {
-      const std::string name = line.substr(0, line.find_first_of(" \t"));
-      // What our libraries export for each other is called with what it asks for.
-      if (name.empty() || name[0] == '#' || name.starts_with("_Z") || name.starts_with("millpond")) continue;
-      if (void* const symbol = dlsym(handle, name.c_str())) {
-        found.emplace_back(name, reinterpret_cast<AnyFunction>(symbol));
-      } else {
-        ADD_FAILURE() << name << " of " << library << " is not there";
-      }
-    }
-  }
-  return found;
-}
-
 void Prepare() {
   static_cast<void>(aclInit(nullptr));
   static_cast<void>(aclrtSetDevice(0));
@@ -68,7 +44,7 @@ void Prepare() {
 // Null and 0 for every argument: each is refused, or does something harmless, and making the refusal takes memory.
 TEST(Exhaustion, EveryEntryPointOutlivesEachRequestThatFails) {
   // Names in hand: what the loop needs itself must not be what fails.
-  const auto entry_points = EntryPoints();
+  const auto entry_points = boundary_test::EntryPoints([](const std::string&) { return true; });
   ASSERT_GT(entry_points.size(), 500u);
   size_t requests = 0;
   for (const auto& [name, function] : entry_points) {

@@ -1,47 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses that point nowhere, at every entry point of the C ABIs: as place of a result, as array, as structure, as
 // text, as handle. Each call refuses them as it refuses null, and the process goes on. Issue 13.
-#include <dlfcn.h>
-
 #include <array>
-#include <fstream>
 
 #include "acl/acl_op.h"
 #include "hccl/hccl.h"
 #include "tests/acl/acl_test.h"
+#include "tests/boundary/entry_points.h"
 
 namespace {
 
 using namespace acl_test;  // NOLINT: the suite's own helpers
 
-using AnyFunction = uint64_t (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                                 uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 constexpr size_t kArguments = 14;
 constexpr uint64_t kNowhere = 0x1000;
 
-struct EntryPoint {
-  std::string name;
-  AnyFunction function;
-};
+using boundary_test::EntryPoint;
 
+// A function is called, sooner or later, and cannot be looked at before.
 std::vector<EntryPoint> EntryPoints() {
-  std::vector<EntryPoint> found;
-  for (const char* library : {"ascendcl", "acl_op_compiler", "acl_cblas", "nnopbase", "hccl"}) {
-    void* const handle = dlopen(("lib" + std::string(library) + ".so").c_str(), RTLD_NOW);
-    EXPECT_NE(handle, nullptr) << library;
-    std::ifstream list(std::string(MILLPOND_ABI) + "/lib" + library + ".exports");
-    for (std::string line; std::getline(list, line);) {
-      const std::string name = line.substr(0, line.find_first_of(" \t"));
-      // What our libraries export for each other is called with what it asks for.
-      if (name.empty() || name[0] == '#' || name.starts_with("_Z") || name.starts_with("millpond")) continue;
-      // A function is called, sooner or later, and cannot be looked at before.
-      if (name.find("Callback") != name.npos || name.find("HostFunc") != name.npos) continue;
-      void* const symbol = dlsym(handle, name.c_str());
-      EXPECT_NE(symbol, nullptr) << name;
-      if (symbol != nullptr) found.push_back({name, reinterpret_cast<AnyFunction>(symbol)});
-    }
-  }
-  return found;
+  return boundary_test::EntryPoints([](const std::string& name) {
+    return name.find("Callback") == std::string::npos && name.find("HostFunc") == std::string::npos;
+  });
 }
 
 // Calls with nowhere in every place, then in one place after the other.

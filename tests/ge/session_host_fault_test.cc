@@ -3,7 +3,7 @@
 // the run, of both generations of sessions; in asynchronous runs the nth of any thread. The call fails with its
 // documented status or does without; nothing leaks; the session still works.
 #include "session_fixture.h"
-#include "tests/failing_new.h"
+#include "src/base/failing_new.h"
 
 namespace {
 
@@ -89,6 +89,29 @@ TEST_F(SessionHostFaultTest, EveryRequestOfAddGraphMayFail) {
         if (status != ge::SUCCESS) GE_OK(session.AddGraphWithCopy(1, graph));
         ExpectRuns(session);
       });
+}
+
+// A destructor has nobody to tell that it found no memory, and must come to its end without; also while a run is
+// queued, whose program and memory go after it.
+TEST_F(SessionHostFaultTest, ASessionEndsWithoutHostMemory) {
+  const size_t free_before = FreeMemory();
+  for (const bool dynamic : {false, true}) {
+    for (const bool queued : {false, true}) {
+      bool reached = true;
+      for (int64_t nth = 1; reached; ++nth) {
+        auto session = std::make_unique<ge::Session>(Options{});
+        GE_REQUIRE_OK(session->AddGraph(1, Make(dynamic)));
+        ExpectRuns(*session);
+        std::vector<ge::Tensor> outputs;
+        if (queued) GE_REQUIRE_OK(Run(*session, &outputs));
+        reached = failing_new::FailNth(nth, [&] { session.reset(); });
+        Synchronize();
+        outputs.clear();
+        EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
+        ASSERT_EQ(FreeMemory(), free_before) << "dynamic " << dynamic << ", queued " << queued << ", request " << nth;
+      }
+    }
+  }
 }
 
 TEST_F(SessionHostFaultTest, EveryRequestOfCompileGraphMayFail) {

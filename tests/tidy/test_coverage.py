@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-HEADER = "ACL_FUNC_VISIBILITY int aclA(void);\nACL_FUNC_VISIBILITY void aclVoid(int a,\n  int b);\nACL_FUNC_VISIBILITY void* aclMake();\n"
+HEADER = """#define ACL_FUNC_VISIBILITY __attribute__((x))
+#define ACL_OLD(message) \\
+  __attribute__((y(message)))
+ACL_FUNC_VISIBILITY int aclA(void);
+ACL_FUNC_VISIBILITY void aclVoid(int a,
+  int b);
+ACL_FUNC_VISIBILITY void* aclMake();
+"""
 
 
 @pytest.fixture(name="state")
@@ -88,6 +95,12 @@ def test_graph_methods_need_a_test_that_names_their_class(tmp_path, root, state)
     text = (tmp_path / "docs" / "coverage.md").read_text()
     assert "| `ge::Session::RunGraph` | works | `Alpha.One (tests/acl/a_test.cc)` |" in text
     assert "| `ge::Other::RunGraph` | no test |  |" in text and "Session::Session" not in text
+
+
+def test_a_macro_is_no_function(tmp_path, state):
+    state("TEST(Alpha, One) { ACL_OK(aclA()); }\n")
+    text = (tmp_path / "docs" / "coverage.md").read_text()
+    assert "3 functions and methods: 1 work" in text and "attribute" not in text
 
 
 def test_a_stale_page_is_told(tmp_path, root, state):

@@ -2,10 +2,10 @@
 #include "src/api/common/message.h"
 
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <new>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "src/api/pool/acl_page_source.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "include/acl/error_codes/rt_error_codes.h"
@@ -94,6 +95,11 @@ class AclPageSource::Visit {
 
 Status AclPageSource::Create(int32_t device, std::unique_ptr<AclPageSource>* out_source) {
   std::unique_ptr<AclPageSource> source(new AclPageSource(device));
+  {
+    MutexLock lock(source->mutex_);  // every call remembers its context, and what gives back must not fail for it
+    source->contexts_.reserve(kRememberedContexts);
+    source->spare_.reserve(kSpareEvents);
+  }
   MP_RETURN_IF_ERROR(source->Open());
   *out_source = std::move(source);
   return Ok();
@@ -173,16 +179,16 @@ template <class Work>
 aclError AclPageSource::InContextOfStream(Work work) {
   aclError code = work();
   if (__builtin_expect(code != ACL_ERROR_RT_STREAM_CONTEXT, true)) return code;
-  std::vector<aclrtContext> others;
+  std::array<aclrtContext, kRememberedContexts + 1> others = {};
   {
     MutexLock lock(mutex_);
-    others = contexts_;
-    others.push_back(home_);
+    std::copy(contexts_.begin(), contexts_.end(), others.begin());
+    others.back() = home_;
   }
   aclrtContext before = nullptr;
   if (aclrtGetCurrentContext(&before) != ACL_SUCCESS) return code;
   for (aclrtContext other : others) {
-    if (other == before || aclrtSetCurrentContext(other) != ACL_SUCCESS) continue;
+    if (other == nullptr || other == before || aclrtSetCurrentContext(other) != ACL_SUCCESS) continue;
     code = work();
     if (code != ACL_ERROR_RT_STREAM_CONTEXT) break;
   }

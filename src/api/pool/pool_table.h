@@ -54,7 +54,7 @@ inline Entry* FindDefault(int device) {
 Status DefaultHandle(int32_t device, millpondPool* out_pool);
 
 Status Create(int32_t device, const pool::Settings& settings, void** out_handle, Entry** out_entry);
-Status Destroy(millpondPool pool);
+Status Destroy(millpondPool handle);
 
 // The error for a handle that is not a pool.
 Status NotAPool(millpondPool pool);

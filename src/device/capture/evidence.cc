@@ -41,8 +41,10 @@ void Graph::Describe(const std::map<uint32_t, std::span<const trace::Access>>& i
                      .after = shape_.after[number]});
   }
   std::vector<int32_t> lanes;
+  lanes.reserve(lanes_.size());
   for (const Lane& lane : lanes_) lanes.push_back(lane.stream_id);
   std::vector<uint32_t> children;
+  children.reserve(children_.size());
   for (const auto& child : children_) children.push_back(child->trace_id());
   described_ = trace::AttachCount();
   sinks->OnGraph({.graph = trace_id(), .device = device_->id(), .lanes = lanes, .children = children, .nodes = nodes});

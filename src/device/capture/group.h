@@ -48,7 +48,7 @@ TaskGroupTable& TaskGroups();
 Status NewGroup(const std::shared_ptr<Graph>& graph, std::vector<uint32_t> nodes, void** out_handle);
 void RetireGroup(void* handle);
 
-Status BeginTaskUpdate(Stream* stream, const void* group);
+Status BeginTaskUpdate(Stream* stream, const void* handle);
 Status EndTaskUpdate(Stream* stream);
 
 }  // namespace millpond::capture

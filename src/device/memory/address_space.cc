@@ -18,7 +18,7 @@
 #include "src/base/options.h"
 
 // Present in the process when it runs under ThreadSanitizer, whichever of its parts were built with it.
-extern "C" [[gnu::weak]] void __tsan_init();
+extern "C" [[gnu::weak]] void __tsan_init();  // NOLINT: its name
 
 namespace millpond {
 

@@ -2,6 +2,7 @@
 #include "src/device/memory/device_page_source.h"
 
 #include <map>
+#include <new>
 
 #include "src/base/assert.h"
 #include "src/base/log.h"
@@ -101,7 +102,12 @@ Status DevicePageSource::Reserve(size_t bytes, Address* out_address) {
   void* address = nullptr;
   MP_RETURN_IF_ERROR(Vmm::Get().Reserve(device_->id(), bytes, nullptr, &address));
   *out_address = reinterpret_cast<Address>(address);
-  TheRanges().Add(*out_address, bytes, owner_);
+  try {
+    TheRanges().Add(*out_address, bytes, owner_);
+  } catch (const std::bad_alloc&) {
+    Unreserve(*out_address, bytes);
+    throw;
+  }
   return Ok();
 }
 
@@ -137,7 +143,12 @@ Status DevicePageSource::NewSegment(size_t bytes, Address* out_address) {
   void* address = nullptr;
   MP_RETURN_IF_ERROR(device_->memory().AllocatePages(bytes, PageClass::kHuge, "pool", &address));
   *out_address = reinterpret_cast<Address>(address);
-  TheRanges().Add(*out_address, bytes, owner_);
+  try {
+    TheRanges().Add(*out_address, bytes, owner_);
+  } catch (const std::bad_alloc&) {
+    DeleteSegment(*out_address, bytes);
+    throw;
+  }
   return Ok();
 }
 

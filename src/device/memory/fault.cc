@@ -13,7 +13,6 @@
 #include "src/device/memory/fault.h"
 
 #include <execinfo.h>
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
 #include <cstring>
 #include <iterator>
 #include <mutex>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/memory/mem_pool.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <ctime>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -330,14 +330,22 @@ Status CreateMemPool(Device* device, size_t max_bytes, void** out_handle) {
   void* handle = nullptr;
   MemPool* pool = Table().Create(&handle);
   MP_CHECK(pool != nullptr, kOverLimit, "the process has %u memory pools already; destroy some first", Table().live());
-  Status status = pool->Open(device, rounded, handle);
-  if (!status.ok()) {
+  const auto undo = [&] {
     Table().Retire(handle);
+    pool->Close();
     Table().Recycle(handle);
-    return status;
+  };
+  try {
+    if (Status status = pool->Open(device, rounded, handle); !status.ok()) {
+      undo();
+      return status;
+    }
+    TheRoll().Add(handle);
+  } catch (const std::bad_alloc&) {
+    undo();
+    throw;
   }
   internal::g_mem_pools.fetch_add(1, std::memory_order_relaxed);
-  TheRoll().Add(handle);
   *out_handle = handle;
   return Ok();
 }
@@ -358,11 +366,14 @@ Status DestroyMemPool(void* handle) {
 }
 
 void DestroyMemPools(const Device* device) {
-  std::vector<void*> handles;
-  ForEachPool([&](void* handle, const MemPoolUse& pool) {
-    if (device == nullptr || pool->device() == device) handles.push_back(handle);
-  });
-  for (void* handle : handles) DestroyMemPool(handle).Ignore();  // another thread may have been first
+  const auto affected = [device](const void* handle) {
+    const MemPoolUse pool(handle);
+    return pool && (device == nullptr || pool->device() == device);
+  };
+  void* handle = nullptr;
+  for (size_t place = 0; TheRoll().At(place, &handle); ++place) {
+    if (handle != nullptr && affected(handle)) DestroyMemPool(handle).Ignore();  // another thread may have been first
+  }
 }
 
 Status AllocateFromMemPool(void* handle, size_t bytes, const Stream& stream, void** out_address) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "src/base/assert.h"
 #include "src/base/mutex.h"
@@ -117,9 +118,15 @@ Status Vmm::ReserveLocked(int32_t device, size_t bytes, const void* wanted, cons
     filled.base = address;
     filled.bytes = reservation->bytes;
   }
-  reservation->record = table_.NewRecord(filled);
+  try {
+    reservation->record = table_.NewRecord(filled);
+    reservations_.emplace(reservation->base, std::move(made));
+  } catch (const std::bad_alloc&) {
+    if (reservation->record != nullptr) table_.Retire(reservation->record);
+    ReleaseVirtual(address, reservation->bytes);
+    throw;
+  }
   table_.Assign(reservation->base, reservation->bytes, reservation->record);
-  reservations_.emplace(reservation->base, std::move(made));
   kernel_mappings_ += 1;
   *out = reservation;
   return Ok();
@@ -173,17 +180,17 @@ Vmm::Reservation* Vmm::Containing(uintptr_t address) {
 
 Status Vmm::NewHandle(std::shared_ptr<Physical> physical, void** out_handle) {
   void* handle = nullptr;
-  const Physical* key = physical.get();
-  handle_of_.emplace(key, nullptr);  // first: this is the step that may throw
   Handle* slot = handles_.Create(&handle);
-  if (slot == nullptr) {
-    handle_of_.erase(key);
-    return OutOfMemory(
-        Format("there are %u physical memory handles already; free some (aclrtFreePhysical)", handles_.live()));
+  MP_CHECK(slot != nullptr, kOutOfMemory, "there are %u physical memory handles already; free some (aclrtFreePhysical)",
+           handles_.live());
+  try {
+    handle_of_.emplace(physical.get(), handle);
+  } catch (const std::bad_alloc&) {
+    if (handles_.Retire(handle)) handles_.Recycle(handle);
+    throw;
   }
   slot->physical = std::move(physical);
   slot->references = 1;
-  handle_of_[key] = handle;
   *out_handle = handle;
   return Ok();
 }
@@ -223,14 +230,14 @@ Status Vmm::FreePhysical(void* handle, std::shared_ptr<Physical>* out_last) {
            "%p is not a live physical memory handle; freed twice, or never made by aclrtMallocPhysical", handle);
   if (--slot->references > 0) return Ok();
   *out_last = std::move(slot->physical);
+  handle_of_.erase(out_last->get());
+  if (handles_.Retire(handle)) handles_.Recycle(handle);
   if (out_last->use_count() > 1) {
     trace::TellMisuse("MP703", "aclrtFreePhysical", handle, [&] {
       return Format("physical memory of %zu bytes is freed and still mapped or shared: it stays in use until that ends",
                     (*out_last)->bytes());
     });
   }
-  handle_of_.erase(out_last->get());
-  if (handles_.Retire(handle)) handles_.Recycle(handle);
   return Ok();
 }
 
@@ -345,6 +352,12 @@ Status Vmm::Map(void* address, size_t bytes, size_t offset, void* handle, bool a
   auto [place, inserted] = reservation->mappings.try_emplace(base, mapping);
   MP_ASSERT(inserted);
   Mapping& made = place->second;
+  try {
+    made.record = table_.NewRecord(Describe(made));
+  } catch (const std::bad_alloc&) {
+    reservation->mappings.erase(place);
+    throw;
+  }
 
   Status status = MapAlias(address, bytes, physical->file(), physical->offset());
   if (status.ok() && HasVisibleHalf(*physical)) {
@@ -354,11 +367,12 @@ Status Vmm::Map(void* address, size_t bytes, size_t offset, void* handle, bool a
   if (!status.ok()) {
     // Harmless where nothing was mapped; a refusal here leaves an alias nobody can reach.
     UndoKernelMapping(made).Ignore();
+    table_.Retire(made.record);
     reservation->mappings.erase(place);
     return status;
   }
   kernel_mappings_ += cost;
-  made.record = table_.NewRecord(Describe(made));
+  table_.Change(made.record, Describe(made));
   table_.Assign(base, bytes, made.record);
   trace::TellMapping(trace::MappingChange::Kind::kMapped, reservation->device, address, bytes, physical->number());
   return Ok();

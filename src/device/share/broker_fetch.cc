@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The importer's side.
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "src/device/share/broker.h"

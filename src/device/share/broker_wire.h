@@ -58,7 +58,7 @@ const char* KindName(ShareKind kind);
 
 std::string SocketPath(const ShareName& name);
 // The length of the address, 0 when it does not fit.
-socklen_t MakeAddress(const ShareName& name, bool abstract, sockaddr_un* out_address);
+socklen_t MakeAddress(const ShareName& share, bool abstract, sockaddr_un* out_address);
 
 }  // namespace millpond::wire
 

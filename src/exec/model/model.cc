@@ -56,7 +56,7 @@ Status Model::Load(std::shared_ptr<const ModelInfo> info, const ModelMemory& mem
 
 Model::~Model() {
   // Variables belong to the model alone: their users must have ended.
-  if (loaded_ != nullptr && !variables_.Names().empty()) loaded_->Wait();
+  if (loaded_ != nullptr && !variables_.empty()) loaded_->Wait();
 }
 
 Status Model::MakeRequest(const ModelRun& run, program::LaunchRequest* out) const {

@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
+#include "src/exec/program/run_after.h"
 #include "src/trace/emit.h"
 
 namespace millpond {
@@ -30,7 +31,8 @@ class StreamOwner : public program::BlockOwner {
     if (block == nullptr) return Ok();
     Device* const device = stream_->device();
     const auto free = [device, block]() -> Status { return device->memory().Free(block); };
-    if (stream_->drained() || !stream_->Launch<TaskKind::kOther>("operator memory free", {}, free).ok()) return free();
+    if (stream_->drained()) return free();
+    program::RunAfter(stream_, "operator memory free", free);
     return Ok();
   }
   void HandOver() override { address = nullptr; }

@@ -2,10 +2,10 @@
 #include "src/exec/program/builtin_memory.h"
 
 #include <utility>
-#include <vector>
 
 #include "src/base/mutex.h"
 #include "src/device/memory/memory.h"
+#include "src/exec/program/run_after.h"
 
 namespace millpond::program {
 
@@ -49,15 +49,14 @@ bool BuiltinMemory::stream_alive() const { return Streams().Find(handle_) == str
 
 BuiltinMemory::~BuiltinMemory() {
   if (free_.empty()) return;
-  std::vector<void*> blocks;
-  for (const auto& [bytes, address] : free_) blocks.push_back(address);
-  const auto free_all = [device = device_, blocks = std::move(blocks)]() -> Status {
+  const auto free_all = [device = device_, blocks = std::move(free_)]() -> Status {
     // A device that was reset has freed them already.
-    for (void* address : blocks) device->memory().Free(address).Ignore();
+    for (const auto& [bytes, address] : blocks) device->memory().Free(address).Ignore();
     return Ok();
   };
-  if (!stream_alive() || stream_->drained() ||
-      !stream_->Launch<TaskKind::kOther>("graph memory free", {}, free_all).ok()) {
+  if (stream_alive() && !stream_->drained()) {
+    RunAfter(stream_, "graph memory free", free_all);
+  } else {
     free_all().Ignore();
   }
 }
@@ -86,9 +85,13 @@ void BuiltinMemory::Keep(void* address, size_t bytes) {
   try {
     MutexLock lock(mutex_);
     free_.emplace(bytes, address);
-  } catch (...) {  // no host memory to remember it: the device gets it back once the stream is through
-    if (stream_alive()) stream_->WaitFor(stream_->enqueued(), std::nullopt, Code::kStreamSyncTimeout).Ignore();
-    device_->memory().Free(address).Ignore();
+  } catch (const std::bad_alloc&) {  // nothing to remember it in: the device gets it back once the stream is through
+    const auto free = [device = device_, address]() -> Status { return device->memory().Free(address); };
+    if (stream_alive()) {
+      RunAfter(stream_, "graph memory free", free);
+    } else {
+      free().Ignore();
+    }
   }
 }
 

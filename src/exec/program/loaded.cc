@@ -9,6 +9,7 @@
 #include "src/base/mutex.h"
 #include "src/device/stream/stream_use.h"
 #include "src/exec/program/memory.h"
+#include "src/exec/program/run_after.h"
 
 namespace millpond::program {
 
@@ -98,10 +99,10 @@ LoadedProgram::~LoadedProgram() {
     if (mark.stream->completed() >= mark.count) continue;
     // Tasks that are still queued use the program and its memory: both go after them. Memory of the same stream goes in
     // its order by itself.
-    mark.stream->Launch<TaskKind::kOther>("program end", {}, [parts = parts_]() -> Status { return Ok(); }).Ignore();
+    RunAfter(mark.stream, "program end", [parts = parts_]() -> Status { return Ok(); });
     for (const auto& [handle, memory] : builtin_) {
       if (handle == mark.stream->handle()) continue;
-      mark.stream->Launch<TaskKind::kOther>("program end", {}, [keep = memory]() -> Status { return Ok(); }).Ignore();
+      RunAfter(mark.stream, "program end", [keep = memory]() -> Status { return Ok(); });
     }
   }
   builtin_.clear();

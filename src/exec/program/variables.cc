@@ -60,11 +60,9 @@ Status VariableStore::Find(std::string_view name, Tensor* out) const {
   return Ok();
 }
 
-std::vector<std::string> VariableStore::Names() const {
+bool VariableStore::empty() const {
   MutexLock lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& [name, variable] : variables_) names.push_back(name);
-  return names;
+  return variables_.empty();
 }
 
 }  // namespace millpond::program

@@ -28,7 +28,7 @@ class VariableStore {
                 void** out_address);
   // What a variable is and where; fails when no graph that ran has one of that name.
   Status Find(std::string_view name, Tensor* out) const;
-  std::vector<std::string> Names() const;
+  bool empty() const;
 
  private:
   struct Variable {

@@ -128,7 +128,7 @@ Session::~Session() {
   std::map<uint32_t, std::shared_ptr<NumberedGraph>> graphs;
   graphs.swap(graphs_);
   for (auto& [number, graph] : graphs) Engine::Get().Release(graph->claim());
-  if (!variables_->Names().empty()) {  // what still runs may use them
+  if (!variables_->empty()) {  // what still runs may use them
     for (auto& [number, graph] : graphs) graph->Wait();
   }
   graphs.clear();

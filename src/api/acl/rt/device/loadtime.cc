@@ -2,10 +2,10 @@
 // Ten symbols that clients link although no public header declares them: torch_npu binds them when it is loaded, so
 // without them nothing starts. Six belong to the vendor's profiler, whose data nobody collects
 // here (aclprof records by itself); four launch NPU kernels, which cannot run on a CPU.
-#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <limits>
 #include <string_view>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory that runs out: this program's operator new serves the libraries too, and fails when it is told to. For
 // one file of a program.
-#ifndef MILLPOND_TESTS_FAILING_NEW_H_
-#define MILLPOND_TESTS_FAILING_NEW_H_
+#ifndef MILLPOND_SRC_BASE_FAILING_NEW_H_
+#define MILLPOND_SRC_BASE_FAILING_NEW_H_
 
 #include <atomic>
 #include <cstddef>
@@ -130,4 +130,4 @@ void operator delete[](void* memory, std::align_val_t) noexcept { failing_new::F
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { failing_new::Free(memory); }
 void operator delete[](void* memory, size_t, std::align_val_t) noexcept { failing_new::Free(memory); }
 
-#endif  // MILLPOND_TESTS_FAILING_NEW_H_
+#endif  // MILLPOND_SRC_BASE_FAILING_NEW_H_
