@@ -60,6 +60,7 @@ TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
     comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
   }
   over_ = true;
+  if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
   return end;
 }
@@ -68,12 +69,15 @@ void CollectiveRun::Arrive() {
   sequence_ = comm_->sequence++;
   base_ = comm_->rounds;
   RankCell& cell = comm_->own_cell();
-  cell.descriptors[sequence_ % kHalves] = {.sequence = sequence_,
-                                           .count = spec_->count,
-                                           .operation = static_cast<uint32_t>(spec_->operation),
-                                           .type = static_cast<uint32_t>(spec_->type),
-                                           .reduction = static_cast<uint32_t>(spec_->reduction),
-                                           .root = spec_->root};
+  Descriptor& what = cell.descriptors[sequence_ % kHalves];
+  what = {.sequence = sequence_,
+          .count = spec_->count,
+          .operation = static_cast<uint32_t>(spec_->operation),
+          .type = static_cast<uint32_t>(spec_->type),
+          .reduction = static_cast<uint32_t>(spec_->reduction),
+          .root = spec_->root,
+          .site = comm_->sites.NumberOf(&cell, spec_->caller)};
+  act_ = comm_->sites.Begin(&cell, what);
   if (CountsOf(spec_->operation) != Counts::kNone) {
     uint64_t* counts = comm_->world->counts(comm_->rank, sequence_);
     const std::vector<Part>& first = spec_->send_parts.empty() ? spec_->receive_parts : spec_->send_parts;

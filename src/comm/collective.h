@@ -32,7 +32,8 @@ struct Part {
 
 // What one rank was asked for. Addresses are the client's.
 struct CollectiveSpec {
-  const char* api = nullptr;  // shows in traces and lives for ever
+  const char* api = nullptr;     // shows in traces and lives for ever
+  const void* caller = nullptr;  // the address that the call returns to
   Operation operation = Operation::kBarrier;
   Element type = Element::kInt8;
   Reduction reduction = Reduction::kNone;
@@ -88,6 +89,7 @@ class CollectiveRun {
   Turn turn_;
   Vigil vigil_;
   uint64_t sequence_ = 0;
+  uint64_t act_ = 0;   // see CallSites
   uint64_t base_ = 0;  // the communicator's number of the first round
   size_t rounds_ = 1;  // every operation has one, so that the first can be published before the ranks have compared
   size_t published_ = 0, consumed_ = 0;

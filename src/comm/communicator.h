@@ -15,6 +15,7 @@
 
 #include "src/base/mutex.h"
 #include "src/base/status.h"
+#include "src/comm/call_sites.h"
 #include "src/comm/meeting.h"
 #include "src/comm/peers.h"
 #include "src/comm/registered_memory.h"
@@ -49,6 +50,7 @@ struct Communicator {
     uint64_t pieces = 0;
   };
   std::vector<std::unique_ptr<Line>> sends, receives;
+  CallSites sites;
 
   RankCell& own_cell() const { return world->cell(rank); }
 

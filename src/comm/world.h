@@ -39,6 +39,7 @@ struct Descriptor {
   uint32_t type = 0;
   uint32_t reduction = 0;
   uint32_t root = 0;
+  uint32_t site = 0;  // of the call: see CallSites
 };
 
 enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed };
@@ -52,6 +53,24 @@ struct Invitation {
   char key[72] = {};
 };
 inline constexpr size_t kInvitations = 16;
+
+// A place in the program that has called for operations. Which line it is, whoever writes a message finds out: the rank
+// itself may have ended.
+struct SiteNote {
+  uint64_t offset = 0;
+  char module[200] = {};  // the end of the path, if that is longer
+  char symbol[96] = {};
+};
+inline constexpr size_t kSites = 64;
+
+// What a rank was asked for last, a collective or a message, for people to read. Written while others look, so each
+// number is whole by itself, and the version is odd meanwhile.
+struct LastAct {
+  std::atomic<uint64_t> version{0};
+  std::atomic<uint64_t> number{0}, count{0};
+  std::atomic<uint32_t> operation{0}, type{0}, reduction{0}, root{0}, site{0};
+  std::atomic<uint32_t> over{0};
+};
 
 // Each rank writes its own and reads the others'.
 struct RankCell {
@@ -67,12 +86,16 @@ struct RankCell {
   alignas(64) std::atomic<uint64_t> consumed{0};   // rounds in which this rank has read what it wants
   alignas(64) Descriptor descriptors[kHalves];
   alignas(64) Invitation invitations[kInvitations];
+  alignas(64) LastAct last;
+  std::atomic<uint32_t> sites_known{0};
+  SiteNote sites[kSites];
 };
 
 // One message's size and type, from one end's view.
 struct MessageNote {
   uint64_t bytes = 0;
   uint32_t type = 0;
+  uint32_t site = 0;
 };
 
 // From one rank to another.
@@ -95,7 +118,7 @@ struct WorldHeader {
   std::atomic<uint32_t> reason_written{0};
   char reason[kReasonBytes] = {};
 };
-inline constexpr uint64_t kWorldMagic = 0x314C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x324C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {
