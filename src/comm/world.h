@@ -31,6 +31,13 @@ inline constexpr size_t kHalves = 2;
 inline constexpr size_t kStageBytes = 512 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
 
+// Bytes of a rank's device memory that others may map: one of its exports, and where in it.
+struct BlockPlace {
+  uint64_t serial = 0;  // 0: none
+  uint64_t offset = 0;
+  uint32_t slot = 0;
+};
+
 // What a rank was asked for: the ranks compare these before a byte moves.
 struct Descriptor {
   uint64_t sequence = 0;
@@ -40,6 +47,10 @@ struct Descriptor {
   uint32_t reduction = 0;
   uint32_t root = 0;
   uint32_t site = 0;  // of the call: see CallSites
+  // Not compared: whether this rank's buffers can be reached as they lie, and where (DirectMemory).
+  uint32_t direct = 0;
+  uint32_t exports_changed = 0;
+  BlockPlace send{}, receive{};
 };
 
 enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed };
@@ -62,6 +73,14 @@ struct SiteNote {
   char symbol[96] = {};
 };
 inline constexpr size_t kSites = 64;
+
+// A block of a rank's device memory that the others may map.
+struct ExportNote {
+  std::atomic<uint64_t> serial{0};  // never the same twice; 0: nothing
+  uint64_t bytes = 0;
+  char key[72] = {};
+};
+inline constexpr size_t kExports = 16;
 
 // What a rank was asked for last, a collective or a message, for people to read. Written while others look, so each
 // number is whole by itself, and the version is odd meanwhile.
@@ -86,6 +105,9 @@ struct RankCell {
   alignas(64) std::atomic<uint64_t> consumed{0};   // rounds in which this rank has read what it wants
   alignas(64) Descriptor descriptors[kHalves];
   alignas(64) Invitation invitations[kInvitations];
+  // (operation + 1) * 2, and 1 if this rank reaches all that it needs of the others' memory in that operation.
+  alignas(64) std::atomic<uint64_t> verdict{0};
+  alignas(64) ExportNote exports[kExports];
   alignas(64) LastAct last;
   std::atomic<uint32_t> sites_known{0};
   SiteNote sites[kSites];
@@ -118,7 +140,7 @@ struct WorldHeader {
   std::atomic<uint32_t> reason_written{0};
   char reason[kReasonBytes] = {};
 };
-inline constexpr uint64_t kWorldMagic = 0x324C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x334C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {
