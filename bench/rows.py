@@ -15,6 +15,7 @@ class Program:
     script: bool = False  # for the Python that has torch
     model: str | None = None  # of bench/graph/models.py: run.py makes it and gives --model FILE
     once: bool = False  # repeats its work by itself and prints medians
+    needs: str | None = None  # built only where the machine has this
 
     @property
     def title(self):
@@ -70,6 +71,12 @@ PROGRAMS = {
               for subject in ("onnxruntime", "openvino", "eager", "ours")],
     "check": [Program("check/compare.py", flags=("--part", part), script=True, once=part != "program")
               for part in ("program", "torch", "graphs", "models")],
+    "ranks": [
+        Program("mp_bench_ranks_ours"),
+        Program("mp_bench_ranks_plain"),
+        Program("ranks/gloo.py", script=True),
+        Program("mp_bench_ranks_mpi", needs="Debian's openmpi-bin and libopenmpi-dev"),
+    ],
     "plan": [
         Program("plan/compare.py", flags=("--subject", "ours"), script=True),
         Program("plan/compare.py", flags=("--subject", "greedy"), script=True),
@@ -104,6 +111,23 @@ def graph_comparisons(model):
         *[Comparison(f"{model}_{what}", peer) for peer in RUNTIMES
           for what in ("busy", "first", "dynamic_repeat", "dynamic_new_shape", "dynamic_new_over_repeat")],
     ]
+
+
+COLLECTIVES = ["allreduce", "allgather", "alltoall", "broadcast"]
+SMALL_MESSAGES, LARGE_MESSAGES = ["4B", "64KiB"], ["4MiB", "64MiB"]
+
+
+def ranks_comparisons():
+    """Of each collective with 2 and 4 ranks: what a wait costs when bytes are few, what a copy costs when they are many."""
+    rows = []
+    for ranks in (2, 4):
+        for collective in COLLECTIVES:
+            for size in (*SMALL_MESSAGES, *LARGE_MESSAGES):
+                metric, large = f"{collective}_{ranks}r_{size}", size in LARGE_MESSAGES
+                rows += [Comparison(metric, "gloo", 2 if large else 4),
+                         Comparison(metric, "plain", WITHIN_1_5 if large else None),
+                         Comparison(metric, "openmpi")]
+    return rows
 
 
 # MiniMalloc's own problems, by file: the capacity over the most that is live, and half of the milliseconds that MiniMalloc
@@ -208,6 +232,7 @@ COMPARISONS = {
           for step in ("gpt2_step", "resnet18_step") for peer in ("unchecked", "unchecked_queue", "npu_sanitizer")],
         *[Comparison(metric, "unchecked", WITHIN_1_03) for metric in CHECKED_MODELS],
     ],
+    "ranks": ranks_comparisons(),
     "plan": [
         *plan_comparisons("puzzle160", ratio=1.0),
         *plan_comparisons("puzzle250", ratio=1.0),

@@ -131,6 +131,8 @@ def collect_once(program, bin_dir, smoke, samples, subject=None, flags=(), pytho
         flags += ["--benchmark_min_time=0.001"] if smoke else ["--benchmark_min_time=0.05"]
         found = read_google_benchmark(run_program(bin_dir / program.name, flags))
     else:
+        if program.needs and not (bin_dir / program.name).exists():
+            raise Skipped(f"{program.name} was not built, for want of {program.needs}")
         flags = [*program.flags, *flags, *(["--smoke"] if smoke else [])]
         found = read_lines(run_program(bin_dir / program.name, flags, program.preload))
     for found_subject, metric, unit, value in found:
@@ -211,6 +213,9 @@ class Run:
                 return
             threads = os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
             self.notes.append(f"torch: ours and the peers run with {threads} threads each")
+        if name == "ranks" and self.arguments.torch_python == "off":
+            programs = [program for program in programs if not program.script]
+            self.skips.append("ranks: no Gloo beside us, for this build has no torch (MILLPOND_TORCH is off)")
         if name == "plan":
             flags = self.plan_flags()
         if name == "graph":

@@ -60,6 +60,7 @@ TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
     comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
   }
   over_ = true;
+  if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
   return end;
 }
@@ -68,12 +69,16 @@ void CollectiveRun::Arrive() {
   sequence_ = comm_->sequence++;
   base_ = comm_->rounds;
   RankCell& cell = comm_->own_cell();
-  cell.descriptors[sequence_ % kHalves] = {.sequence = sequence_,
-                                           .count = spec_->count,
-                                           .operation = static_cast<uint32_t>(spec_->operation),
-                                           .type = static_cast<uint32_t>(spec_->type),
-                                           .reduction = static_cast<uint32_t>(spec_->reduction),
-                                           .root = spec_->root};
+  Descriptor& what = cell.descriptors[sequence_ % kHalves];
+  what = {.sequence = sequence_,
+          .count = spec_->count,
+          .operation = static_cast<uint32_t>(spec_->operation),
+          .type = static_cast<uint32_t>(spec_->type),
+          .reduction = static_cast<uint32_t>(spec_->reduction),
+          .root = spec_->root,
+          .site = comm_->sites.NumberOf(&cell, spec_->caller)};
+  act_ = comm_->sites.Begin(&cell, what);
+  OfferDirect(&what);
   if (CountsOf(spec_->operation) != Counts::kNone) {
     uint64_t* counts = comm_->world->counts(comm_->rank, sequence_);
     const std::vector<Part>& first = spec_->send_parts.empty() ? spec_->receive_parts : spec_->send_parts;
@@ -91,6 +96,10 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     const RankCell& cell = comm_->world->cell(rank);
+    if (matched_ && way_ != Way::kStaged) {
+      if (rank != comm_->rank && LateDirect(cell)) ranks.push_back(rank);
+      continue;
+    }
     const bool late = !matched_ ? cell.arrived.load(std::memory_order_acquire) <= sequence_
                                 : cell.published.load(std::memory_order_acquire) <= base_ + consumed_;
     const uint64_t round = base_ + published_;
@@ -104,7 +113,7 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
 // The half that the next round goes to was read by everybody.
 bool CollectiveRun::MayPublish() const {
   const uint64_t round = base_ + published_;
-  if (published_ >= rounds_) return false;
+  if (published_ >= rounds_ || way_ != Way::kStaged) return false;
   // The second phase gives what this rank reduced in the first.
   if (InTwoPhases() && published_ % 2 == 1 && consumed_ < published_) return false;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
@@ -129,7 +138,25 @@ Status CollectiveRun::Meet() {
   }
   matched_ = true;
   rounds_ = RoundsNeeded();
+  ChooseWay();
   return Ok();
+}
+
+bool CollectiveRun::StepInRounds() {
+  bool advanced = false;
+  if (MayPublish()) {
+    Publish(published_, comm_->world->stage(comm_->rank, base_ + published_));
+    ++published_;
+    comm_->own_cell().published.store(base_ + published_, std::memory_order_release);
+    advanced = true;
+  }
+  if (MayConsume()) {
+    Consume(consumed_);
+    ++consumed_;
+    comm_->own_cell().consumed.store(base_ + consumed_, std::memory_order_release);
+    advanced = true;
+  }
+  return advanced;
 }
 
 Advance CollectiveRun::Step(Status* out_status) {
@@ -143,13 +170,8 @@ Advance CollectiveRun::Step(Status* out_status) {
     Arrive();
     advanced = true;
   }
-  if (MayPublish()) {
-    Publish(published_, comm_->world->stage(comm_->rank, base_ + published_));
-    ++published_;
-    comm_->own_cell().published.store(base_ + published_, std::memory_order_release);
-    advanced = true;
-  }
   if (!matched_) {
+    advanced |= StepInRounds();
     bool all_here = true;
     for (uint32_t rank = 0; rank < comm_->ranks && all_here; ++rank) {
       all_here = comm_->world->cell(rank).arrived.load(std::memory_order_acquire) > sequence_;
@@ -160,13 +182,10 @@ Advance CollectiveRun::Step(Status* out_status) {
       advanced = true;
     }
   }
-  if (MayConsume()) {
-    Consume(consumed_);
-    ++consumed_;
-    comm_->own_cell().consumed.store(base_ + consumed_, std::memory_order_release);
-    advanced = true;
-  }
-  if (matched_ && consumed_ == rounds_) {
+  if (matched_ && way_ == Way::kVoting) advanced |= Vote();
+  if (matched_ && way_ == Way::kDirect) advanced |= GoDirect();
+  if (matched_ && way_ == Way::kStaged) advanced |= StepInRounds();
+  if (matched_ && consumed_ == rounds_ && (way_ == Way::kStaged || AllAreDone())) {
     comm_->rounds = base_ + rounds_;
     return Advance::kOver;
   }

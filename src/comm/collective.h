@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective of several ranks as a task of a stream. It goes in rounds: in each, every rank copies a piece of what it
-// gives into its staging memory (publish), and takes what it wants out of the others' (consume). Before the first byte
-// is taken the ranks have compared what each was asked for.
+// gives into its staging memory (publish), and takes what it wants out of the others' (consume). A large one goes in
+// one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc). Before the first byte is
+// taken the ranks have compared what each was asked for.
 #ifndef MILLPOND_SRC_COMM_COLLECTIVE_H_
 #define MILLPOND_SRC_COMM_COLLECTIVE_H_
 
@@ -32,7 +33,8 @@ struct Part {
 
 // What one rank was asked for. Addresses are the client's.
 struct CollectiveSpec {
-  const char* api = nullptr;  // shows in traces and lives for ever
+  const char* api = nullptr;     // shows in traces and lives for ever
+  const void* caller = nullptr;  // the address that the call returns to
   Operation operation = Operation::kBarrier;
   Element type = Element::kInt8;
   Reduction reduction = Reduction::kNone;
@@ -69,6 +71,29 @@ class CollectiveRun {
   std::vector<uint32_t> Awaited() const;
   bool MayPublish() const;
   bool MayConsume() const;
+  // True when something happened.
+  bool StepInRounds();
+
+  // collective_direct.cc
+  struct Shown {  // to other ranks: bytes of the buffers
+    bool worth = false;
+    size_t send = 0;
+    size_t receive = 0;
+  };
+  struct Reached {
+    char* send = nullptr;
+    char* receive = nullptr;
+  };
+  Shown WhatOthersTouch() const;
+  void OfferDirect(Descriptor* what);
+  void ChooseWay();
+  bool ReachOthers();
+  bool Vote();
+  bool GoDirect();
+  void MoveDirect() const;
+  void ReduceDirect(Part own, bool for_all) const;
+  bool AllAreDone() const;
+  bool LateDirect(const RankCell& cell) const;
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
@@ -88,10 +113,20 @@ class CollectiveRun {
   Turn turn_;
   Vigil vigil_;
   uint64_t sequence_ = 0;
+  uint64_t act_ = 0;   // see CallSites
   uint64_t base_ = 0;  // the communicator's number of the first round
   size_t rounds_ = 1;  // every operation has one, so that the first can be published before the ranks have compared
   size_t published_ = 0, consumed_ = 0;
   bool arrived_ = false, matched_ = false, over_ = false;
+  enum class Way : uint8_t {
+    kStaged,
+    kOffered,  // this rank's buffers can be reached; of the others that is not known yet
+    kVoting,
+    kDirect,
+  };
+  Way way_ = Way::kStaged;
+  bool voted_ = false;
+  std::vector<Reached> others_;  // by rank, this one's too
 };
 
 }  // namespace millpond::comm

@@ -59,6 +59,7 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
     made->sends.push_back(std::make_unique<Communicator::Line>());
     made->receives.push_back(std::make_unique<Communicator::Line>());
   }
+  made->direct = std::make_unique<DirectMemory>(world, rank);
   made->world = std::move(world);
   *out_made = std::move(made);
   return Ok();

@@ -15,6 +15,8 @@
 
 #include "src/base/mutex.h"
 #include "src/base/status.h"
+#include "src/comm/call_sites.h"
+#include "src/comm/direct_memory.h"
 #include "src/comm/meeting.h"
 #include "src/comm/peers.h"
 #include "src/comm/registered_memory.h"
@@ -49,6 +51,8 @@ struct Communicator {
     uint64_t pieces = 0;
   };
   std::vector<std::unique_ptr<Line>> sends, receives;
+  CallSites sites;
+  std::unique_ptr<DirectMemory> direct;  // whoever has the turn of the collectives may touch it
 
   RankCell& own_cell() const { return world->cell(rank); }
 

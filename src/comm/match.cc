@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/match.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/comm/call_sites.h"
 #include "src/comm/element.h"
 #include "src/comm/peers.h"
 
@@ -13,6 +16,7 @@ namespace millpond::comm {
 namespace {
 
 constexpr size_t kMaxPairs = 8;  // named in a message
+constexpr size_t kMaxCalls = 8;
 
 const Descriptor& At(const World& world, uint32_t rank, uint64_t sequence) {
   return world.cell(rank).descriptors[sequence % kHalves];
@@ -55,12 +59,79 @@ std::string ComparePairs(const World& world, uint64_t sequence) {
   return text;
 }
 
+// Whether a root means anything to the operation.
+bool HasRoot(Operation operation) {
+  return operation == Operation::kReduce || operation == Operation::kBroadcast || operation == Operation::kScatter;
+}
+
+// "10 of fp32, sum, root 0", as far as the operation has these.
+std::string Arguments(const Descriptor& what) {
+  const auto operation = static_cast<Operation>(what.operation);
+  if (operation == Operation::kBarrier) return {};
+  std::string text =
+      CountsOf(operation) == Counts::kOneList || operation == Operation::kAlltoAllV ||
+              operation == Operation::kAlltoAllVC
+          ? "counts of " + ElementName(what.type)
+          : Format("%llu of %s", static_cast<unsigned long long>(what.count), ElementName(what.type).c_str());
+  if (what.reduction != static_cast<uint32_t>(Reduction::kNone)) text += ", " + ReductionName(what.reduction);
+  if (HasRoot(operation)) text += Format(", root %u", what.root);
+  if (operation == Operation::kSend) text += Format(" to rank %u", what.root);
+  if (operation == Operation::kReceive) text += Format(" from rank %u", what.root);
+  return text;
+}
+
+// ". Rank 0 called HcclAllReduce (10 of fp32, sum) at a.cc:7 in Step(). Ranks 1, 2 called ...": ranks with equal calls
+// together, in the order of their first.
+std::string Calls(const World& world, uint64_t sequence) {
+  std::vector<std::pair<std::string, std::vector<uint32_t>>> calls;
+  for (uint32_t rank = 0; rank < world.ranks(); ++rank) {
+    const Descriptor& what = At(world, rank, sequence);
+    const std::string arguments = Arguments(what);
+    std::string text = OperationName(what.operation) + (arguments.empty() ? "" : " (" + arguments + ")") +
+                       TextOfSite(world, rank, what.site);
+    const auto same = std::find_if(calls.begin(), calls.end(), [&](const auto& call) { return call.first == text; });
+    if (same != calls.end()) {
+      same->second.push_back(rank);
+    } else {
+      calls.emplace_back(std::move(text), std::vector<uint32_t>{rank});
+    }
+  }
+  std::string all;
+  for (size_t i = 0; i < calls.size() && i < kMaxCalls; ++i) {
+    std::string who = NameRanks(calls[i].second);
+    who[0] = 'R';
+    all += Format(". %s called %s", who.c_str(), calls[i].first.c_str());
+  }
+  if (calls.size() > kMaxCalls) all += Format(". And %zu more calls that differ", calls.size() - kMaxCalls);
+  return all;
+}
+
+// What the rank wrote last, whole: false while it writes.
+bool ReadLast(const LastAct& last, Descriptor* out_what, bool* out_over) {
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t version = last.version.load(std::memory_order_acquire);
+    if (version == 0) return false;
+    *out_what = {.sequence = last.number.load(std::memory_order_acquire),
+                 .count = last.count.load(std::memory_order_acquire),
+                 .operation = last.operation.load(std::memory_order_acquire),
+                 .type = last.type.load(std::memory_order_acquire),
+                 .reduction = last.reduction.load(std::memory_order_acquire),
+                 .root = last.root.load(std::memory_order_acquire),
+                 .site = last.site.load(std::memory_order_acquire)};
+    *out_over = last.over.load(std::memory_order_acquire) != 0;
+    if (version % 2 == 0 && last.version.load(std::memory_order_relaxed) == version) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string OperationName(uint32_t operation) {
   static constexpr const char* kNames[] = {"HcclAllReduce", "HcclReduce",    "HcclReduceScatter", "HcclReduceScatterV",
                                            "HcclBroadcast", "HcclScatter",   "HcclAllGather",     "HcclAllGatherV",
-                                           "HcclAlltoAll",  "HcclAlltoAllV", "HcclAlltoAllVC",    "HcclBarrier"};
+                                           "HcclAlltoAll",  "HcclAlltoAllV", "HcclAlltoAllVC",    "HcclBarrier",
+                                           "send",          "receive"};
   return operation < std::size(kNames) ? kNames[operation] : Format("operation %u", operation);
 }
 
@@ -93,20 +164,25 @@ Status Match(const World& world, const std::string& communicator, uint64_t seque
     if (counts == Counts::kPairs) text += ComparePairs(world, sequence);
   }
   if (text.empty()) return Ok();
-  return {Code::kTaskFailed,
-          Format("[EI0005] the ranks of communicator '%s' disagree about its operation %llu (%s)%s; nothing was moved. "
-                 "Make the calls equal on all ranks, and a new communicator",
-                 communicator.c_str(), static_cast<unsigned long long>(sequence),
-                 OperationName(At(world, 0, sequence).operation).c_str(), text.c_str())};
+  return {
+      Code::kTaskFailed,
+      Format("[EI0005] the ranks of communicator '%s' disagree about its operation %llu (%s)%s; nothing was moved. "
+             "Make the calls equal on all ranks, and a new communicator%s",
+             communicator.c_str(), static_cast<unsigned long long>(sequence),
+             OperationName(At(world, 0, sequence).operation).c_str(), text.c_str(), Calls(world, sequence).c_str())};
 }
 
 std::string LastOperation(const World& world, uint32_t rank) {
-  const uint64_t arrived = world.cell(rank).arrived.load(std::memory_order_acquire);
-  if (arrived == 0) return "no operation yet";
-  const Descriptor& last = At(world, rank, arrived - 1);
-  return Format("%s (its operation %llu, %llu of %s)", OperationName(last.operation).c_str(),
-                static_cast<unsigned long long>(arrived - 1), static_cast<unsigned long long>(last.count),
-                ElementName(last.type).c_str());
+  Descriptor last;
+  bool over = false;
+  if (!ReadLast(world.cell(rank).last, &last, &over)) return "no operation yet";
+  const auto operation = static_cast<Operation>(last.operation);
+  const bool message = operation == Operation::kSend || operation == Operation::kReceive;
+  const std::string arguments = Arguments(last);
+  return Format("%s (%s%sits %s %llu, %s)%s", OperationName(last.operation).c_str(), arguments.c_str(),
+                arguments.empty() ? "" : "; ", message ? "message" : "operation",
+                static_cast<unsigned long long>(last.sequence), over ? "done" : "under way",
+                TextOfSite(world, rank, last.site).c_str());
 }
 
 }  // namespace millpond::comm

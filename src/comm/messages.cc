@@ -144,7 +144,17 @@ MessageNote& MessageRun::Note(bool of_sender) const {
 
 void MessageRun::Come() {
   number_ = line_.messages++;
-  Note(message_.sends) = {message_.bytes, static_cast<uint32_t>(message_.type)};
+  RankCell& cell = comm_->own_cell();
+  Descriptor what;
+  what.sequence = number_;
+  what.count = message_.count;
+  what.operation = static_cast<uint32_t>(message_.sends ? Operation::kSend : Operation::kReceive);
+  what.type = static_cast<uint32_t>(message_.type);
+  what.reduction = static_cast<uint32_t>(Reduction::kNone);
+  what.root = message_.peer;
+  what.site = comm_->sites.NumberOf(&cell, message_.caller);
+  act_ = comm_->sites.Begin(&cell, what);
+  Note(message_.sends) = {message_.bytes, what.type, what.site};
   (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);
 }
 
@@ -156,9 +166,10 @@ Status MessageRun::Compare() {
   Status status(
       Code::kTaskFailed,
       Format("[EI0005] message %llu from rank %u to rank %u of communicator '%s' differs at its ends: rank %u "
-             "sends %s, rank %u expects %s; nothing was moved. Make the calls fit, and a new communicator",
-             static_cast<unsigned long long>(number_), from, to, comm_->name.c_str(), from, TextOf(offer).c_str(), to,
-             TextOf(want).c_str()));
+             "sends %s%s, rank %u expects %s%s; nothing was moved. Make the calls fit, and a new communicator",
+             static_cast<unsigned long long>(number_), from, to, comm_->name.c_str(), from, TextOf(offer).c_str(),
+             TextOfSite(*comm_->world, from, offer.site).c_str(), to, TextOf(want).c_str(),
+             TextOfSite(*comm_->world, to, want.site).c_str()));
   comm_->Fail(Communicator::Trouble::kMismatch, status);
   return status;
 }
@@ -212,6 +223,7 @@ bool MessageRun::Step(Status* out_status) {
   // What was sent must have been taken.
   if (message_.sends && channel_.taken.load(std::memory_order_acquire) < line_.pieces) return advanced;
   state_ = State::kOver;
+  comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
   return true;
 }

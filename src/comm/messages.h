@@ -54,6 +54,7 @@ class MessageRun {
   Turn turn_;
   State state_ = State::kQueued;
   uint64_t number_ = 0;
+  uint64_t act_ = 0;  // see CallSites
   size_t moved_ = 0;
 };
 

@@ -44,7 +44,10 @@ std::string Peers::Fate(const World& world, uint32_t rank) const {
 
 std::string NameRanks(const std::vector<uint32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += std::to_string(ranks[i]);
+  }
   return text;
 }
 

@@ -35,6 +35,8 @@ struct Message {
   size_t bytes;
   Element type = Element::kInt8;
   uint32_t peer = 0;
+  uint64_t count = 0;            // of elements, for messages to people
+  const void* caller = nullptr;  // the address that the call returns to
 };
 
 // Messages of a rank to itself: the n-th send goes to the n-th receive. kInvalidArgument when a pair differs in size or

@@ -31,6 +31,13 @@ inline constexpr size_t kHalves = 2;
 inline constexpr size_t kStageBytes = 512 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
 
+// Bytes of a rank's device memory that others may map: one of its exports, and where in it.
+struct BlockPlace {
+  uint64_t serial = 0;  // 0: none
+  uint64_t offset = 0;
+  uint32_t slot = 0;
+};
+
 // What a rank was asked for: the ranks compare these before a byte moves.
 struct Descriptor {
   uint64_t sequence = 0;
@@ -39,6 +46,11 @@ struct Descriptor {
   uint32_t type = 0;
   uint32_t reduction = 0;
   uint32_t root = 0;
+  uint32_t site = 0;  // of the call: see CallSites
+  // Not compared: whether this rank's buffers can be reached as they lie, and where (DirectMemory).
+  uint32_t direct = 0;
+  uint32_t exports_changed = 0;
+  BlockPlace send{}, receive{};
 };
 
 enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed };
@@ -52,6 +64,32 @@ struct Invitation {
   char key[72] = {};
 };
 inline constexpr size_t kInvitations = 16;
+
+// A place in the program that has called for operations. Which line it is, whoever writes a message finds out: the rank
+// itself may have ended.
+struct SiteNote {
+  uint64_t offset = 0;
+  char module[200] = {};  // the end of the path, if that is longer
+  char symbol[96] = {};
+};
+inline constexpr size_t kSites = 64;
+
+// A block of a rank's device memory that the others may map.
+struct ExportNote {
+  std::atomic<uint64_t> serial{0};  // never the same twice; 0: nothing
+  uint64_t bytes = 0;
+  char key[72] = {};
+};
+inline constexpr size_t kExports = 16;
+
+// What a rank was asked for last, a collective or a message, for people to read. Written while others look, so each
+// number is whole by itself, and the version is odd meanwhile.
+struct LastAct {
+  std::atomic<uint64_t> version{0};
+  std::atomic<uint64_t> number{0}, count{0};
+  std::atomic<uint32_t> operation{0}, type{0}, reduction{0}, root{0}, site{0};
+  std::atomic<uint32_t> over{0};
+};
 
 // Each rank writes its own and reads the others'.
 struct RankCell {
@@ -67,12 +105,19 @@ struct RankCell {
   alignas(64) std::atomic<uint64_t> consumed{0};   // rounds in which this rank has read what it wants
   alignas(64) Descriptor descriptors[kHalves];
   alignas(64) Invitation invitations[kInvitations];
+  // (operation + 1) * 2, and 1 if this rank reaches all that it needs of the others' memory in that operation.
+  alignas(64) std::atomic<uint64_t> verdict{0};
+  alignas(64) ExportNote exports[kExports];
+  alignas(64) LastAct last;
+  std::atomic<uint32_t> sites_known{0};
+  SiteNote sites[kSites];
 };
 
 // One message's size and type, from one end's view.
 struct MessageNote {
   uint64_t bytes = 0;
   uint32_t type = 0;
+  uint32_t site = 0;
 };
 
 // From one rank to another.
@@ -95,7 +140,7 @@ struct WorldHeader {
   std::atomic<uint32_t> reason_written{0};
   char reason[kReasonBytes] = {};
 };
-inline constexpr uint64_t kWorldMagic = 0x314C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x334C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {

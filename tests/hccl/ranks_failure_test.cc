@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree, die, leave or never come: every other rank hears of it in time, with names, and lives on.
 #include <dirent.h>
+#include <dlfcn.h>
 
 #include "tests/hccl/ranks_test.h"
 
@@ -31,6 +32,12 @@ void ExpectAsync(Rank& r, HcclResult expected) {
   if (acl_test::RecentMessage().find("EI000") == std::string::npos) r.Complain("and leaves no message");
 }
 
+// How messages name a line of this file: without libdw, which knows lines, it is a place in this program.
+std::string Line(int line) {
+  if (dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) return "ranks_failure_test+0x";
+  return "ranks_failure_test.cc:" + std::to_string(line) + " in ";
+}
+
 struct Buffers {
   Values<float> send{std::vector<float>(4096, 1)};
   Values<float> receive{std::vector<float>(4096, -1)};
@@ -58,12 +65,17 @@ RANK_BODY(OtherTypeAndReduction) {
 
 RANK_BODY(OtherOperation) {
   const Buffers b;
+  const int line = __LINE__ + 2;
   if (r.rank == 0) {
     RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
   } else {
-    RANK_OK(r, HcclBroadcast(b.receive.get(), 10, kFloat, r.rank, r.comm, r.stream));
+    RANK_OK(r, HcclBroadcast(b.receive.get(), 10, kFloat, 1, r.comm, r.stream));
   }
-  Failure(r, {"EI0005", "HcclAllReduce (rank 0)", "HcclBroadcast (rank"});
+  const std::string first = "Rank 0 called HcclAllReduce (10 of fp32, sum) at ", where = Line(line);
+  const std::string second = r.ranks == 2 ? "Rank 1 called HcclBroadcast (10 of fp32, root 1) at "
+                                          : "Ranks 1, 2 called HcclBroadcast (10 of fp32, root 1) at ";
+  Failure(r, {"EI0005", "HcclAllReduce (rank 0)", "HcclBroadcast (rank", first.c_str(), where.c_str(), second.c_str(),
+              Line(line + 2).c_str()});
 }
 
 RANK_BODY(OtherRoot) {
@@ -84,10 +96,13 @@ RANK_BODY(OtherCounts) {
 
 RANK_BODY(OtherMessage) {
   const Buffers b;
+  const int line = __LINE__ + 1;
   if (r.rank == 0) RANK_OK(r, HcclSend(b.send.get(), 100, kFloat, 1, r.comm, r.stream));
   if (r.rank == 1) RANK_OK(r, HcclRecv(b.receive.get(), 99, kFloat, 0, r.comm, r.stream));
   if (r.rank > 1) return;
-  Failure(r, {"EI0005", "from rank 0 to rank 1", "400 bytes", "396 bytes"});
+  const std::string sends = "sends 400 bytes of fp32 at ", expects = "expects 396 bytes of fp32 at ";
+  Failure(r, {"EI0005", "from rank 0 to rank 1", sends.c_str(), Line(line).c_str(), expects.c_str(),
+              Line(line + 1).c_str()});
 }
 
 // The process lives, and a new communicator of the same ranks works.
@@ -160,6 +175,7 @@ RANK_BODY(Leaves) {
 // Rank 1 does nothing, and stays until the others have given up.
 RANK_BODY(NeverCalls) {
   const Buffers b;
+  const int line = __LINE__ + 1;
   RANK_OK(r, HcclBarrier(r.comm, r.stream));
   r.Sync();
   if (r.rank == 1) {
@@ -170,12 +186,37 @@ RANK_BODY(NeverCalls) {
     return;
   }
   RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
-  Failure(r, {"EI0002", "waits for rank 1", "Rank 1, not there", "last HcclBarrier", "HCCL_EXEC_TIMEOUT"});
+  Failure(r, {"EI0002", "waits for rank 1", "Rank 1, not there", "last HcclBarrier (its operation 0, done) at ",
+              Line(line).c_str(), "last HcclAllReduce (10 of fp32, sum; its operation 1, under way) at ",
+              "HCCL_EXEC_TIMEOUT"});
   ExpectAsync(r, HCCL_E_REMOTE);
   std::ofstream(std::string(getenv("TEST_ROOT")) + ".new") << "done";
 }
 
+// A message is something that a rank did last as well; rank 1 receives one of two.
+RANK_BODY(ReceivesOne) {
+  const Buffers b;
+  if (r.rank == 1) {
+    RANK_OK(r, HcclRecv(b.receive.get(), 10, kFloat, 0, r.comm, r.stream));
+    r.Sync();
+    const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
+    if (!acl_test::Eventually([&] { return access(done.c_str(), F_OK) == 0; })) r.Complain("rank 0 did not give up");
+    return;
+  }
+  RANK_OK(r, HcclSend(b.send.get(), 10, kFloat, 1, r.comm, r.stream));
+  r.Sync();
+  const int line = __LINE__ + 1;
+  RANK_OK(r, HcclSend(b.send.get(), 12, kFloat, 1, r.comm, r.stream));
+  Failure(r,
+          {"EI0002", "waits for rank 1", "last send (12 of fp32 to rank 1; its message 1, under way) at ",
+           Line(line).c_str(), "Rank 1, not there", "last receive (10 of fp32 from rank 0; its message 0, done) at "});
+  std::ofstream(std::string(getenv("TEST_ROOT")) + ".new") << "done";
+}
+
 MP_ROLE(rank) { return BeRank(); }
+
+// For an operation; ranks have all the time to meet.
+const std::map<std::string, std::string> kShortWait = {{"HCCL_EXEC_TIMEOUT", "3"}};
 
 TEST(RanksThatAreGone, AKilledRankIsNamedByAllOthers) {
   const auto results = RunProcesses(3, "Killed");
@@ -228,10 +269,15 @@ TEST(RanksThatAreGone, ARankThatDestroysItsCommunicatorIsNamed) {
 }
 
 TEST(RanksThatAreGone, ARankThatNeverCallsIsNamedWhenTheTimeIsOver) {
-  const auto results = RunProcesses(2, "NeverCalls", {{"MILLPOND_RANK_TIMEOUT_MS", "900"}});
+  const auto results = RunProcesses(2, "NeverCalls", kShortWait);
   EXPECT_EQ(Complaints(results), "");
   EXPECT_NE(results[0].output.find("no progress for"), std::string::npos)
       << "no note came before: " << results[0].output;
+}
+
+TEST(RanksThatAreGone, TheLastMessageOfEachRankIsNamedToo) {
+  const auto results = RunProcesses(2, "ReceivesOne", kShortWait);
+  EXPECT_EQ(Complaints(results), "");
 }
 
 // A collective that waits parks its stream: with fewer threads than streams that wait, other work goes on.

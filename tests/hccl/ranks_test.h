@@ -19,7 +19,12 @@ struct Environment {
   Environment() {
     setenv("MILLPOND_DEVICES", "4", 1);
     setenv("MILLPOND_MEMORY", "1GiB", 0);
-    setenv("MILLPOND_RANK_TIMEOUT_MS", "60000", 0);
+    // A process whose operations have a time of their own has inherited this one from its parent.
+    if (getenv("HCCL_EXEC_TIMEOUT") != nullptr) {
+      unsetenv("MILLPOND_RANK_TIMEOUT_MS");
+    } else {
+      setenv("MILLPOND_RANK_TIMEOUT_MS", "60000", 0);
+    }
   }
 };
 inline const Environment g_environment;

@@ -20,7 +20,7 @@ NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 def bench(argv):
     parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks against their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch, graph, acl or check (default: all)")
+    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch, graph, ranks, acl or check (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")

@@ -71,10 +71,10 @@ std::vector<Part> EqualParts(uint32_t ranks, size_t bytes) {
 extern "C" HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType sendType, const void* recvBuf,
                                    uint64_t recvCount, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAlltoAll";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (sendCount == 0 && recvCount == 0) return Ok();
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAlltoAll, sendCount, sendType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAll, sendCount, sendType, &prepared));
     const uint32_t ranks = prepared.place.comm->ranks;
     size_t received = 0;
     MP_RETURN_IF_ERROR(SizeOf(recvCount, recvType, &received));
@@ -88,9 +88,9 @@ extern "C" HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts,
                                     HcclDataType sendType, const void* recvBuf, const void* recvCounts,
                                     const void* rdispls, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAlltoAllV";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAlltoAllV, 0, sendType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAllV, 0, sendType, &prepared));
     const uint32_t ranks = prepared.place.comm->ranks;
     Side send{sendBuf, {}}, receive{recvBuf, {}};
     MP_RETURN_IF_ERROR(ReadSide("sendCounts", sendCounts, "sdispls", sdispls, sendType, ranks, &send.parts));
@@ -102,10 +102,10 @@ extern "C" HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts,
 extern "C" HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMatrix, HcclDataType sendType,
                                      const void* recvBuf, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAlltoAllVC";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     MP_NOT_NULL(sendCountMatrix);
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAlltoAllVC, 0, sendType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAllVC, 0, sendType, &prepared));
     const comm::Communicator& found = *prepared.place.comm;
     const auto* matrix = static_cast<const uint64_t*>(sendCountMatrix);
     Side send{sendBuf, std::vector<Part>(found.ranks)}, receive{recvBuf, std::vector<Part>(found.ranks)};

@@ -71,11 +71,11 @@ void SetBuffers(const void* sendBuf, void* recvBuf, Prepared* prepared) {
 extern "C" HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType,
                                     HcclReduceOp op, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAllReduce";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (count == 0) return Ok();  // as in the reference: nothing is looked at
     MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllReduce, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAllReduce, count, dataType, &prepared));
     MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
     prepared.spec.bytes = prepared.bytes;
     return Launch(prepared);
@@ -85,11 +85,11 @@ extern "C" HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count
 extern "C" HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
                                  uint32_t root, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclReduce";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (count == 0) return Ok();
     MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduce, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kReduce, count, dataType, &prepared));
     MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
     MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
     prepared.spec.root = root;
@@ -101,11 +101,12 @@ extern "C" HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, H
 extern "C" HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                         HcclReduceOp op, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclReduceScatter";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (recvCount == 0) return Ok();
     MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduceScatter, recvCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(
+        Prepare({kApi, caller, comm, stream}, Operation::kReduceScatter, recvCount, dataType, &prepared));
     MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
     prepared.spec.send_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
     return Launch(prepared);
@@ -116,10 +117,11 @@ extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, 
                                          uint64_t recvCount, HcclDataType dataType, HcclReduceOp op, HcclComm comm,
                                          aclrtStream stream) {
   static constexpr char kApi[] = "HcclReduceScatterV";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kReduceScatterV, recvCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(
+        Prepare({kApi, caller, comm, stream}, Operation::kReduceScatterV, recvCount, dataType, &prepared));
     const comm::Communicator& found = *prepared.place.comm;
     std::vector<Part>& parts = prepared.spec.send_parts;
     MP_RETURN_IF_ERROR(ReadParts("sendCounts", sendCounts, "sendDispls", sendDispls, found.ranks, dataType, &parts));
@@ -135,10 +137,10 @@ extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, 
 extern "C" HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
                                     aclrtStream stream) {
   static constexpr char kApi[] = "HcclBroadcast";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (count == 0) return Ok();
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kBroadcast, count, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kBroadcast, count, dataType, &prepared));
     MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
     SetBuffers(buf, buf, &prepared);
     prepared.spec.root = root;
@@ -150,10 +152,10 @@ extern "C" HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType data
 extern "C" HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                   uint32_t root, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclScatter";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (recvCount == 0) return Ok();
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kScatter, recvCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kScatter, recvCount, dataType, &prepared));
     const comm::Communicator& found = *prepared.place.comm;
     MP_RETURN_IF_ERROR(CheckRank("root", root, found));
     SetBuffers(sendBuf, recvBuf, &prepared);
@@ -167,10 +169,10 @@ extern "C" HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCou
 extern "C" HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclDataType dataType,
                                     HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAllGather";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (sendCount == 0) return Ok();
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllGather, sendCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAllGather, sendCount, dataType, &prepared));
     SetBuffers(sendBuf, recvBuf, &prepared);
     prepared.spec.receive_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
     return Launch(prepared);
@@ -180,9 +182,9 @@ extern "C" HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendC
 extern "C" HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const void* recvCounts,
                                      const void* recvDispls, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAllGatherV";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kAllGatherV, sendCount, dataType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAllGatherV, sendCount, dataType, &prepared));
     const comm::Communicator& found = *prepared.place.comm;
     std::vector<Part>& parts = prepared.spec.receive_parts;
     MP_RETURN_IF_ERROR(ReadParts("recvCounts", recvCounts, "recvDispls", recvDispls, found.ranks, dataType, &parts));
@@ -197,9 +199,9 @@ extern "C" HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* re
 
 extern "C" HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclBarrier";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, comm, stream}, Operation::kBarrier, 0, HCCL_DATA_TYPE_INT8, &prepared));
+    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kBarrier, 0, HCCL_DATA_TYPE_INT8, &prepared));
     return Launch(prepared);
   });
 }

@@ -26,6 +26,13 @@ inline HcclResult Guard(const char* api, Body&& body) {
   return millpond::Guard(HcclAbi(), api, body);
 }
 
+// For operations, whose `body` is given the address that the entry point returns to: ranks that disagree are told the
+// line. A default argument is evaluated where Guard is called, in the entry point itself.
+template <class Body>
+inline HcclResult GuardOperation(const char* api, Body&& body, const void* caller = __builtin_return_address(0)) {
+  return millpond::Guard(HcclAbi(), api, [&] { return body(caller); });
+}
+
 }  // namespace millpond::hccl
 
 #endif  // MILLPOND_SRC_API_HCCL_HCCL_GUARD_H_

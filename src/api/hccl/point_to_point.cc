@@ -17,22 +17,23 @@ using comm::Message;
 
 namespace {
 
-Status MessageFrom(bool sends, const char* buffer_name, void* buffer, uint64_t count, HcclDataType type, uint32_t peer,
-                   Message* out_message) {
+Status MessageFrom(const void* caller, bool sends, const char* buffer_name, void* buffer, uint64_t count,
+                   HcclDataType type, uint32_t peer, Message* out_message) {
   size_t bytes = 0;
   MP_RETURN_IF_ERROR(SizeOf(count, type, &bytes));
   if (bytes > 0) MP_RETURN_IF_ERROR(CheckBuffer(buffer_name, buffer, bytes));
-  *out_message = {sends, buffer, bytes, static_cast<comm::Element>(type), peer};
+  *out_message = {sends, buffer, bytes, static_cast<comm::Element>(type), peer, count, caller};
   return Ok();
 }
 
-Status MessageFrom(const HcclSendRecvItem& item, const comm::Communicator& comm, Message* out_message) {
+Status MessageFrom(const void* caller, const HcclSendRecvItem& item, const comm::Communicator& comm,
+                   Message* out_message) {
   MP_RETURN_IF_ERROR(CheckRank("remoteRank", item.remoteRank, comm));
   if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
     return InvalidValue("sendRecvType", std::to_string(item.sendRecvType), "it must be HCCL_SEND or HCCL_RECV");
   }
-  return MessageFrom(item.sendRecvType == HCCL_SEND, "buf", item.buf, item.count, item.dataType, item.remoteRank,
-                     out_message);
+  return MessageFrom(caller, item.sendRecvType == HCCL_SEND, "buf", item.buf, item.count, item.dataType,
+                     item.remoteRank, out_message);
 }
 
 Outcome LaunchBatch(const char* api, const Place& place, std::span<const Message> messages) {
@@ -64,13 +65,14 @@ Outcome LaunchGroup(const char* api, std::vector<Group::Item> items) {
   return Ok();
 }
 
-Outcome SendOrReceive(const char* api, bool sends, void* buffer, uint64_t count, HcclDataType dataType,
-                      const char* peer_name, uint32_t peer, HcclComm comm, aclrtStream stream) {
+Outcome SendOrReceive(const char* api, const void* caller, bool sends, void* buffer, uint64_t count,
+                      HcclDataType dataType, const char* peer_name, uint32_t peer, HcclComm comm, aclrtStream stream) {
   Place place;
   MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
   MP_RETURN_IF_ERROR(CheckRank(peer_name, peer, *place.comm));
   Message message;
-  MP_RETURN_IF_ERROR(MessageFrom(sends, sends ? "sendBuf" : "recvBuf", buffer, count, dataType, peer, &message));
+  MP_RETURN_IF_ERROR(
+      MessageFrom(caller, sends, sends ? "sendBuf" : "recvBuf", buffer, count, dataType, peer, &message));
   Group& group = Group::OfThread();
   if (group.depth > 0) {
     group.items.push_back({comm, stream, message});
@@ -99,27 +101,30 @@ Status FinishCommunicators(std::vector<std::function<Status()>> pending) {
 extern "C" HcclResult HcclSend(void* sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,
                                aclrtStream stream) {
   static constexpr char kApi[] = "HcclSend";
-  return Guard(kApi,
-               [&] { return SendOrReceive(kApi, true, sendBuf, count, dataType, "destRank", destRank, comm, stream); });
+  return GuardOperation(kApi, [&](const void* caller) {
+    return SendOrReceive(kApi, caller, true, sendBuf, count, dataType, "destRank", destRank, comm, stream);
+  });
 }
 
 extern "C" HcclResult HcclRecv(void* recvBuf, uint64_t count, HcclDataType dataType, uint32_t srcRank, HcclComm comm,
                                aclrtStream stream) {
   static constexpr char kApi[] = "HcclRecv";
-  return Guard(kApi,
-               [&] { return SendOrReceive(kApi, false, recvBuf, count, dataType, "srcRank", srcRank, comm, stream); });
+  return GuardOperation(kApi, [&](const void* caller) {
+    return SendOrReceive(kApi, caller, false, recvBuf, count, dataType, "srcRank", srcRank, comm, stream);
+  });
 }
 
 extern "C" HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t itemNum, HcclComm comm,
                                         aclrtStream stream) {
   static constexpr char kApi[] = "HcclBatchSendRecv";
-  return Guard(kApi, [&]() -> Outcome {
+  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
     if (itemNum == 0) return Ok();
     MP_NOT_NULL(sendRecvInfo);
     Place place;
     MP_RETURN_IF_ERROR(FindPlace(comm, stream, &place));
     std::vector<Message> messages(itemNum);
-    for (uint32_t i = 0; i < itemNum; ++i) MP_RETURN_IF_ERROR(MessageFrom(sendRecvInfo[i], *place.comm, &messages[i]));
+    for (uint32_t i = 0; i < itemNum; ++i)
+      MP_RETURN_IF_ERROR(MessageFrom(caller, sendRecvInfo[i], *place.comm, &messages[i]));
     return LaunchBatch(kApi, place, messages);
   });
 }

@@ -136,6 +136,7 @@ Status Prepare(const Request& request, comm::Operation operation, uint64_t count
   MP_RETURN_IF_ERROR(SizeOf(count, type, &out_prepared->bytes));
   comm::CollectiveSpec& spec = out_prepared->spec;
   spec.api = request.api;
+  spec.caller = request.caller;
   spec.operation = operation;
   spec.type = static_cast<comm::Element>(type);
   spec.element_bytes = BytesOf(type);

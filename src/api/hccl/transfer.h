@@ -47,6 +47,7 @@ Outcome CheckResumed(const comm::Communicator& comm);
 // A collective that is about to be launched.
 struct Request {
   const char* api;
+  const void* caller;
   HcclComm comm;
   aclrtStream stream;
 };

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/call_sites.h"
+
+#include "src/trace/debug_lines.h"
+
+namespace millpond::comm {
+
+uint32_t CallSites::NumberOf(RankCell* cell, const void* return_address) {
+  if (return_address == nullptr) return kUnknown;
+  MutexLock lock(mutex_);
+  const auto [place, first] = numbers_.try_emplace(return_address, kUnknown);
+  if (!first) return place->second;
+  const uint32_t known = cell->sites_known.load(std::memory_order_relaxed);
+  if (known >= kSites) return kUnknown;
+  const trace::CodePlace found = trace::PlaceOfCall(return_address);
+  SiteNote& note = cell->sites[known];
+  note.offset = found.offset;
+  const size_t length = found.module.size(), room = sizeof(note.module) - 1;
+  SetText(note.module, sizeof(note.module), length > room ? found.module.substr(length - room) : found.module);
+  SetText(note.symbol, sizeof(note.symbol), found.symbol);
+  cell->sites_known.store(known + 1, std::memory_order_release);
+  return place->second = known + 1;
+}
+
+uint64_t CallSites::Begin(RankCell* cell, const Descriptor& what) {
+  MutexLock lock(mutex_);
+  LastAct& last = cell->last;
+  const uint64_t version = last.version.load(std::memory_order_relaxed);
+  last.version.store(version + 1, std::memory_order_relaxed);
+  // Released, each, so that whoever sees one of them sees the odd version as well.
+  last.number.store(what.sequence, std::memory_order_release);
+  last.count.store(what.count, std::memory_order_release);
+  last.operation.store(what.operation, std::memory_order_release);
+  last.type.store(what.type, std::memory_order_release);
+  last.reduction.store(what.reduction, std::memory_order_release);
+  last.root.store(what.root, std::memory_order_release);
+  last.site.store(what.site, std::memory_order_release);
+  last.over.store(0, std::memory_order_release);
+  last.version.store(version + 2, std::memory_order_release);
+  return ++acts_;
+}
+
+void CallSites::Over(RankCell* cell, uint64_t act) {
+  MutexLock lock(mutex_);
+  if (act == acts_) cell->last.over.store(1, std::memory_order_relaxed);
+}
+
+std::string TextOfSite(const World& world, uint32_t rank, uint32_t site) {
+  const RankCell& cell = world.cell(rank);
+  const uint32_t known = cell.sites_known.load(std::memory_order_acquire);
+  if (site == CallSites::kUnknown || site > known || site > kSites) return {};
+  const SiteNote& note = cell.sites[site - 1];
+  trace::CodePlace place;
+  place.module = TextOf(note.module, sizeof(note.module));
+  place.offset = note.offset;
+  place.symbol = TextOf(note.symbol, sizeof(note.symbol));
+  return " at " + trace::DescribePlace(place);
+}
+
+}  // namespace millpond::comm

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in the program each rank was asked for what it does, so that a message can name the line on every rank. A rank
+// notes each place once, when it is first called from there, in the memory that all of them share; an operation
+// carries the place's number.
+#ifndef MILLPOND_SRC_COMM_CALL_SITES_H_
+#define MILLPOND_SRC_COMM_CALL_SITES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "src/base/mutex.h"
+#include "src/comm/match.h"
+#include "src/comm/world.h"
+
+namespace millpond::comm {
+
+// This rank's places and its last act. Safe from any thread.
+class CallSites {
+ public:
+  static constexpr uint32_t kUnknown = 0;
+
+  // The number of the place that a call returns to; kUnknown for null, and when there are too many places.
+  uint32_t NumberOf(RankCell* cell, const void* return_address);
+
+  // What this rank does now, for the others to read. The answer is for Over.
+  uint64_t Begin(RankCell* cell, const Descriptor& what);
+  void Over(RankCell* cell, uint64_t act);
+
+ private:
+  Mutex mutex_;
+  std::map<const void*, uint32_t> numbers_ GUARDED_BY(mutex_);
+  uint64_t acts_ GUARDED_BY(mutex_) = 0;
+};
+
+// " at train.cc:41 in Step()", or nothing when the place is not known.
+std::string TextOfSite(const World& world, uint32_t rank, uint32_t site);
+
+}  // namespace millpond::comm
+
+#endif  // MILLPOND_SRC_COMM_CALL_SITES_H_
