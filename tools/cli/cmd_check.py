@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check`: runs a program under the checker, waits for it, and tells what all its processes found."""
 
-import argparse
 import os
 import sys
 
@@ -9,6 +8,7 @@ import ensure
 import environment
 import program
 import ui
+from arguments import Parser
 from check import github, junit_xml, model, output, page, places, plain_json, rules, sarif, session, summary, suppress
 from cmd_run import say_other_python
 
@@ -40,7 +40,7 @@ FILES = (
 
 
 def check(argv):
-    parser = _parser()
+    parser = check_parser()
     arguments, command = program.parse(parser, argv)
     if arguments.rules:
         sys.stdout.write(rules.printed())
@@ -65,8 +65,8 @@ def check(argv):
     return program.end_as(_judged(outcome, run, arguments))
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="./millpond check", usage="./millpond check [OPTIONS] -- PROGRAM ARGS...", description=DESCRIPTION)
+def check_parser():
+    parser = Parser("check", usage="[OPTIONS] -- PROGRAM ARGS...", description=DESCRIPTION)
     environment.add_options(parser)
     group = parser.add_argument_group("what is reported where (a file is also written when the program dies)")
     for flag, text, _ in FILES:
