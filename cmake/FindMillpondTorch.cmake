@@ -9,9 +9,8 @@
 #   MILLPOND_TORCH_DIR         the package's folder          MILLPOND_TORCH_VERSION   such as 2.13.0+cpu
 #   MILLPOND_TORCH_INCLUDE_DIR, MILLPOND_TORCH_LIB_DIR
 #   MillpondTorch::cpu         libtorch_cpu and libc10 by path; headers as system headers; CMake puts the folder of both into
-#                              the rpath of what links it in the build tree. For the installed library:
-#                                set_target_properties(t PROPERTIES INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")
-#   MILLPOND_TORCH_INFO        a file to install as share/millpond/torch.info: ./millpond doctor reads it
+#                              the rpath of what links it in the build tree; the installed library has none (src/exec/op/torch_library.h)
+#   MILLPOND_TORCH_INFO        a file to install as share/millpond/torch.info: ./millpond doctor and src/exec/op/torch_library.cc read it
 set(MILLPOND_TORCH_PYTHON "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE STRING
     "Python whose torch the kernels are compiled against, or off")
 

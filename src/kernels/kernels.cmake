@@ -45,6 +45,7 @@ mp_units(kernel_units millpond_kernels ${kernel_sources})
 add_library(millpond_kernels SHARED ${kernel_units})
 target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
+# TORCH_CHECK keeps the name of its file: the path in this tree, wherever it stands.
 target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
 target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/runtime/kernel.h")
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
@@ -55,7 +56,7 @@ if(CCACHE_PROGRAM)
 endif()
 set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-  INSTALL_RPATH "$ORIGIN;${MILLPOND_TORCH_LIB_DIR}")
+  INSTALL_RPATH "$ORIGIN")  # and no place of torch: src/exec/op/torch_library.h finds it
 set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)
 
 # Kernels are hidden in their library; those that need no more than ATen's threads are tested by themselves.

@@ -68,7 +68,7 @@ class Tree:
         self.log = folder / "calls.log"
         self.root.mkdir()
         self.fake.mkdir()
-        for name in ("millpond", *REQUIREMENTS):
+        for name in ("millpond", "CMakeLists.txt", *REQUIREMENTS):
             shutil.copy2(ROOT / name, self.root / name)
         shutil.copytree(ROOT / "tools" / "cli", self.root / "tools" / "cli", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("packaging", "profiles"):

@@ -134,7 +134,7 @@ def test_the_forbidden_patterns_find_what_they_should(line, bad):
 
 def test_cpp_is_formatted(project_files):
     tool = shutil.which("clang-format-14")
-    assert tool, "clang-format-14 is missing; packaging/debian-packages.txt names it, ./millpond test installs it"
+    assert tool, "clang-format-14 is missing; packaging/debian-packages-test.txt names it, ./millpond test installs it"
     files = [str(path) for path in project_files if path.suffix in (".cc", ".h", ".c")]
     outcome = subprocess.run([tool, "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True, check=False)
     wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", outcome.stderr, re.M)))

@@ -16,6 +16,7 @@ import junit
 import ui
 from layout import BUILD, ROOT, VENV, build_dir
 
+TEST_PACKAGES = "debian-packages-test.txt"
 LINT_PACKAGES = "debian-packages-lint.txt"
 LONG_PACKAGES = "debian-packages-long.txt"
 LINT_REQUIREMENTS = "requirements-lint.txt"
@@ -30,6 +31,7 @@ PAGE = ROOT / "docs" / "line_coverage.md"
 
 
 def set_up():
+    ensure.packages(TEST_PACKAGES)
     ensure.packages(LINT_PACKAGES)
     ensure.venv_list(LINT_REQUIREMENTS)
 
@@ -128,6 +130,7 @@ def sanitized_kernels(pattern, run):
 
 def coverage(run_ctest):
     """Builds with gcov's counters, runs the core's tests, and writes the page of figures."""
+    ensure.packages(TEST_PACKAGES)
     ensure.packages(LONG_PACKAGES)
     ensure.build("coverage", targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
     folder = build_dir("coverage")

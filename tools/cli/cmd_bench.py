@@ -8,9 +8,11 @@ from pathlib import Path
 import ensure
 import environment
 import pytorch
+from arguments import Parser, one_of
 from layout import ROOT, VENV, build_dir
 
 
+NAMES = ("launch", "memory", "plan", "pool", "torch", "graph", "ranks", "acl", "check")
 PEERS = "requirements-bench.txt"
 
 # The one program that is also measured without trace hooks, in a build of its own.
@@ -18,16 +20,21 @@ NO_TRACE = "release-notrace"
 NO_TRACE_TARGET = "mp_bench_launch_trace"
 
 
-def bench(argv):
-    parser = argparse.ArgumentParser(prog="./millpond bench", description="Runs the benchmarks against their peers.")
-    parser.add_argument("name", nargs="?", help="one benchmark only: launch, memory, plan, pool, torch, graph, ranks, acl or check (default: all)")
+def bench_parser():
+    parser = Parser("bench", description="Runs the benchmarks against their peers.")
+    parser.add_argument("name", nargs="?", type=one_of(NAMES, "benchmark"), help=f"one benchmark only: {', '.join(NAMES)} (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
     parser.add_argument("--check", action="store_true", help="exit 1 when a goal is missed or has no figure")
     parser.add_argument("--smoke", action="store_true", help="tiny counts: does everything still run?")
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def bench(argv):
+    arguments = bench_parser().parse_args(argv)
+    ensure.packages()
     ensure.packages("debian-packages-bench.txt")
     ensure.ready()
     if arguments.name in (None, "plan", "graph"):

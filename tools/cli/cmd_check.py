@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check`: runs a program under the checker, waits for it, and tells what all its processes found."""
 
-import argparse
 import os
 import re
 import sys
@@ -10,6 +9,7 @@ import ensure
 import environment
 import program
 import ui
+from arguments import Parser
 from check import explore, first, github, junit_xml, model, output, page, places, plain_json, rules, sarif, session, summary, suppress
 from cmd_run import say_other_python
 
@@ -65,7 +65,7 @@ FILES = (
 
 
 def check(argv):
-    parser = _parser()
+    parser = check_parser()
     arguments, command = program.parse(parser, argv)
     if arguments.rules:
         sys.stdout.write(rules.printed())
@@ -104,8 +104,8 @@ def _explore(arguments, run, command, variables, outcome, base):
         output.write(path, plain_json.render(run), "what --json asks for")
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="./millpond check", usage="./millpond check [OPTIONS] -- PROGRAM ARGS...", description=DESCRIPTION)
+def check_parser():
+    parser = Parser("check", usage="[OPTIONS] -- PROGRAM ARGS...", description=DESCRIPTION)
     environment.add_options(parser)
     group = parser.add_argument_group("what is reported where (a file is also written when the program dies)")
     for flag, text, _ in FILES:

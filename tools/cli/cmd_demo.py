@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`demo`: the project's main job, shown. A later issue appends a row to DEMOS and nothing else."""
 
-import argparse
 import contextlib
 import itertools
 import subprocess
@@ -13,14 +12,15 @@ import ensure
 import environment
 import pytorch
 import ui
-from layout import ROOT, build_dir
+from arguments import Parser, one_of
+from layout import ASCEND, COMMAND, IN_TREE, ROOT, build_dir
 
 
 @dataclass(frozen=True)
 class Demo:
     name: str
     says: str  # what the reader is about to see
-    command: tuple  # the first part is a target's file in build/release/bin, or a program on the PATH
+    command: tuple  # the first part is a target's file in build/release/bin (installed: share/millpond/examples), or a program on the PATH
     targets: tuple = ()  # CMake targets to build first
     torch: bool = False  # needs PyTorch, itself or for its kernels: left out, with a word, where torch is switched off
 
@@ -31,28 +31,34 @@ DEMOS = (
     Demo("ge_allocator", "A graph on the program's own allocator: each block as it is allocated and freed.",
          ("ge_allocator",), ("ge_allocator",), torch=True),
     Demo("torch_allocator", "PyTorch with the vendor's torch_npu, unmodified, on memory from a custom allocator.",
-         ("python", "{root}/examples/torch_allocator/run.py", "{build}/examples/libmy_allocator.so"), ("my_allocator",), torch=True),
+         ("python", "{examples}/torch_allocator/run.py", "{built}/libmy_allocator.so"), ("my_allocator",), torch=True),
 )
 
 
-def demo(argv):
-    parser = argparse.ArgumentParser(prog="./millpond demo", description="Builds and runs the examples on the virtual NPU.")
-    parser.add_argument("name", nargs="?", choices=[row.name for row in DEMOS], help="one demo only (default: all)")
+def demo_parser():
+    names = [row.name for row in DEMOS]
+    parser = Parser("demo", description="Runs the examples on the virtual NPU, and builds them first where there is something to build.")
+    parser.add_argument("name", nargs="?", type=one_of(names, "demo"), help=f"one demo only: {', '.join(names)} (default: all)")
     environment.add_options(parser)
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def demo(argv):
+    arguments = demo_parser().parse_args(argv)
     environment.check_inherited()
     wanted = [row for row in DEMOS if arguments.name in (None, row.name)]
     count = len(wanted)
     failed = []
-    if not ensure.is_built():
+    if IN_TREE and not ensure.is_built():
         failed, wanted = _run_first(wanted, arguments)
     if wanted:
         ensure.ready()
-        ensure.build("release", targets=tuple(target for row in wanted for target in row.targets))
+        if IN_TREE:
+            ensure.build("release", targets=tuple(target for row in wanted for target in row.targets))
         failed += _run(wanted, environment.for_program(arguments))
     if failed:
         raise ui.Stop(f"{len(failed)} of {count} demos failed: {', '.join(failed)}")
-    print("Next: ./millpond run -- YOUR_PROGRAM   or   eval \"$(./millpond env)\"")
+    print(f"Next: {COMMAND} run -- YOUR_PROGRAM   or   eval \"$({COMMAND} env)\"")
     sys.stdout.flush()
     return 0
 
@@ -79,8 +85,8 @@ def _run(rows, variables):
     failed = []
     for row in rows:
         print(f"== {row.name}: {row.says}", flush=True)
-        if row.torch and not pytorch.enabled():
-            print(f"== {row.name}: not run, because {pytorch.SWITCH}=off", flush=True)
+        if row.torch and _torch_is_missing():
+            print(f"== {row.name}: not run, because {_torch_is_missing()}", flush=True)
             continue
         started = time.monotonic()
         status = subprocess.run(_command(row), env=variables, check=False).returncode
@@ -91,8 +97,21 @@ def _run(rows, variables):
     return failed
 
 
+def _torch_is_missing():
+    """Why a demo that needs torch is left out, or nothing. In the tree ensure.ready() has seen to it."""
+    if not pytorch.enabled():
+        return f"{pytorch.SWITCH}=off"
+    if IN_TREE:
+        return ""
+    found = pytorch.probe(pytorch.chosen())
+    pins = " ".join(f"{name}=={version}" for name, version in pytorch.wanted().items())
+    return f"{found.python}: {' and '.join(found.complaints())}.\n   To see it: pip install {pins} (the CPU build of torch)" if found.complaints() else ""
+
+
 def _command(row):
-    build = build_dir("release")
-    first, *rest = [part.format(root=ROOT, build=build) for part in row.command]
-    built = build / "bin" / first
+    examples = ROOT / "examples" if IN_TREE else ASCEND / "share" / "millpond" / "examples"
+    programs = build_dir("release") / "bin" if IN_TREE else examples
+    libraries = build_dir("release") / "examples" if IN_TREE else examples
+    first, *rest = [part.format(examples=examples, built=libraries) for part in row.command]
+    built = programs / first
     return [str(built) if built.exists() else first, *rest]

@@ -3,7 +3,6 @@
 
 import argparse
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -12,9 +11,12 @@ from pathlib import Path
 
 import ensure
 import environment
+import nearest
 import pytorch
+import version
+from arguments import Parser
 from doctor_torch import torch
-from layout import ASCEND, HERE, PACKAGING, ROOT, STAMPS
+from layout import ASCEND, HERE, IN_TREE, PACKAGING, STAMPS
 from ui import Stop
 
 GIB = 1 << 30
@@ -45,11 +47,13 @@ class Report:
             self.warn(fact, hint)
 
 
+def doctor_parser():
+    return Parser("doctor", description="Reports what this machine has, what is installed and whether the libraries load. "
+                                        "Changes nothing. Exit status 1 if anything failed.")
+
+
 def doctor(argv):
-    parser = argparse.ArgumentParser(
-        prog="./millpond doctor", description="Reports what this machine has, what is installed and whether the libraries load. "
-                                              "Changes nothing. Exit status 1 if anything failed.")
-    parser.parse_args(argv)
+    doctor_parser().parse_args(argv)
     report = Report()
     for title, check in (("machine", machine), ("kernel settings", kernel), ("settings", settings),
                          ("installed", installed), ("libraries", libraries), ("PyTorch", torch)):
@@ -121,20 +125,14 @@ def kernel(report):
                  "a device reserves twice its memory in addresses; ulimit -v unlimited")
 
 
-def known_settings():
-    """{variable: sentence} from the runtime's own table."""
-    table = (ROOT / "src" / "base" / "options.def")
-    rows = re.findall(r'^MP_OPTION\(\w+,\s*"(\w+)",\s*"[^"]*",\s*"([^"]*)"', table.read_text() if table.exists() else "", re.M)
-    return dict(rows)
-
-
 def settings(report):
-    known = {**known_settings(), **pytorch.VARIABLES}
+    known = environment.known_settings()
     given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("MILLPOND_")}
     for name, value in given.items():
-        report.judge(name in known, f"{name}={value}", "no setting of that name; docs/options.md has them all")
+        hint = nearest.hint(name, known, "MILLPOND_")
+        report.judge(name in known, f"{name}={value}", f"no setting of that name{hint}; docs/options.md has them all")
     try:
-        environment.check_inherited()
+        environment.check_inherited(typos=False)
     except Stop as stop:
         report.fail(str(stop), "correct or unset it")
     if not given:
@@ -154,9 +152,13 @@ def missing_packages(names):
 
 
 def installed(report):
+    report.ok(version.line())
     report.ok(f"python {sys.version.split()[0]} ({sys.executable})")
+    if not IN_TREE:
+        report.ok(f"installed in {ASCEND}")
+        return
     if shutil.which("dpkg-query"):
-        for list_name, use in (("debian-packages.txt", "build and tests"), ("debian-packages-lint.txt", "test only"),
+        for list_name, use in (("debian-packages.txt", "builds"), ("debian-packages-test.txt", "test only"), ("debian-packages-lint.txt", "test only"),
                                ("debian-packages-long.txt", "test --long only"), ("debian-packages-bench.txt", "bench only")):
             names = package_names(list_name)
             gone = missing_packages(names)
@@ -178,7 +180,8 @@ def installed(report):
 def libraries(report):
     library = ASCEND / "lib64" / "libascendcl.so"
     if not library.exists():
-        report.fail("build/ascend/lib64/libascendcl.so is not there", "./millpond demo builds and installs it")
+        report.fail("build/ascend/lib64/libascendcl.so is not there", "./millpond demo builds and installs it" if IN_TREE
+                    else "the wheel is damaged: pip install --force-reinstall millpond")
         return
     variables = environment.for_program(argparse.Namespace())
     child = subprocess.run([sys.executable, LOAD_CHECK, str(library)], env=variables, capture_output=True, text=True,

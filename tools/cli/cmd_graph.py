@@ -15,6 +15,7 @@ import ensure
 import environment
 import files
 import ui
+from arguments import Parser
 from layout import ASCEND, DEFAULT_SOC
 
 # By how a file's name ends: atc's words for it.
@@ -22,9 +23,8 @@ FRAMEWORKS = {".onnx": "5", ".air": "1", ".pb": "1"}
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog="./millpond graph", description="Compiles a model (.onnx, .air or .om) and shows where its memory goes: steps, "
+def graph_parser():
+    parser = Parser("graph", description="Compiles a model (.onnx, .air or .om) and shows where its memory goes: steps, "
         "fused nodes, weights, and feature memory as it was planned.")
     parser.add_argument("model", metavar="MODEL", type=Path)
     parser.add_argument("--html", metavar="FILE", type=Path,
@@ -36,7 +36,7 @@ def _parser():
 
 
 def graph(argv):
-    parser = _parser()
+    parser = graph_parser()
     arguments = parser.parse_args(argv)
     if arguments.model.suffix not in (*FRAMEWORKS, ".om"):
         parser.error(f"'{arguments.model}': known are files that end in .onnx, .air, .pb or .om")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`run` and `env`: the environment of the virtual NPU, around a program or as export lines."""
 
-import argparse
-import shlex
+import os
 import shutil
 
 import ensure
@@ -10,17 +9,22 @@ import environment
 import program
 import pytorch
 import ui
-from check import output, page, session
+from arguments import Parser
+from layout import COMMAND
 
 
-def run(argv):
-    parser = argparse.ArgumentParser(
-        prog="./millpond run", usage="./millpond run [OPTIONS] -- PROGRAM ARGS...",
-        description="Runs any unmodified Ascend program on the virtual NPU. Its exit status is the program's; "
-                    "a program that dies by a signal looks so to the caller.")
+def run_parser():
+    parser = Parser("run", usage="[OPTIONS] -- PROGRAM ARGS...",
+                    description="Runs any unmodified Ascend program on the virtual NPU. Its exit status is the program's; "
+                                "a program that dies by a signal looks so to the caller.")
     environment.add_options(parser)
     parser.add_argument("--report", metavar="FILE", type=environment.parse_output,
                         help="write a page (HTML): device memory over time by owner, and the largest blocks that were left")
+    return parser
+
+
+def run(argv):
+    parser = run_parser()
     arguments, command = program.parse(parser, argv)
     program.require(parser, command)
     environment.check_inherited()
@@ -34,6 +38,7 @@ def run(argv):
 
 def reported(command, variables, path):
     """Runs it and writes the page of `check` without checking anything."""
+    from check import output, page, session
     with session.Session() as lines:
         outcome = program.watch(command, {**variables, **lines.variables, "MILLPOND_REPORT": "1"})
         found = lines.read()
@@ -52,14 +57,18 @@ def say_other_python(name, path):
            f"({pytorch.SWITCH}=off uses it anyway)")
 
 
-def env(argv):
-    parser = argparse.ArgumentParser(
-        prog="./millpond env", description='Prints export lines for a shell: eval "$(./millpond env)". '
-                                           "The same variables as build/ascend/set_env.sh, and the options'.")
+def env_parser():
+    parser = Parser("env", description=f'Prints export lines for a shell: eval "$({COMMAND} env)". '
+                                       "The same variables as set_env.sh of the tree of libraries, and the options'.")
     environment.add_options(parser)
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def env(argv):
+    import shlex
+    arguments = env_parser().parse_args(argv)
     environment.check_inherited()
     ensure.ready()
-    for name, value in {**environment.ascend(), **environment.chosen(arguments)}.items():
+    for name, value in {**environment.ascend(), **environment.of_torch(os.environ), **environment.chosen(arguments)}.items():
         print(f"export {name}={shlex.quote(value)}")
     return 0

@@ -17,6 +17,7 @@ import environment
 import junit
 import pytorch
 import ui
+from arguments import Parser
 from layout import BUILD, ROOT, VENV, build_dir
 
 SHOWN_FAILURES = 20
@@ -40,9 +41,9 @@ KERNELS_ASAN = Suite("ctest kernels-asan", "kernels-asan", "core", (("ASAN_OPTIO
 COVERAGE = Suite("ctest coverage", "coverage", "core")
 
 
-def test(argv):
-    parser = argparse.ArgumentParser(
-        prog="./millpond test",
+def test_parser():
+    parser = Parser(
+        "test",
         description="Builds and runs all tests: ctest in release, the core's tests under ASan and TSan, clang's "
                     "thread-safety analysis, and pytest with the linters among its tests. "
                     "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
@@ -55,7 +56,11 @@ def test(argv):
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
                                                    "an expression for pytest)")
     parser.add_argument("--strict", action="store_true", help="a test that failed once and passes alone counts as failed; --long implies it")
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def test(argv):
+    arguments = test_parser().parse_args(argv)
     started = time.monotonic()
     total = junit.Result()
     for name, work in _suites(arguments, total):

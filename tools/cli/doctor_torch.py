@@ -8,7 +8,7 @@ from pathlib import Path
 
 import environment
 import pytorch
-from layout import ASCEND, HERE, VENV
+from layout import ASCEND, HERE, IN_TREE, VENV
 
 KERNELS = ASCEND / "lib64" / "libmillpond_kernels.so"
 INFO = ASCEND / "share" / "millpond" / "torch.info"
@@ -48,6 +48,8 @@ def versions(report, found):
         complaint = found.complaint(name)
         if not complaint:
             report.ok(f"{name} {getattr(found, name)['version']} in {found.python} (Python {found.python_version})")
+        elif not IN_TREE:
+            report.warn(f"{found.python}: {complaint}", f"operators and torch_npu programs need it: pip install {needed()} (the CPU build of torch)")
         elif ours and not pytorch.venv_holds():
             report.warn(f"{found.python}: {complaint}", "./millpond demo installs what requirements-torch.txt pins")
         else:
@@ -95,8 +97,11 @@ def kernels(report, found):
     if not built:
         report.warn("libmillpond_kernels.so is there, but not the file that names its torch", "rm -r build/ascend, ./millpond demo")
         return
-    fact = f"kernels are built against torch {built.get('version', '?')} in {built.get('folder', '?')}"
     have = found.torch.get("version", "none")
+    if not IN_TREE:
+        report.ok(f"kernels are built against torch {built.get('version', '?')}; `run` has torch {have}")
+        return
+    fact = f"kernels are built against torch {built.get('version', '?')} in {built.get('folder', '?')}"
     if not Path(built.get("folder", "")).is_dir():
         report.fail(f"{fact}, which is gone", "./millpond demo rebuilds them")
     elif have.split("+")[0] != built.get("version", "").split("+")[0]:

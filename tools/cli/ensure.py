@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """From nothing to a built and installed tree, and a quick way to see that nothing is to be done.
 
-A later call must cost under a second, so no step asks its tool whether it is up to date: packages are one dpkg-query
-(packages.sh), .venv carries a copy of the requirements it was given (pypi.py), and a build carries the fingerprint (path
-and content: 10 ms for 2 MB) of every source file it saw. Only when one differs does the tool run, and then it decides what
-to do. Not times: a CI that restores build/ from its cache has a fresh checkout beside it.
+A later call must cost under a second, so no step asks its tool whether it is up to date: packages are looked
+at only before something is built or installed (packages.sh), .venv carries a copy of the requirements it was given (pypi.py), and a build carries the fingerprint (path
+and content) of every source file it saw. Only when one differs does the tool run, and then it decides what
+to do. Not times: a CI that restores build/ from its cache has a fresh checkout beside it. Times only spare the reading: as long
+as no file changed its size, its inode or the time of its last change, the fingerprint is the one that was taken.
 """
 
 import contextlib
-import fcntl
-import hashlib
+import functools
 import os
-import shutil
-import subprocess
-import threading
 import time
 
-import pypi
 import pytorch
 import ui
-from layout import ASCEND, BUILD, HERE, LOG, PACKAGING, ROOT, STAMPS, build_dir
+from layout import ASCEND, BUILD, HERE, IN_TREE, LOG, PACKAGING, ROOT, STAMPS, build_dir
 
 # What a build reads. Tests count only when they are built too.
 SOURCES = ("CMakeLists.txt", "CMakePresets.json", "cmake", "include", "src", "tools", "examples", "packaging", "profiles",
@@ -28,41 +24,65 @@ TEST_SOURCES = ("tests", "abi")
 INSTALL_TARGET = "install_set"  # packaging/CMakeLists.txt: everything that is installed, and no test
 
 
+SETTLED_SECONDS = 2  # a file that changed just now may change again at the same clock tick
+
+
+@functools.cache
 def packages(list_name="debian-packages.txt"):
+    """Once per call and list; not at all when nothing is to be built or installed."""
+    import subprocess
     status = subprocess.run(["sh", str(HERE / "packages.sh"), str(PACKAGING / list_name), str(LOG)], check=False).returncode
     if status != 0:
         raise ui.Stop("stopped: packages are missing (see above)")
 
 
-def fingerprint(entries, root=ROOT):
-    digest = hashlib.sha256()
+def _files(folder, prefix):
+    """(name, path, stat) of each file below a folder, in order; a link counts as what it leads to."""
+    with os.scandir(folder) as listing:
+        for entry in sorted(listing, key=lambda item: item.name):
+            if entry.name in ("__pycache__", ".pytest_cache") or entry.name.endswith(".pyc"):
+                continue
+            name = f"{prefix}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, name)
+            else:
+                with contextlib.suppress(OSError):
+                    yield name, entry.path, entry.stat()
 
-    def add(path, name):
-        try:
-            with open(path, "rb") as file:
-                content = file.read()
-        except OSError:
-            return
-        digest.update(f"{name}\0{len(content)}\n".encode())
-        digest.update(content)
 
-    def walk(folder, prefix):
-        with os.scandir(folder) as listing:
-            for entry in sorted(listing, key=lambda item: item.name):
-                if entry.name in ("__pycache__", ".pytest_cache") or entry.name.endswith(".pyc"):
-                    continue
-                name = f"{prefix}/{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    walk(entry.path, name)
-                else:
-                    add(entry.path, name)
-
+def _all_files(entries, root):
     for top in entries:
-        path = root / top
-        if path.is_dir():
-            walk(path, top)
-        elif path.exists():
-            add(path, top)
+        path = os.path.join(root, top)
+        if os.path.isdir(path):
+            yield from _files(path, top)
+        elif os.path.exists(path):
+            yield top, path, os.stat(path)
+
+
+def fingerprint(entries, root=ROOT):
+    rows = list(_all_files(entries, root))
+    seen = "".join(f"{name} {stat.st_size} {stat.st_ino} {stat.st_ctime_ns}\n" for name, _, stat in rows)
+    kept = STAMPS / f"seen-{len(entries)}"
+    with contextlib.suppress(OSError, ValueError):
+        digest, before = kept.read_text().split("\n", 1)
+        if before == seen:
+            return digest
+    digest = _content_digest(rows)
+    newest = max((stat.st_ctime for _, _, stat in rows), default=0)
+    if STAMPS.is_dir() and newest < time.time() - SETTLED_SECONDS:
+        with contextlib.suppress(OSError):
+            kept.write_text(f"{digest}\n{seen}")
+    return digest
+
+
+def _content_digest(rows):
+    import hashlib
+    digest = hashlib.sha256()
+    for name, path, _ in rows:
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            content = file.read()
+            digest.update(f"{name}\0{len(content)}\n".encode())
+            digest.update(content)
     return digest.hexdigest()
 
 
@@ -70,6 +90,7 @@ def fingerprint(entries, root=ROOT):
 def _only_one(work="building"):
     """Two ./millpond calls at once: the second waits, then finds the work done. One lock per kind of work: Python packages
     are fetched while the core is built."""
+    import fcntl
     BUILD.mkdir(exist_ok=True)
     with open(BUILD / f".millpond-{work}.lock", "w", encoding="utf-8") as lock:
         try:
@@ -93,6 +114,8 @@ def _write_stamp(name, value):
 def venv_list(list_name, before=None):
     """Makes .venv hold one list of requirements."""
     if not pytorch.venv_holds(list_name):
+        import pypi
+        packages()
         with _only_one("installing"):
             if not pytorch.venv_holds(list_name):
                 pypi.install(list_name, before=before)
@@ -100,9 +123,14 @@ def venv_list(list_name, before=None):
 
 def venv(torch=False):
     """Makes .venv hold requirements.txt, and requirements-torch.txt if asked."""
-    venv_list(pypi.BASE)
+    venv_list("requirements.txt")
     if torch:
-        venv_list(pytorch.REQUIREMENTS, before=pypi.refuse_cuda)
+        venv_list(pytorch.REQUIREMENTS, before=_refuse_cuda)
+
+
+def _refuse_cuda():
+    import pypi
+    pypi.refuse_cuda()
 
 
 def torch():
@@ -113,7 +141,9 @@ def torch():
 @contextlib.contextmanager
 def torch_meanwhile():
     """Installs the Python packages beside what the caller does; at the end of the block they are there, or a Stop says why."""
+    import threading
     failure = []
+    packages()
 
     def install_packages():
         try:
@@ -165,6 +195,7 @@ class _Build:
     def run(self):
         if self.done(self.state()):
             return
+        packages()
         with _only_one():
             before = self.state()
             if self.done(before):
@@ -210,6 +241,7 @@ def _drop_moved(folder):
     except OSError:
         return
     if f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" not in cache:
+        import shutil
         ui.say(f"{ui.shown(folder)} was made for a tree at another path; recreating it")
         shutil.rmtree(folder)
 
@@ -227,9 +259,12 @@ def install():
 
 
 def ready(tests=False):
-    """Everything `run` and `demo` need; the tests use .venv's torch, whatever else there is. The sh half has seen to the
-    Debian packages already."""
+    """Everything `run` and `demo` need; the tests use .venv's torch, whatever else there is. An install has it all."""
     started = time.monotonic()
+    if not IN_TREE:
+        import installed
+        installed.complete(ASCEND)
+        return time.monotonic() - started
     if tests:
         venv(torch=pytorch.enabled())
     else:

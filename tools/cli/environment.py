@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytorch
 import ui
-from layout import ASCEND, DEFAULT_SOC, known_socs
+from layout import ASCEND, DEFAULT_SOC, data, known_socs
 
 MAX_DEVICES = 64
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -27,7 +27,8 @@ def parse_soc(text):
     for name in (text, f"Ascend{text}"):
         if name in known:
             return name
-    raise argparse.ArgumentTypeError(f"unknown SoC '{text}'; known: {', '.join(known)}")
+    import nearest
+    raise argparse.ArgumentTypeError(f"unknown SoC '{text}'{nearest.hint(text, known)}; known: {', '.join(known)}")
 
 
 def parse_devices(text):
@@ -126,13 +127,42 @@ def for_program(arguments):
     if python.exists() and shutil.which(python.name, path=path) != str(python):
         result["PATH"] = _prepend(path, str(python.parent))
     result.update(ascend(result))
+    result.update(of_torch(result))
     result.update(chosen(arguments))
     return result
 
 
-def check_inherited(more=()):
-    """Refuses a bad MILLPOND_ value that came with the environment, as the option would be. more: rows beside OPTIONS."""
+def of_torch(base):
+    """Where operators of a program without torch find one, unless the caller says it."""
+    folder = None if base.get("MILLPOND_TORCH_LIB") else pytorch.library_folder()
+    return {"MILLPOND_TORCH_LIB": folder} if folder else {}
+
+
+def known_settings():
+    """{variable: sentence}: the runtime's own table, and the command line's."""
+    table = data("src/base/options.def")
+    rows = re.findall(r'^MP_OPTION\(\w+,\s*"(\w+)",\s*"[^"]*",\s*"([^"]*)"', table.read_text() if table.exists() else "", re.M)
+    return {**dict(rows), **pytorch.VARIABLES}
+
+
+def _warn_of_typos():
+    """A MILLPOND_ variable that nobody reads and that looks like one that is read: said, because nothing else would."""
+    given = [name for name in os.environ if name.startswith("MILLPOND_")]
+    known = known_settings() if given else {}
+    for name in given:
+        if known and name not in known:
+            import nearest
+            hint = nearest.hint(name, known, "MILLPOND_")
+            if hint:
+                ui.say(f"environment variable {name}: no setting of that name{hint}")
+
+
+def check_inherited(more=(), typos=True):
+    """Refuses a bad MILLPOND_ value that came with the environment, as the option would be. more: rows beside OPTIONS. typos: say so
+    where a variable's name is nearly one of ours."""
     pytorch.enabled()
+    if typos:
+        _warn_of_typos()
     for _, variable, _, parse, _ in (*OPTIONS, *more):
         if os.environ.get(variable):
             try:

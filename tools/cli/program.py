@@ -2,10 +2,9 @@
 """The program behind `--`: found, then either become it (`run`) or stay as its parent until it ends (`check`)."""
 
 import os
-import resource
 import shutil
 import signal
-from dataclasses import dataclass
+from collections import namedtuple
 
 import ui
 
@@ -18,18 +17,29 @@ FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signa
 
 def parse(parser, argv):
     """The options, and the program behind --; what is wrong with them ends ./millpond."""
-    parser.add_argument("program", nargs="*", metavar="PROGRAM", help="the program and its arguments, after --")
-    place = argv.index("--") if "--" in argv else None
-    arguments, unknown = parser.parse_known_args(argv[:place])
-    if unknown:
-        known = (flag for action in parser._actions for flag in action.option_strings if flag.startswith("--"))  # argparse has no public way to ask
-        parser.error(f"no option '{unknown[0]}'; known: {', '.join(known)}")
-    program = arguments.program
-    if place is not None:
-        if program:
-            parser.error(f"'{program[0]}' comes before --; the program goes after it")
-        program = argv[place + 1:]
-    return arguments, program
+    place = argv.index("--") if "--" in argv else len(argv)
+    start = _first_word(parser, argv[:place])
+    if start is not None:
+        # Taken as it is, `run train.py --seed 3` would be an option of ours; so nothing is guessed.
+        import shlex
+        typed = [*argv[:start], "--", *argv[start:place], *argv[place + 1:]]
+        parser.error(f"the program goes after --; type: {parser.prog} {shlex.join(typed)}")
+    return parser.parse_args(argv[:place]), argv[place + 1:]
+
+
+def _first_word(parser, argv):
+    """The place of the first argument that is neither an option nor an option's value, or None."""
+    actions = parser._option_string_actions
+    place = 0
+    while place < len(argv):
+        word = argv[place]
+        if not word.startswith("-"):
+            return place
+        meant = [action for option, action in actions.items() if option.startswith(word.partition("=")[0])]
+        if not meant:
+            parser.unknown([word])
+        place += 1 if "=" in word or meant[0].nargs == 0 else 2
+    return None
 
 
 def require(parser, program):
@@ -58,11 +68,8 @@ def become(program, variables):
         raise _cannot_execute(found, error) from None
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(namedtuple("Outcome", "status signal", defaults=(0, 0))):
     """How a program ended: by a signal, or with an exit status."""
-    status: int = 0
-    signal: int = 0
 
     @property
     def words(self):
@@ -155,6 +162,7 @@ def watch(program, variables, should_end=None):
 def end_as(outcome):
     """The exit status, or the same death by signal, which the caller (a shell, a CI) then sees as the program's."""
     if outcome.signal:
+        import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the core to look at is the program's
         if outcome.signal not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(outcome.signal, signal.SIG_DFL)

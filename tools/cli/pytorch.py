@@ -6,16 +6,15 @@ installed, and its answer is kept until one of the folders it looked into change
 """
 
 import contextlib
-import json
 import os
 import re
 import shutil
-import subprocess
-from dataclasses import dataclass, field
+import sys
+from collections import namedtuple
 from pathlib import Path
 
 import ui
-from layout import HERE, ROOT, STAMPS, VENV
+from layout import ASCEND, HERE, IN_TREE, STAMPS, VENV, data
 
 REQUIREMENTS = "requirements-torch.txt"
 PIN = re.compile(r"^([\w.-]+)==([^\s\\]+)", re.M)
@@ -26,6 +25,8 @@ VARIABLES = {
     SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs only",
     INDEX: "address of an index that torch, and nothing else, is taken from: PyTorch's CPU index",
     "MILLPOND_PIP_OPTIONS": "more options for pip install, as on its command line",
+    "MILLPOND_TORCH_LIB": "folder of libtorch_cpu.so for operators of a program that has not loaded torch; default: of the torch that they were "
+                          "compiled against, or of the Python that a wheel's `millpond run` takes",
     "MILLPOND_SUDO": "yes: sudo may be used without a terminal, to install Debian packages",
 }
 
@@ -37,19 +38,18 @@ def enabled():
     return value != "off"
 
 
-def wanted(root=ROOT):
+def wanted():
     """{'torch': version, 'torch_npu': version} as pinned."""
-    pins = dict(PIN.findall((root / REQUIREMENTS).read_text()))
+    pins = dict(PIN.findall(data(REQUIREMENTS).read_text()))
     return {name: pins[name] for name in ("torch", "torch_npu")}
 
 
-@dataclass(frozen=True)
-class Found:
-    python: str  # as one would call it; .venv/bin/python is a link, and its target knows nothing of .venv
-    python_version: str = ""
-    torch: dict = field(default_factory=dict)  # version, folder; empty when not installed
-    torch_npu: dict = field(default_factory=dict)
-    error: str = ""
+_NOT_INSTALLED = {}
+
+
+class Found(namedtuple("Found", "python python_version torch torch_npu error", defaults=("", _NOT_INSTALLED, _NOT_INSTALLED, ""))):
+    """python: as one would call it (.venv/bin/python is a link, and its target knows nothing of .venv). torch, torch_npu:
+    version and folder; empty when not installed."""
 
     def complaints(self):
         """What keeps this Python from running torch_npu programs on Millpond; empty when nothing does."""
@@ -86,6 +86,7 @@ def _times(folders):
 
 
 def _read_kept():
+    import json
     try:
         return json.loads(_kept_path().read_text())
     except (OSError, ValueError):
@@ -100,6 +101,8 @@ def probe(python):
     row = kept.get(question)
     if row and row["times"] == _times([folder for folder, _ in row["times"]]):
         return Found(str(python), row["python_version"], row["torch"], row["torch_npu"])
+    import json
+    import subprocess
     try:
         child = subprocess.run([str(python), str(HERE / "torch_probe.py")], capture_output=True, text=True, timeout=30,
                                stdin=subprocess.DEVNULL, check=True)
@@ -109,8 +112,10 @@ def probe(python):
     kept[question] = {key: answer[key] for key in ("python_version", "torch", "torch_npu")}
     kept[question]["times"] = _times([str(python), *answer["search"]])
     # A kept answer saves time and nothing else, so a folder that cannot be written is not an error; doctor makes none.
-    if STAMPS.is_dir():
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if not IN_TREE:
+            STAMPS.mkdir(parents=True, exist_ok=True)
+        if STAMPS.is_dir():
             _kept_path().write_text(json.dumps(kept))
     return Found(str(python), answer["python_version"], answer["torch"], answer["torch_npu"])
 
@@ -127,7 +132,7 @@ def active():
 def venv_holds(list_name=REQUIREMENTS):
     """.venv was given exactly what this list pins; pypi.py leaves the copy of it."""
     try:
-        same = (VENV / f"millpond-{list_name}").read_text() == (ROOT / list_name).read_text()
+        same = (VENV / f"millpond-{list_name}").read_text() == data(list_name).read_text()
     except OSError:
         return False
     return same and (VENV / "bin" / "python").exists()
@@ -148,8 +153,28 @@ def already_there():
     return None
 
 
+def _chosen_by_install():
+    """An active environment's; else the Python that the command is installed in, unless another on the PATH alone has the torch."""
+    mine = Path(sys.executable)
+    python = active()
+    if python or not enabled() or probe(mine).right():
+        return python or mine
+    found = shutil.which("python3")
+    return Path(found) if found and probe(found).right() else mine
+
+
+def library_folder():
+    """Of the torch under `run`, for programs that do not load it themselves; None in the tree, whose libraries know theirs."""
+    if IN_TREE or not enabled() or not (ASCEND / "lib64" / "libmillpond_kernels.so").exists():
+        return None
+    found = probe(chosen())
+    return None if found.complaint("torch") else os.path.join(found.torch["folder"], "lib")
+
+
 def chosen():
     """The Python under `run`. With torch switched off: the active one, whatever it has, else .venv's."""
+    if not IN_TREE:
+        return _chosen_by_install()
     ours = VENV / "bin" / "python"
     if not enabled():
         return active() or ours

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Millpond's own Python modules. `millpond.pytest_plugin` fails the test in which the checker found something (docs/check.md)."""
+"""Millpond's own Python modules. `python -m millpond` is the command `millpond`;
+`millpond.pytest_plugin` fails the test in which the checker found something (docs/check.md)."""

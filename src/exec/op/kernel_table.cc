@@ -20,6 +20,7 @@
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
+#include "src/exec/op/torch_library.h"
 #include "src/exec/op/torch_threads.h"
 
 namespace millpond {
@@ -76,12 +77,12 @@ Status BindRows(std::span<const kernels::Kernel* const> kernels, Table* table) {
 
 Status Load(Table* table) {
   CalmOpenMp();
+  MP_RETURN_IF_ERROR(torch_library::Prepare(OwnFolder()));
   const std::string path = OwnFolder() + kernels::kLibraryFile;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   MP_CHECK(library != nullptr, kUnsupported,
-           "operators need %s, which could not be loaded: %s; './millpond doctor' tells whether torch 2.13.0 is where "
-           "the library "
-           "was built against",
+           "operators need %s, which could not be loaded: %s; './millpond doctor' tells which torch it needs and where "
+           "one was found; MILLPOND_TORCH_LIB names the folder of another libtorch_cpu.so",
            kernels::kLibraryFile, dlerror());
   const auto entry = reinterpret_cast<kernels::LibraryFn>(dlsym(library, kernels::kLibrarySymbol));
   MP_CHECK(entry != nullptr, kUnsupported, "%s has no %s: it is not of this release; build both together", path.c_str(),

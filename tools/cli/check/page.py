@@ -5,12 +5,12 @@ tip: CI servers show pages with scripts forbidden. src/report/base.css is the lo
 import json
 from dataclasses import dataclass
 
-from layout import HERE, ROOT
+from layout import HERE, data
 
 from . import lanes, memory_map, model, places, rules, timeline
 from .markup import Markup, e, joined, plural, sized
 
-STYLES = (ROOT / "src" / "report" / "base.css", HERE / "check" / "page.css")
+STYLES = (data("src/report/base.css"), HERE / "check" / "page.css")
 SCRIPT = HERE / "check" / "page.js"
 MAX_FINDINGS, MAX_FRAMES, MAX_LIVE, MAX_PROCESSES = 500, 64, 100, 200
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

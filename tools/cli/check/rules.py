@@ -7,9 +7,9 @@ import functools
 import re
 import sys
 
-from layout import ROOT
+from layout import data
 
-sys.path.append(str(ROOT / "tools"))
+sys.path.append(str(data("tools/rule_table.py").parent))
 import rule_table  # the generators use it too
 
 PATTERN = re.compile(r"(?:MP\d*)?\*")
@@ -17,7 +17,7 @@ PATTERN = re.compile(r"(?:MP\d*)?\*")
 
 @functools.cache
 def known():
-    return rule_table.load(ROOT / "src" / "check" / "rules.yaml")
+    return rule_table.load(data("src/check/rules.yaml"))
 
 
 def by_id():
