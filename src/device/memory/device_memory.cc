@@ -258,7 +258,7 @@ Status DeviceMemoryImpl::Take(size_t bytes, PageClass pages, size_t alignment, c
 // --- Guards: red zones behind what clients allocate, and quarantine for what they free ---
 
 // The rest of a block's last page is a red zone for nothing; where there is less, a page more is taken for it.
-constexpr size_t kLeastZone = 256;
+constexpr size_t kMinZone = 256;
 // What those pages may take together: this much, and a part of what is in use.
 constexpr uint64_t kFences = uint64_t{32} << 20;
 constexpr uint64_t kFencedPart = 100;
@@ -267,7 +267,7 @@ uintptr_t DeviceMemoryImpl::TakeGuarded(size_t bytes, PageClass pages, const cha
   guarded_.store(true, std::memory_order_relaxed);
   constexpr size_t kPage = RangeHeap::kHostPage;
   const uint64_t fences = fence_bytes_.load(std::memory_order_relaxed);
-  const bool fenced = RoundUp(bytes, kPage) - bytes < kLeastZone &&
+  const bool fenced = RoundUp(bytes, kPage) - bytes < kMinZone &&
                       fences < kFences + used_.load(std::memory_order_relaxed) / kFencedPart;
   uintptr_t address = heap_.Allocate(bytes, kPage, pages, tag, out_number, fenced);
   if (address == 0) return 0;

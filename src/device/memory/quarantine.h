@@ -31,7 +31,8 @@ class Quarantine {
     size_t bytes = 0;
     std::vector<std::pair<uintptr_t, size_t>> filled;  // address, bytes
   };
-  // A retired block is made ready: filled, but pages of large ones that were never touched stay so. May throw bad_alloc.
+  // A retired block is made ready: filled, but pages of large ones that were never touched stay so. May throw
+  // bad_alloc.
   Kept Prepare(const HeapBlock& block) const;
   // It is kept, and others leave for it; one that is larger than the capacity leaves at once.
   void Keep(Kept kept);
