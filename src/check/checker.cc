@@ -118,7 +118,7 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
   const trace::ObjectLife here = Placed(life);
-  lives_.OnObject(here);
+  if (life.kind != trace::ObjectKind::kOutput) lives_.OnObject(here);  // a run may make many
   allocators_.OnObject(here);
 }
 
