@@ -15,7 +15,7 @@ _spec.loader.exec_module(surface)
 
 # Linked or opened by name by torch_npu, vllm-ascend and the samples; nothing of their own yet.
 SHELLS = ("runtime profapi platform hcomm graph_base metadef ge_common_base ge_executor fmk_parser ascend_protobuf tiling_api register ascendalog "
-          "ascend_hal ascend_ml dcmi lcal mspti ascend_kernel_hook ascendsk shmem opapi_math opapi_nn opapi_cv opapi_transformer").split()
+          "ascend_hal ascend_ml dcmi lcal mspti ascendsk shmem opapi_math opapi_nn opapi_cv opapi_transformer").split()
 # Parts of the runtime that samples link alone; the loader takes every symbol of theirs from libascendcl.
 FILTERS = "acl_rt acl_rt_impl acl_mdl acl_op_executor msprofiler ascend_dump".split()
 # No public header declares these; binaries bind them all the same when they are loaded.
@@ -97,6 +97,13 @@ def closure(libraries, name, seen=None):
 def test_load_time_symbols_resolve_through_libascendcl(libraries):
     found = {name for library in closure(libraries, "libascendcl.so") for name in surface.exported(libraries / library)}
     assert sorted(set(LOAD_TIME + BOUNDED) - found) == []
+
+
+def test_the_library_that_torch_npu_looks_for_has_nothing_and_brings_nothing(libraries):
+    """The checker names it as preloaded: a program that does load it must not get the runtime with it."""
+    hook = libraries / "libascend_kernel_hook.so"
+    assert surface.exported(hook) == []
+    assert closure(libraries, hook.name) == {hook.name}
 
 
 @pytest.mark.parametrize("name", SHELLS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator for torch_npu that breaks one rule of the checker when WRONG names it. It keeps what it has freed, per stream, and waits for the
-// stream before it gives memory back to the system.
+// An allocator for torch_npu that breaks one rule of the checker when WRONG names it. It keeps what it has freed, per
+// stream, and waits for the stream before it gives memory back to the system.
 #include <acl/acl.h>
 
 #include <cstdlib>

@@ -118,7 +118,7 @@ def test_a_tensor_that_another_stream_used_dies_too_early(start, tmp_path):
 def test_the_first_line_that_used_torch_npu_is_named(start, tmp_path, allocator):
     _, found = findings_of(start, tmp_path / "lines", "MP401", allocator, wrong=True)
     first = [stack for stack in found[0]["stacks"] if stack["label"] == "torch_npu was first used here"]
-    assert [frame["function"] for frame in first[0]["frames"] if frame["file"].endswith("rules.py")][0] == "swap_after_init"
+    assert next(frame["function"] for frame in first[0]["frames"] if frame["file"].endswith("rules.py")) == "swap_after_init"
 
 
 def test_the_environment_is_as_it_was_when_torch_npu_tells_its_blocks(start, tmp_path):
