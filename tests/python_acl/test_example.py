@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/acl_python do what they say: each block the Python allocator gave is printed, and the numbers are right."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,14 @@ def test_single_operators_take_their_outputs_from_the_allocator(ascend_env, tmp_
     assert [line for line in lines if "alloc of" in line] == [f"  alloc of 64 bytes: block {number} at offset {offset}"
                                                               for number, offset in ((1, 0), (2, 64), (3, 0))]
     assert "  free of block 1" in lines
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_single_operators_earn_no_error_of_the_checker(ascend_env, tmp_path, seed):
+    found = tmp_path / "lines.jsonl"
+    run("allocator_on_stream.py", {**ascend_env, "MILLPOND_CHECK": "1", "MILLPOND_CHECK_JSON": str(found), "MILLPOND_SEED": str(seed)}, tmp_path)
+    lines = [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines()]
+    assert lines and not [line for line in lines if line["event"] == "finding" and line["severity"] == "error"]
 
 
 def test_a_model_with_an_open_dimension_runs_with_several_shapes(ascend_env, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 CHECKED = {"MILLPOND_CHECK": "1", "TASK_QUEUE_ENABLE": "0"}
 # The long run checks every example; these have two streams, replays, events and frees in them.
 RIGHT = ["two_streams", "graph_replay", "memory_pool", "expandable_segments"]
+SEEDS = [("two_streams", "1"), ("graph_replay", "2")]
 
 WRONG = """
 import torch
@@ -31,10 +32,10 @@ print("sum", y.sum().item())
 """
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_a_right_program_earns_nothing(on_npu, tmp_path, name):
+@pytest.mark.parametrize("name, seed", [*((name, None) for name in RIGHT), *SEEDS])
+def test_a_right_program_earns_nothing(on_npu, tmp_path, name, seed):
     lines = tmp_path / "lines.jsonl"
-    on_npu(name, env={**CHECKED, "MILLPOND_CHECK_JSON": str(lines)})
+    on_npu(name, env={**CHECKED, "MILLPOND_CHECK_JSON": str(lines), **({"MILLPOND_SEED": seed} if seed else {})})
     found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
     assert found == []
 

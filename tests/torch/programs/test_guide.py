@@ -2,10 +2,13 @@
 """The case with torch_npu of docs/find_the_wrong_operation.md; the others are in tests/guide."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
-import guide_page
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "guide"))
+import guide_page
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the checker reads the frames of CPython 3.11 alone")

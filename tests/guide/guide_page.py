@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "find_the_wrong_operation.md"
 EXAMPLES = ROOT / "examples" / "check"
 REPORT = re.compile(r"<!-- report: (\w+) -->\n```text\n(.*?)```", re.S)
