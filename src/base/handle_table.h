@@ -118,8 +118,8 @@ class HandleTable {
   // Calls visit(handle, object) for each live object. Objects created or destroyed meanwhile may or may not be seen.
   template <class Visit>
   void ForEach(Visit visit) const {
-    for (uint32_t chunk = 0; chunk < kMaxChunks; ++chunk) {
-      Slot* slots = chunks_[chunk].load(std::memory_order_acquire);
+    for (const std::atomic<Slot*>& chunk : chunks_) {
+      Slot* slots = chunk.load(std::memory_order_acquire);
       if (slots == nullptr) return;
       for (uint32_t i = 0; i < kChunkSize; ++i) {
         if (const uint64_t handle = slots[i].handle.load(std::memory_order_acquire)) {

@@ -36,7 +36,7 @@ template <class Call>
 void CallUserQuietly(Call&& call) noexcept {
   try {
     call();
-  } catch (...) {
+  } catch (...) {  // NOLINT: see above
   }
 }
 

@@ -51,7 +51,7 @@ template <class Abi>
 typename Abi::Result Fail(const Abi& abi, const char* api, typename Abi::Result number, const Status& failure) {
   try {
     abi.Keep(api, number, failure);
-  } catch (...) {  // no memory for the message; the number must come back all the same
+  } catch (...) {  // NOLINT: no memory for the message; the number must come back all the same
   }
   return number;
 }
