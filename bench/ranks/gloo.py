@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import importlib.util
 import json
+import os
 import pathlib
 import signal
 import statistics
@@ -45,6 +46,7 @@ def operation(dist, torch, kind, count, ranks, rank):
 
 
 def be_rank(arguments):
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # Gloo alone, without torch_npu
     import torch  # pylint: disable=import-outside-toplevel
     import torch.distributed as dist  # pylint: disable=import-outside-toplevel
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no rank outlives a run that was given up

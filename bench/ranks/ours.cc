@@ -9,7 +9,7 @@ namespace {
 
 using namespace millpond::bench;  // NOLINT: one short program
 
-constexpr std::size_t kLeast = 4;
+constexpr std::size_t kMinBytes = 4;
 
 void Launch(const Shape& shape, unsigned ranks, void* send, void* receive, HcclComm comm, aclrtStream stream) {
   const std::size_t part = shape.bytes / ranks;
@@ -46,7 +46,7 @@ void BeRank(const Harness& harness, unsigned rank, unsigned ranks, Shared* share
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Shape& shape = shapes[i];
       if (!harness.Wants(MetricOf(shape, ranks))) continue;
-      const DeviceBlock send(shape.bytes + kLeast), receive(shape.bytes + kLeast);
+      const DeviceBlock send(shape.bytes + kMinBytes), receive(shape.bytes + kMinBytes);
       std::vector<unsigned char> host;
       FillSend(shape, rank, ranks, &host, [&](const auto& from) {
         MP_ACL(aclrtMemcpy(send.get(), from.size(), from.data(), from.size(), ACL_MEMCPY_HOST_TO_DEVICE));

@@ -10,8 +10,8 @@ namespace {
 using namespace millpond::bench;  // NOLINT: one short program
 
 struct Buffers {
-  unsigned char* send[kMostRanks];
-  unsigned char* receive[kMostRanks];
+  unsigned char* send[kMaxBenchRanks];
+  unsigned char* receive[kMaxBenchRanks];
 };
 
 class Barrier {
@@ -76,7 +76,7 @@ void Once(const Shape& shape, unsigned rank, unsigned ranks, const Buffers& buff
 int main(int argc, char** argv) {
   const Harness harness("plain", argc, argv);
   Buffers buffers{};
-  for (unsigned rank = 0; rank < kMostRanks; ++rank) {
+  for (unsigned rank = 0; rank < kMaxBenchRanks; ++rank) {
     buffers.send[rank] = static_cast<unsigned char*>(SharedPages(kLargest));
     buffers.receive[rank] = static_cast<unsigned char*>(SharedPages(kLargest));
   }

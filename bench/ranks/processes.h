@@ -19,14 +19,14 @@
 
 namespace millpond::bench {
 
-inline constexpr unsigned kMostRanks = 4;
-inline constexpr std::size_t kMostShapes = 32;
+inline constexpr unsigned kMaxBenchRanks = 4;
+inline constexpr std::size_t kMaxShapes = 32;
 
 struct Shared {
   std::atomic<unsigned> root_ready{0};
   char root[4108] = {};  // HcclRootInfo
   std::atomic<unsigned> came[2] = {};
-  double microseconds[kMostRanks][kMostShapes] = {};
+  double microseconds[kMaxBenchRanks][kMaxShapes] = {};
 };
 
 inline void* SharedPages(std::size_t bytes) {
@@ -39,7 +39,7 @@ inline void* SharedPages(std::size_t bytes) {
 // Runs body(rank, ranks, shared) in `ranks` processes; false when one of them has failed. They end with this one.
 template <class Body>
 bool RunRanks(unsigned ranks, Shared* shared, const Body& body) {
-  pid_t children[kMostRanks] = {};
+  pid_t children[kMaxBenchRanks] = {};
   std::fflush(nullptr);
   for (unsigned rank = 0; rank < ranks; ++rank) {
     children[rank] = fork();

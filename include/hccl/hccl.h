@@ -22,6 +22,12 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclR
                                                     HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
                                                           const HcclCommConfig* config, HcclComm* comm);
+// Several root infos, each made by another rank, for many ranks: all of them are given the same list.
+ACL_FUNC_VISIBILITY HcclResult HcclGetRootInfoScalable(HcclRootInfo* rootInfo);
+ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoot,
+                                                            const HcclRootInfo* rootInfoList, uint32_t rank,
+                                                            uint32_t nExtRoot, const HcclCommConfig* config,
+                                                            HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
                                                              HcclCommConfig* config, HcclComm* comm);

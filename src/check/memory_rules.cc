@@ -60,7 +60,6 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
     if ((access.flags & trace::kMayTouch) != 0 || access.bytes == 0) continue;
     if (!parts_.empty()) CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use));
     ledger_.blocks.Touch(access, use);
-    CheckStale(access, use);
     ledger_.pieces.Touch(access, use);
     allocators_.OnUse(access, use);
     if (!IsSignal(use.kind)) ledger_.shadow.Touch(access, use, &conflicts);
@@ -68,8 +67,9 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
   for (const Conflict& conflict : conflicts) Tell(conflict, use);
 }
 
-// Copies and fills look at their ranges when they are called; a replay of a captured graph, and a task of the program's
-// own, use what they were given whether it is still there or not.
+// Calls look at their ranges when they are made, and what an operator was given between its two phases may go at once
+// where the allocator follows the order of the stream; a replay of a captured graph uses what it was given when it was
+// captured, whether that is still there or not.
 void MemoryRules::CheckStale(const trace::Access& access, const Use& use) {
   const uintptr_t begin = Address(access.address);
   Block* block = ledger_.blocks.FindStale(begin);

@@ -8,6 +8,7 @@
 #include "src/base/format.h"
 #include "src/base/group_ranks.h"
 #include "src/base/mutex.h"
+#include "src/device/stream/give_way.h"
 
 namespace millpond::comm {
 
@@ -55,6 +56,9 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
   made->rank = rank;
   made->ranks = world->ranks();
   made->peers.Open(*world);
+  for (uint32_t i = 0; i < world->ranks(); ++i) {
+    if (world->cell(i).pid != getpid()) GiveWayToOtherProcesses();
+  }
   for (uint32_t i = 0; i < world->ranks(); ++i) {
     made->sends.push_back(std::make_unique<Communicator::Line>());
     made->receives.push_back(std::make_unique<Communicator::Line>());

@@ -15,7 +15,9 @@ namespace millpond::comm {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
-constexpr auto kSpin = std::chrono::microseconds(50);
+// Others may be as late as the copy of some MiB takes, or wait for this processor: it is yielded meanwhile. To park
+// and be found again costs about as much.
+constexpr auto kSpin = std::chrono::microseconds(300);
 
 long long InMs(Clock::duration time) {
   return static_cast<long long>(std::chrono::duration_cast<Milliseconds>(time).count());

@@ -97,7 +97,7 @@ bool IsFile(const std::string& path) {
 
 std::string Describe(const CodePlace& place) {
   std::string function = place.symbol, line;
-  // What is no file may keep a reader waiting for ever.
+  // What is not a file may keep a reader waiting for ever.
   if (const Libdw* libdw = Libdw::Get(); libdw != nullptr && IsFile(place.module)) libdw->Find(place, &function, &line);
   if (!function.empty()) function = Demangled(function);
   if (!line.empty()) return function.empty() ? line : line + " in " + function;

@@ -81,6 +81,30 @@ TEST_F(RanksMeeting, AllDevicesOfAProcess) {
   HCCL_FAILS(HCCL_E_PARA, "same", HcclCommInitAll(3, devices, comms));
 }
 
+// Two of the ranks are roots, and everybody is given both root infos.
+TEST_F(RanksMeeting, SeveralRootsBringTheRanksTogether) {
+  HcclRootInfo roots[2];
+  for (HcclRootInfo& root : roots) HCCL_OK(HcclGetRootInfoScalable(&root));
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclCommName, "several_roots");
+  OnThreads(3, [&](uint32_t i) {
+    Rank r{.rank = i, .ranks = 3, .comm = nullptr, .stream = nullptr, .complaints = {}};
+    HCCL_OK(HcclCommInitRootInfoScalable(3, 2, roots, i, 0, &config, &r.comm));
+    ACL_OK(aclrtCreateStream(&r.stream));
+    EXPECT_EQ(NameOf(r.comm), "several_roots");
+    ExpectSum(r, r.comm, static_cast<float>(i + 1), 6);
+    Finish(r);
+    EXPECT_EQ(r.complaints, "");
+  });
+  HcclComm comm = nullptr;
+  HCCL_FAILS(HCCL_E_PARA, "nRoot", HcclCommInitRootInfoScalable(3, 0, roots, 0, 0, &config, &comm));
+  HCCL_FAILS(HCCL_E_PARA, "nRoot", HcclCommInitRootInfoScalable(1, 2, roots, 0, 0, &config, &comm));
+  HCCL_FAILS(HCCL_E_PARA, "nExtRoot", HcclCommInitRootInfoScalable(3, 2, roots, 0, 1, &config, &comm));
+  std::memset(&roots[1], 'x', sizeof(roots[1]));
+  HCCL_FAILS(HCCL_E_PARA, "rootInfo", HcclCommInitRootInfoScalable(3, 2, roots, 0, 0, &config, &comm));
+}
+
 // One thread for both devices: the calls of a group are waited for together.
 TEST_F(RanksMeeting, AGroupMakesTheRanksOfOneThread) {
   HcclRootInfo root;

@@ -14,6 +14,7 @@
 #include "src/comm/rank_table.h"
 #include "src/comm/transfer.h"
 #include "src/device/device.h"
+#include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
 #include "src/device/share/broker.h"
 
@@ -206,26 +207,42 @@ Status InitSub(const CommunicatorPtr& parent, const std::vector<uint32_t>& membe
   return CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, out_sub);
 }
 
+Status MakeRootInfo(HcclRootInfo* rootInfo) {
+  MP_NOT_NULL(rootInfo);
+  Device* device = nullptr;
+  MP_RETURN_IF_ERROR(RequireDevice(&device));
+  std::string key;
+  MP_RETURN_IF_ERROR(comm::OfferWorld(&key));
+  RootInfo info{};
+  std::memcpy(info.magic, kRootMagic, sizeof(kRootMagic));
+  info.version = kRootVersion;
+  comm::SetText(info.key, sizeof(info.key), key);
+  comm::SetText(info.name, sizeof(info.name),
+                Format("millpond_root_%d_%llu", static_cast<int>(getpid()),
+                       static_cast<unsigned long long>(comm::NextRootNumber())));
+  std::memset(rootInfo->internal, 0, sizeof(rootInfo->internal));
+  std::memcpy(rootInfo->internal, &info, sizeof(info));
+  return Ok();
+}
+
+// The ranks of one host meet at the first root, however many there are; the others' offers end.
+Status InitFromRoots(uint32_t ranks, std::span<const HcclRootInfo> roots, uint32_t rank, const RankSettings& settings,
+                     HcclComm* comm) {
+  std::vector<RootInfo> others(roots.size());
+  for (size_t i = 0; i < roots.size(); ++i) MP_RETURN_IF_ERROR(ReadRootInfo(&roots[i], &others[i]));
+  MP_RETURN_IF_ERROR(InitFromRootInfo(ranks, roots.data(), rank, settings, comm));
+  for (size_t i = 1; i < roots.size(); ++i) comm::WithdrawWorld(others[i].key);
+  return Ok();
+}
+
 }  // namespace
 
 extern "C" HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
-  return Guard("HcclGetRootInfo", [&]() -> Outcome {
-    MP_NOT_NULL(rootInfo);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    std::string key;
-    MP_RETURN_IF_ERROR(comm::OfferWorld(&key));
-    RootInfo info{};
-    std::memcpy(info.magic, kRootMagic, sizeof(kRootMagic));
-    info.version = kRootVersion;
-    comm::SetText(info.key, sizeof(info.key), key);
-    comm::SetText(info.name, sizeof(info.name),
-                  Format("millpond_root_%d_%llu", static_cast<int>(getpid()),
-                         static_cast<unsigned long long>(comm::NextRootNumber())));
-    std::memset(rootInfo->internal, 0, sizeof(rootInfo->internal));
-    std::memcpy(rootInfo->internal, &info, sizeof(info));
-    return Ok();
-  });
+  return Guard("HcclGetRootInfo", [&]() -> Outcome { return MakeRootInfo(rootInfo); });
+}
+
+extern "C" HcclResult HcclGetRootInfoScalable(HcclRootInfo* rootInfo) {
+  return Guard("HcclGetRootInfoScalable", [&]() -> Outcome { return MakeRootInfo(rootInfo); });
 }
 
 extern "C" HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
@@ -243,6 +260,23 @@ extern "C" HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRoot
     RankSettings settings;
     MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
     return InitFromRootInfo(nRanks, rootInfo, rank, settings, comm);
+  });
+}
+
+extern "C" HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoot, const HcclRootInfo* rootInfoList,
+                                                   uint32_t rank, uint32_t nExtRoot, const HcclCommConfig* config,
+                                                   HcclComm* comm) {
+  return Guard("HcclCommInitRootInfoScalable", [&]() -> Outcome {
+    MP_NOT_NULL(comm);
+    MP_NOT_NULL(rootInfoList);
+    if (nRoot == 0 || nRoot > nRanks) {
+      return InvalidValue("nRoot", std::to_string(nRoot), Format("there are %u ranks: from 1 to that many", nRanks));
+    }
+    if (nExtRoot != 0) return InvalidValue("nExtRoot", std::to_string(nExtRoot), "it must be 0");
+    if (!HostCanRead({rootInfoList, rootInfoList + nRoot - 1})) return acl::WildPointer("rootInfoList", rootInfoList);
+    RankSettings settings;
+    MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
+    return InitFromRoots(nRanks, {rootInfoList, nRoot}, rank, settings, comm);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/base/mutex.h"
 #include "src/base/thread_local.h"
+#include "src/device/stream/give_way.h"
 #include "src/device/stream/stream.h"
 
 namespace millpond {
@@ -157,6 +158,7 @@ bool Workers::SpinForWork(int grace_pauses) {
       found = HasWork();
       if (!found) CpuRelax();
     }
+    if (!found) GiveWay();
   } while (!found && Clock::now() < until);
   // A thread that launches and then synchronises runs the task itself sooner than we could, and if we leave the entry
   // alone for a moment its next launch finds it still there and touches no line of ours.
@@ -197,6 +199,7 @@ bool Workers::Wait(Stream* stream, uint64_t target, Deadline deadline) {
       if (stream->completed() >= target) return true;
       for (int pause = 0; pause < pauses; ++pause) CpuRelax();
     }
+    GiveWay();
     if (Clock::now() < spin_until && (!deadline || Clock::now() < *deadline)) continue;
 
     std::atomic<uint32_t> word{0};
