@@ -46,7 +46,8 @@ add_library(millpond_kernels SHARED ${kernel_units})
 target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
 # TORCH_CHECK keeps the name of its file: the path in this tree, wherever it stands.
-target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter)
+target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter
+  "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/runtime/kernel.h")
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
 target_compile_options(millpond_kernels PRIVATE -fpch-preprocess)

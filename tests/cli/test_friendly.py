@@ -12,7 +12,7 @@ COMMANDS = ("demo", "test", "run", "check", "env", "doctor", "graph", "plan", "b
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["chekc", "--", "true"], "unknown command 'chekc' (did you mean check?)"),
+    (["dmo", "--", "true"], "unknown command 'dmo' (did you mean demo?)"),
     (["run", "--devics", "2", "--", "true"], "unknown option '--devics' (did you mean --devices?)"),
     (["run", "--devics=2", "--", "true"], "unknown option '--devics' (did you mean --devices?)"),
     (["check", "--supress", "f", "--", "true"], "unknown option '--supress' (did you mean --suppress?)"),

@@ -29,6 +29,7 @@ PYTHON_MAY = {
     "tools/cli/files.py": "the way itself",
     "tools/cli/ensure.py": "build/: locks and stamps",
     "tools/cli/pytorch.py": "build/: what was found",
+    "tools/cli/cmd_package.py": "build/: what the packaging tools hold",
     "tools/cli/pypi.py": ".venv: what it holds",
     "tools/cli/ui.py": "build/log",
     "tools/cli/checks.py": "a page of docs/",

@@ -37,4 +37,4 @@ def plan(argv):
         parser.unknown(unknown)
     ensure.ready()
     program = str(ASCEND / "bin" / "millpond-plan")
-    os.execv(program, [program, *argv])
+    return os.execv(program, [program, *argv])

@@ -28,7 +28,7 @@ def document(facts, notices, seconds):
     moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return json.dumps({
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
-        # From the commit, not by chance: two builds of it are equal.
+        # From the commit, not a random one: two builds of it are equal.
         "serialNumber": uuid.uuid5(uuid.NAMESPACE_URL, f"pkg:pypi/millpond@{facts['version']}?commit={commit}").urn,
         "metadata": {"timestamp": moment, "component": {
             "type": "library", "name": "millpond", "version": facts["version"], "purl": f"pkg:pypi/millpond@{facts['version']}",

@@ -20,6 +20,7 @@
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
+#include "src/exec/op/interrupted_end.h"
 #include "src/exec/op/torch_library.h"
 #include "src/exec/op/torch_threads.h"
 
@@ -90,6 +91,7 @@ Status Load(Table* table) {
   const kernels::Library* found = entry();
   found->start([](void* address) { return Reachable(address); });
   CalmTorchReleaseThread();
+  DropWorkWhenInterrupted();
   if (found->leave != nullptr) SetAfterRun(found->leave);
   g_trim.store(found->trim, std::memory_order_release);
   return BindRows(found->kernels, table);
