@@ -72,8 +72,8 @@ void DamageRules::OnLateWrite(const trace::Damage& damage) {
   if (block == nullptr || block->told) return;
   const std::string call = ledger_.reporter.symbols().EntryPoint(block->freed);
   Finding finding{.rule = Rule::MP304, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
-  finding.message = Format("%zu bytes at offset %zu of %s were written after %s", damage.bytes,
-                           static_cast<size_t>(begin - block->begin), BlockText(*block).c_str(), call.c_str());
+  finding.message = Format("%s was written after %s: some of the %zu bytes at offset %zu", BlockText(*block).c_str(),
+                           call.c_str(), damage.bytes, static_cast<size_t>(begin - block->begin));
   finding.parts = {{"later", call + " is called here", call, block->freed, 0}};
   if (const Use* user = LastUser(*block)) {
     finding.message += "; " + ledger_.Where(*user) + " is the last task that is known to use it";

@@ -25,6 +25,7 @@
 #include "src/device/memory/quarantine.h"
 #include "src/device/memory/red_zones.h"
 #include "src/device/memory/vmm.h"
+#include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
 
 namespace millpond {
@@ -277,6 +278,12 @@ uintptr_t DeviceMemoryImpl::TakeGuarded(size_t bytes, PageClass pages, const cha
   return address;
 }
 
+bool AllStreamsAreDrained() {
+  bool drained = true;
+  Streams().ForEach([&](void*, const Stream& stream) { drained = drained && stream.drained(); });
+  return drained;
+}
+
 // Not done: the block is none, or one with a file of its own.
 Status DeviceMemoryImpl::FreeGuarded(uintptr_t base, HeapBlock* out_block, bool* out_done) {
   *out_done = heap_.Retire(base, out_block);
@@ -287,7 +294,7 @@ Status DeviceMemoryImpl::FreeGuarded(uintptr_t base, HeapBlock* out_block, bool*
   bool keeps = out_block->own_pages && trace::Wants(trace::kGuards);
   Quarantine::Kept kept;
   try {
-    if (keeps) kept = quarantine_.Prepare(*out_block);
+    if (keeps) kept = quarantine_.Prepare(*out_block, /*fills=*/AllStreamsAreDrained());
   } catch (const std::bad_alloc&) {  // it is freed, and not kept
     keeps = false;
   }

@@ -103,6 +103,34 @@ TEST_F(GuardsTest, AWriteAfterTheFreeIsToldOnceWhenItIsLookedFor) {
   EXPECT_TRUE(sink_.Take().empty());
 }
 
+TEST_F(GuardsTest, WhileTasksAreQueuedAFreedBlockKeepsItsBytesAndALateWriteIsFoundAllTheSame) {
+  char *read = Allocate(4096), *written = Allocate(4096), *result = Allocate(1);
+  for (char* block : {read, written}) FillBytes(block, 5, 4096);
+  std::atomic<bool> open{false};
+  Block(stream_, &open);
+  const auto body = [=]() -> Status {
+    CopyBytes(result, read, 1);
+    FillBytes(written + 4000, 6, 1);
+    return Ok();
+  };
+  ASSERT_TRUE(stream_->Launch<TaskKind::kCompute>("Late", {}, body).ok());
+  Free(read);
+  Free(written);
+  open = true;
+  ASSERT_TRUE(Sync(stream_).ok());
+  char byte = 0;
+  CopyBytes(&byte, result, 1);
+  EXPECT_EQ(byte, 5);
+  internal::CheckGuards();
+  const std::vector<Damage> damages = sink_.Take();
+  ASSERT_EQ(damages.size(), 1u);
+  EXPECT_EQ(damages[0].kind, Damage::Kind::kAfterFree);
+  EXPECT_EQ(damages[0].block, written);
+  Free(result);
+  memory_->FreeAll();
+  EXPECT_TRUE(sink_.Take().empty()) << "told once";
+}
+
 TEST_F(GuardsTest, TheQuarantineHasAnEighthOfTheQuotaAndTheOldestLeaveFirst) {
   const size_t piece = memory_->total_bytes() / 8 / 4 / 4096 * 4096;
   std::vector<char*> blocks;

@@ -8,6 +8,7 @@
 
 #include "src/device/memory/guard_pattern.h"
 #include "src/device/memory/memory.h"
+#include "src/device/memory/watched_copy.h"
 #include "src/trace/emit.h"
 
 namespace millpond {
@@ -23,18 +24,22 @@ constexpr size_t kMaxPieces = 64;
 
 // What is in memory of [begin, begin + bytes). By mincore: a file's SEEK_HOLE would walk on to the end of what others
 // have behind it.
-std::vector<std::pair<uintptr_t, size_t>> TouchedParts(uintptr_t begin, size_t bytes) {
+std::vector<Quarantine::Part> TouchedParts(uintptr_t begin, size_t bytes) {
   constexpr size_t kPage = RangeHeap::kHostPage;
-  std::vector<std::pair<uintptr_t, size_t>> parts;
+  std::vector<Quarantine::Part> parts;
   std::vector<unsigned char> there((bytes + kPage - 1) / kPage);
   if (mincore(Reachable(reinterpret_cast<void*>(begin)), bytes, there.data()) != 0) return parts;
   for (size_t page = 0; page < there.size() && parts.size() < kMaxPieces; ++page) {
     if ((there[page] & 1) == 0) continue;
     const size_t first = page;
     while (page < there.size() && (there[page] & 1) != 0) ++page;
-    parts.emplace_back(begin + first * kPage, std::min(page * kPage, bytes) - first * kPage);
+    parts.push_back({begin + first * kPage, std::min(page * kPage, bytes) - first * kPage});
   }
   return parts;
+}
+
+uint64_t SumOfPart(const Quarantine::Part& part) {
+  return internal::SumOf(Reachable(reinterpret_cast<const void*>(part.begin)), part.bytes);
 }
 
 // Without memory for it the damage is not told: it comes from frees, which cannot fail.
@@ -51,15 +56,21 @@ void TellAll(const std::vector<Damage>& damages) {
 
 }  // namespace
 
-Quarantine::Kept Quarantine::Prepare(const HeapBlock& block) const {
-  Kept kept{block.base, block.bytes, {}};
+Quarantine::Kept Quarantine::Prepare(const HeapBlock& block, bool fills) const {
+  Kept kept{block.base, block.bytes, fills, {}};
   if (block.bytes > capacity_) return kept;
   if (block.bytes < kAskFrom) {
-    kept.filled.emplace_back(block.base, block.bytes);
+    kept.parts.push_back({block.base, block.bytes});
   } else {
-    kept.filled = TouchedParts(block.base, std::min(block.bytes, kFilled));
+    kept.parts = TouchedParts(block.base, std::min(block.bytes, kFilled));
   }
-  for (const auto& [begin, bytes] : kept.filled) internal::FillWithGuard(begin, bytes);
+  for (Part& part : kept.parts) {
+    if (fills) {
+      internal::FillWithGuard(part.begin, part.bytes);
+    } else {
+      part.sum = SumOfPart(part);
+    }
+  }
   return kept;
 }
 
@@ -99,32 +110,37 @@ void Quarantine::Check() {
   Damages damages;
   {
     MutexLock lock(mutex_);
-    for (const Kept& kept : kept_) LookAt(kept, &damages);
+    for (Kept& kept : kept_) LookAt(&kept, &damages);
   }
   TellAll(damages);
 }
 
 void Quarantine::ShrinkLocked(uint64_t bytes, size_t blocks, Damages* out) {
   while (!kept_.empty() && (this->bytes() > bytes || kept_.size() > blocks)) {
-    const Kept& oldest = kept_.front();
-    LookAt(oldest, out);
+    Kept& oldest = kept_.front();
+    LookAt(&oldest, out);
     heap_.Release(oldest.base);
     bytes_.fetch_sub(oldest.bytes, std::memory_order_relaxed);
     kept_.pop_front();
   }
 }
 
-// What was found is filled anew, so that it is told once.
-void Quarantine::LookAt(const Kept& kept, Damages* out) const {
-  for (const auto& [begin, bytes] : kept.filled) {
-    internal::ChangedBytes changed;
-    if (!internal::FindChanged(begin, bytes, &changed)) continue;
-    internal::FillWithGuard(changed.begin, changed.bytes);
+// What was found is filled or summed up anew, so that it is told once.
+void Quarantine::LookAt(Kept* kept, Damages* out) const {
+  for (Part& part : kept->parts) {
+    internal::ChangedBytes changed{part.begin, part.bytes};
+    if (kept->filled) {
+      if (!internal::FindChanged(part.begin, part.bytes, &changed)) continue;
+      internal::FillWithGuard(changed.begin, changed.bytes);
+    } else {
+      const uint64_t sum = SumOfPart(part);
+      if (std::exchange(part.sum, sum) == sum) continue;
+    }
     Add({.kind = Damage::Kind::kAfterFree,
          .device = device_,
          .address = reinterpret_cast<const void*>(changed.begin),
          .bytes = changed.bytes,
-         .block = reinterpret_cast<const void*>(kept.base),
+         .block = reinterpret_cast<const void*>(kept->base),
          .stream = -1,
          .count = 0,
          .at_free = false,

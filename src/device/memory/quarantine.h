@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freed blocks that are not given out again for a while, filled with the guard pattern: who writes there is seen when
-// the block leaves, who reads there gets nonsense. First in, first out; bounded, and the first to go when memory is
-// short. The quota does not count it. Safe from any thread.
+// the block leaves, who reads there gets nonsense. While tasks are queued nothing is changed: they may still read it,
+// as those of allocators do that rely on the order of a stream. Then a sum of the block tells whether it was written.
+// First in, first out; bounded, and the first to go when memory is short. The quota does not count it. Safe from any
+// thread.
 #ifndef MILLPOND_SRC_DEVICE_MEMORY_QUARANTINE_H_
 #define MILLPOND_SRC_DEVICE_MEMORY_QUARANTINE_H_
 
@@ -26,14 +28,20 @@ class Quarantine {
 
   Quarantine(RangeHeap* heap, int32_t device, uint64_t capacity) : heap_(*heap), device_(device), capacity_(capacity) {}
 
+  struct Part {
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    uint64_t sum = 0;  // where it is not filled
+  };
   struct Kept {
     uintptr_t base = 0;
     size_t bytes = 0;
-    std::vector<std::pair<uintptr_t, size_t>> filled;  // address, bytes
+    bool filled = false;
+    std::vector<Part> parts;
   };
-  // A retired block is made ready: filled, but pages of large ones that were never touched stay so. May throw
-  // bad_alloc.
-  Kept Prepare(const HeapBlock& block) const;
+  // A retired block is made ready: filled or summed up, but pages of large ones that were never touched stay so. May
+  // throw bad_alloc.
+  Kept Prepare(const HeapBlock& block, bool fills) const;
   // It is kept, and others leave for it; one that is larger than the capacity leaves at once.
   void Keep(Kept kept);
   // The oldest leave until at most `bytes` are kept.
@@ -45,7 +53,7 @@ class Quarantine {
 
  private:
   using Damages = std::vector<trace::Damage>;
-  void LookAt(const Kept& kept, Damages* out) const;
+  void LookAt(Kept* kept, Damages* out) const;
   void ShrinkLocked(uint64_t bytes, size_t blocks, Damages* out) REQUIRES(mutex_);
 
   RangeHeap& heap_;
