@@ -82,6 +82,7 @@ void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   std::vector<trace::Access> more;
   if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
   MutexLock lock(mutex_);
+  ledger_.order.OnThread(task.thread);
   const Use use = memory_.OnTask(task, Here(task.stack), more);
   waits_.OnTask(task, use);
   if (asks_contents_) contents_.OnTask(task, use, memory_.RangesOf(task.graph));
