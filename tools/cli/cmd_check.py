@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check`: runs a program under the checker, waits for it, and tells what all its processes found."""
 
+import argparse
 import os
 import re
 import sys
