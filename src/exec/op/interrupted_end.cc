@@ -78,6 +78,9 @@ int Register(void*) {
 }  // namespace
 
 void DropWorkWhenInterrupted() {
+  // A daemon thread may load the kernels for so long that Python is gone when it comes here.
+  const auto runs = Python<int (*)()>("Py_IsInitialized");
+  if (runs == nullptr || runs() == 0) return;
   // Takes no lock of Python's: the function is called when the main thread is between two of its instructions.
   if (const auto add = Python<int (*)(int (*)(void*), void*)>("Py_AddPendingCall")) add(&Register, nullptr);
 }
