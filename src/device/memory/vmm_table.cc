@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/base/asan.h"
 #include "src/base/assert.h"
 
 namespace millpond {
@@ -85,7 +86,8 @@ bool RangeTable::Find(const void* address, PointerInfo* out_info) {
 RangeTable::Record* RangeTable::NewRecord(const PointerInfo& info) {
   Record* record = spare_;
   if (record == nullptr) {
-    record = new Record;
+    record = new Record;  // never deleted: Find may look at it at any time
+    AsanKeeps(record);
   } else {
     spare_ = record->next_spare;
   }
