@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "guide"))
 import guide_page
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the checker reads the frames of CPython 3.11 alone")
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the page shows frames of CPython 3.11")
 def test_the_case_with_torch_npu_is_found_as_the_page_says(start):
     ended = [start(guide_page.EXAMPLES / "torch_race.py", *arguments, env={"MILLPOND_CHECK": "1", "TASK_QUEUE_ENABLE": "0"}) for arguments in ((), ("mended",))]
     wrong, mended = (SimpleNamespace(returncode=each.status, stderr=each.errors) for each in ended)
