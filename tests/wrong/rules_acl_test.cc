@@ -459,7 +459,8 @@ MP_ROLE(MP512_dereference) {
 }
 TEST(Rules, MP512_dereference) {
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the finding is made in a signal's handler, and ThreadSanitizer reports each request for memory there";
+  GTEST_SKIP()
+      << "the finding is made in a signal's handler, and ThreadSanitizer reports each request for memory there";
 #endif
   const rules_test::Checked right = rules_test::Check("MP512_dereference", false, {});
   EXPECT_EQ(right.result.exit_code, 0) << right.result.output;
