@@ -7,9 +7,6 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#endif
 #if defined(__SANITIZE_ADDRESS__) && defined(MP_POISON_DEVICE_MEMORY)
 #define MP_TELL_ASAN 1
 #include <sanitizer/asan_interface.h>
@@ -32,13 +29,6 @@ inline void AsanRefuse([[maybe_unused]] const void* begin, [[maybe_unused]] size
 inline void AsanAllow([[maybe_unused]] const void* begin, [[maybe_unused]] size_t bytes) {
 #if defined(MP_TELL_ASAN)
   __asan_unpoison_memory_region(begin, bytes);
-#endif
-}
-
-// The object is kept for ever on purpose, where LeakSanitizer may not find the way to it.
-inline void AsanKeeps([[maybe_unused]] const void* object) {
-#if defined(__SANITIZE_ADDRESS__)
-  __lsan_ignore_object(object);
 #endif
 }
 

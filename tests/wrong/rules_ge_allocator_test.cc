@@ -109,7 +109,7 @@ MP_PROGRAM(MP306, pool_let_go_before_the_outputs, kError) {
   return 0;
 }
 
-MP_PROGRAM(MP306, lent_pool_destroyed_before_the_outputs, kError) {
+MP_PROGRAM(MP306, lent_pool_destroyed_before_the_outputs, kError, {"RULES_LOSES_BLOCKS", "1"}) {
   World world;
   Lent lent;
   world.Register(world.one, lent.pointer());
@@ -159,7 +159,7 @@ MP_PROGRAM(MP212, outputs_never_released, kNoError) {
   return 0;
 }
 
-MP_PROGRAM(MP212, graph_removed_after_its_pool, kNoError) {
+MP_PROGRAM(MP212, graph_removed_after_its_pool, kNoError, {"RULES_DEEP_STACK", "1"}) {
   World world;
   auto pool = std::make_shared<Cutter>();
   world.Register(world.one, pool);
@@ -251,7 +251,7 @@ MP_PROGRAM(MP207, block_freed_by_the_program, kError) {
                          [](Singles* pool, const void* address) { pool->Of(address)->Free(); });
 }
 
-MP_PROGRAM(MP208, blocks_of_the_wrong_home, kError) {
+MP_PROGRAM(MP208, blocks_of_the_wrong_home, kError, {"RULES_LOSES_BLOCKS", "1"}) {
   World world;
   Singles other;
   auto pool = std::make_shared<Cutter>();
@@ -261,7 +261,7 @@ MP_PROGRAM(MP208, blocks_of_the_wrong_home, kError) {
 }
 
 // An allocator that passes on what it is asked for: blocks are another's, and go back there.
-MP_PROGRAM(MP208, blocks_of_a_pool_behind_it, kError) {
+MP_PROGRAM(MP208, blocks_of_a_pool_behind_it, kError, {"RULES_LOSES_BLOCKS", "1"}) {
   struct Front : ge::Allocator {
     ge::MemBlock* Malloc(size_t size) override { return back->Malloc(size); }
     void Free(ge::MemBlock*) override { ROLE_CHECK(false); }

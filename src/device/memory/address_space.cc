@@ -35,12 +35,14 @@ std::atomic<MappedRanges*> g_mapped_ranges{nullptr};
 
 // The virtual part, in the order of addresses. Reservations are few: a map and a lock do.
 struct VirtualPart {
+  using Runs = std::map<uintptr_t, size_t>;
   struct Reservation {
     size_t bytes;
     int32_t device;
+    Runs::node_type when_free;  // its entry among the free ones, made beforehand: to release must not need memory
   };
   Mutex mutex;
-  std::map<uintptr_t, size_t> free GUARDED_BY(mutex);
+  Runs free GUARDED_BY(mutex);
   std::map<uintptr_t, Reservation> reserved GUARDED_BY(mutex);
 };
 VirtualPart& TheVirtualPart() {
@@ -179,7 +181,9 @@ Status ReserveVirtual(int32_t device, size_t bytes, const void* hint, void** out
   }
   const auto [run_at, run_bytes] = *fit;
   // What may fail for want of memory comes first.
-  const auto reserved = part.reserved.emplace(at, VirtualPart::Reservation{size, device}).first;
+  VirtualPart::Runs made{{at, size}};
+  const auto reserved =
+      part.reserved.emplace(at, VirtualPart::Reservation{size, device, made.extract(made.begin())}).first;
   if (const size_t left = run_bytes - (at - run_at) - size; left != 0) {
     try {
       part.free.emplace(at + size, left);
@@ -197,14 +201,14 @@ Status ReserveVirtual(int32_t device, size_t bytes, const void* hint, void** out
   return Ok();
 }
 
-void ReleaseVirtual(void* address, size_t bytes) {
+void ReleaseVirtual(void* address, size_t bytes) noexcept {
   VirtualPart& part = TheVirtualPart();
   MutexLock guard(part.mutex);
   const auto at = reinterpret_cast<uintptr_t>(address);
   const auto found = part.reserved.find(at);
   MP_ASSERT(found != part.reserved.end() && found->second.bytes == RoundUp(bytes, kHugePageBytes));
   const size_t size = found->second.bytes;
-  const auto place = part.free.emplace(at, size).first;  // first: this is the step that may throw
+  const auto place = part.free.insert(std::move(found->second.when_free)).position;
   part.reserved.erase(found);
   const auto after = std::next(place);
   if (after != part.free.end() && after->first == at + size) {

@@ -40,7 +40,7 @@ inline uintptr_t HeapBegin(int32_t device) {
 // that is given and free, else anywhere. 207001 when the virtual part is used up.
 Status ReserveVirtual(int32_t device, size_t bytes, const void* hint, void** out_address);
 // pre: `address` and `bytes` as reserved, every mapping in it undone.
-void ReleaseVirtual(void* address, size_t bytes);
+void ReleaseVirtual(void* address, size_t bytes) noexcept;
 
 // Maps [offset, offset + bytes) of `file` read-write behind the device address `address`, over whatever is there;
 // UnmapAlias makes it inaccessible again. Both keep core dumps and forked children free of it. A failure (the kernel's

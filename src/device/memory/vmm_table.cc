@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "src/base/asan.h"
 #include "src/base/assert.h"
 
 namespace millpond {
@@ -87,7 +86,6 @@ RangeTable::Record* RangeTable::NewRecord(const PointerInfo& info) {
   Record* record = spare_;
   if (record == nullptr) {
     record = new Record;  // never deleted: Find may look at it at any time
-    AsanKeeps(record);
   } else {
     spare_ = record->next_spare;
   }
