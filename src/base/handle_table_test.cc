@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/hold_count.h"
+
 namespace millpond {
 namespace {
 
@@ -96,6 +98,29 @@ TEST(HandleTable, ExactlyOneOfManyThreadsRetiresAHandle) {
     ASSERT_EQ(winners.load(), 1);
     things.Recycle(handle);
   }
+}
+
+TEST(HoldCount, ALateHoldDoesNotEndTheObjectAgain) {
+  HoldCount holds;
+  holds.Open();
+  holds.Hold();
+  EXPECT_FALSE(holds.Release());
+  EXPECT_TRUE(holds.Release());
+  EXPECT_FALSE(holds.TryHold());
+  holds.Hold();  // by a caller that found the handle before it was destroyed
+  EXPECT_FALSE(holds.Release());
+}
+
+TEST(HoldCount, ALateHoldDoesNotEndTheNextObjectInItsPlace) {
+  HoldCount holds;
+  holds.Open();
+  EXPECT_TRUE(holds.Release());
+  holds.Hold();
+  holds.Open();  // given out again
+  EXPECT_FALSE(holds.Release());
+  EXPECT_TRUE(holds.TryHold());
+  EXPECT_FALSE(holds.Release());
+  EXPECT_TRUE(holds.Release());
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ SUMMARY = ("Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task T
            "Task Wait Time(us),Block Num,Mix Block Num,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,"
            "Output Data Types,Output Formats,Context ID").split(",")
 NO_MODEL = 4294967295
+# torch_npu.profiler looks for the tables each 0.1 s while we run, and gives up at our end if it has not seen them yet. A card's
+# msprof takes long enough over writing them; ours has to wait.
+SEEN_S = 0.5
 
 
 def read(folder):
@@ -161,6 +164,7 @@ def main(arguments):
     try:
         if options.get("--export") == "on":
             export(options["--output"])
+            time.sleep(SEEN_S)
     except (OSError, ValueError) as error:
         print(f"msprof: {error}", file=sys.stderr)
         return 1

@@ -125,16 +125,11 @@ Status CreateEvent(Device* device, EventMaking making, uint32_t flags, void** ou
 Status DestroyEvent(void* handle) {
   Event* event = nullptr;
   MP_RETURN_IF_ERROR(FindEvent(handle, &event));
-  event->Hold();
-  if (!Events().Retire(handle)) {
-    event->Release();
-    return Status(Code::kInvalidHandle, Format("event %p was destroyed by another thread", handle));
-  }
+  MP_CHECK(Events().Retire(handle), kInvalidHandle, "event %p was destroyed by another thread", handle);
   if (TakesHardwareEvent(event->making_, event->flags_)) {
     event->device_->live_events.fetch_sub(1, std::memory_order_relaxed);
   }
   trace::TellObject(false, trace::ObjectKind::kEvent, event->device()->id(), handle, 0, event->flags());
-  event->Release();  // ours, taken a moment ago
   event->Release();  // the handle's
   return Ok();
 }
@@ -171,7 +166,6 @@ void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flag
   timestamp_generation_ = 0;
   pending_waits_ = 0;
   record_claim_ = wait_claim_ = kUnclaimed;
-  holds_ = 1;
   captured_by_ = nullptr;
   shared_ = nullptr;
   MutexLock lock(lock_);
@@ -179,21 +173,13 @@ void Event::Open(void* handle, Device* device, EventMaking making, uint32_t flag
   level_ = false;
   level_generation_ = 0;
   level_waiters_.clear();
+  holds_.Open();
 }
 
 void Event::Release() {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  shared_ = nullptr;
-  shared_memory_.reset();
+  if (!holds_.Release()) return;
+  Share(nullptr, nullptr);
   Events().Recycle(handle());
-}
-
-bool Event::TryHold() {
-  int32_t holds = holds_.load(std::memory_order_relaxed);
-  while (holds > 0) {
-    if (holds_.compare_exchange_weak(holds, holds + 1, std::memory_order_acq_rel)) return true;
-  }
-  return false;
 }
 
 uint32_t Event::id() const { return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle())); }

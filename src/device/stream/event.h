@@ -16,6 +16,8 @@
 
 #include "src/base/futex.h"
 #include "src/base/handle_table.h"
+#include "src/base/hold_count.h"
+#include "src/base/mutex.h"
 #include "src/base/relaxed.h"
 #include "src/base/spinlock.h"
 #include "src/base/status.h"
@@ -82,7 +84,8 @@ class Event {
 
   // Shared memory takes the place of the local point. `memory`, where it lies, is kept until the last task is done.
   void Share(SharedEventState* state, std::shared_ptr<void> memory) {
-    shared_memory_ = std::move(memory);
+    MutexLock lock(lock_);
+    shared_memory_.swap(memory);
     shared_ = state;
   }
   SharedEventState* shared() const { return shared_; }
@@ -107,9 +110,9 @@ class Event {
   uint64_t NextGeneration() { return generation_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   // The table recycles a destroyed event when the last task that names it has run.
-  void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void Hold() { holds_.Hold(); }
   void Release();
-  bool TryHold();  // false when no task names it any more and its handle is gone
+  bool TryHold() { return holds_.TryHold(); }  // false when no task names it any more and its handle is gone
 
  private:
   friend Status DestroyEvent(void* handle);
@@ -140,12 +143,12 @@ class Event {
   std::atomic<uint32_t> pending_waits_{0};
   std::atomic<uint8_t> record_claim_{kUnclaimed};
   std::atomic<uint8_t> wait_claim_{kUnclaimed};
-  std::atomic<int32_t> holds_{0};
+  HoldCount holds_;
   std::atomic<CaptureTarget*> captured_by_{nullptr};
   Relaxed<SharedEventState*> shared_ = nullptr;
-  std::shared_ptr<void> shared_memory_;
 
   mutable SpinLock lock_;  // guards what follows
+  std::shared_ptr<void> shared_memory_ GUARDED_BY(lock_);
   Point latest_ GUARDED_BY(lock_);
   bool level_ GUARDED_BY(lock_) = false;
   uint64_t level_generation_ GUARDED_BY(lock_) = 0;  // the record that raised it last

@@ -99,19 +99,23 @@ Status FindNotify(const void* handle, bool counting, Notify** out_notify) {
 void Notify::Open(void* handle, Device* device) {
   handle_ = handle;
   device_ = device;
-  holds_ = 1;
   local_ = 0;
   word_ = &local_;
   shared_ = false;
   MutexLock lock(lock_);
   waiters_.clear();
   records_ = 0;
+  holds_.Open();
 }
 
 void Notify::Release() {
-  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  word_ = &local_;
-  shared_memory_.reset();
+  if (!holds_.Release()) return;
+  std::shared_ptr<void> memory;  // ends outside the lock
+  {
+    MutexLock lock(lock_);
+    word_ = &local_;
+    memory.swap(shared_memory_);
+  }
   if (counting_) {
     CountNotifies().Recycle(handle_);
   } else {
@@ -123,7 +127,7 @@ void Notify::Share(std::atomic<uint32_t>* word, std::shared_ptr<void> memory) {
   MutexLock lock(lock_);
   if (word_->load(std::memory_order_acquire) != 0) word->store(1, std::memory_order_release);
   word_ = word;
-  shared_memory_ = std::move(memory);
+  shared_memory_.swap(memory);
   shared_ = true;
 }
 

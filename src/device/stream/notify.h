@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/handle_table.h"
+#include "src/base/hold_count.h"
 #include "src/base/relaxed.h"
 #include "src/base/spinlock.h"
 #include "src/base/status.h"
@@ -44,7 +45,7 @@ class Notify {
   void Share(std::atomic<uint32_t>* word, std::shared_ptr<void> memory);
   bool shared() const { return shared_; }
 
-  void Hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void Hold() { holds_.Hold(); }
   void Release();
 
  private:
@@ -59,12 +60,12 @@ class Notify {
   Relaxed<void*> handle_ = nullptr;
   Relaxed<Device*> device_ = nullptr;
   Relaxed<bool> counting_ = false;
-  std::atomic<int32_t> holds_{0};
+  HoldCount holds_;
   std::atomic<uint32_t> local_{0};
   Relaxed<std::atomic<uint32_t>*> word_ = &local_;
   Relaxed<bool> shared_ = false;
-  std::shared_ptr<void> shared_memory_;
   SpinLock lock_;  // guards what follows
+  std::shared_ptr<void> shared_memory_ GUARDED_BY(lock_);
   std::vector<Stream*> waiters_ GUARDED_BY(lock_);
   uint64_t records_ GUARDED_BY(lock_) = 0;  // how many have taken effect
 };
