@@ -28,7 +28,7 @@ class Layer(nn.Module):
         scores = scores.masked_fill(mask[:, None, None, :] == 0, float("-inf"))
         seen = (functional.softmax(scores, -1) @ value).transpose(1, 2).reshape(x.shape)
         x = self.norm1(x + self.out(seen))
-        return self.norm2(x + self.down(functional.gelu(self.up(x))))
+        return self.norm2(x + self.down(functional.gelu(self.up(x), approximate="tanh")))
 
 
 class Bert(nn.Module):

@@ -45,7 +45,7 @@ class Layer(nn.Module):
         scores = query @ self.keys.transpose(-1, -2) / math.sqrt(WIDTH // HEADS)
         seen = functional.softmax(scores.masked_fill(mask, float("-inf")), -1) @ self.values
         x = x + self.out(seen.transpose(1, 2).reshape(x.shape))
-        return x + self.down(functional.gelu(self.up(self.norm2(x))))
+        return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
 
 class Decoder(nn.Module):

@@ -10,7 +10,7 @@ from torch import nn
 
 def main():
     start()
-    reference = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 256), nn.ReLU(), nn.LayerNorm(256), nn.Linear(256, 10)).eval()
+    reference = nn.Sequential(nn.Linear(64, 256), nn.GELU("tanh"), nn.Linear(256, 256), nn.ReLU(), nn.LayerNorm(256), nn.Linear(256, 10)).eval()
     model = copy.deepcopy(reference).to(DEVICE)
     compiled = torch.compile(model, backend=backend(), dynamic=False)
     flexible = torch.compile(model, backend=backend(), dynamic=True)

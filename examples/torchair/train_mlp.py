@@ -24,7 +24,7 @@ def train(model, compiled, device):
 
 def main():
     start()
-    reference = nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 5))
+    reference = nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 64), nn.GELU("tanh"), nn.Linear(64, 5))
     eager, graphed = copy.deepcopy(reference).to(DEVICE), copy.deepcopy(reference).to(DEVICE)
     compiled = torch.compile(graphed, backend=backend(), dynamic=False)
     for name, losses in (("compiled", train(graphed, compiled, DEVICE)), ("eager", train(eager, eager, DEVICE)),

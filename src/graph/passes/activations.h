@@ -19,7 +19,7 @@ inline std::string ActivationOf(const ir::Node& node) {
   if (node.type == "Tanh") return "tanh";
   if (node.type == "HardSwish") return "hardswish";
   if (node.type == "Swish" && Fuser::FloatAttr(node, "scale", 1) == 1) return "swish";
-  if (node.type == "Gelu") return "gelu";
+  if (node.type == "Gelu") return "gelu_tanh";  // aclnnGelu's page defines it so; GeluV2 has the choice
   if (node.type == "GeluV2") {
     const std::string_view how = Fuser::TextAttr(node, "approximate", "none");
     return how == "tanh" ? "gelu_tanh" : how == "none" ? "gelu" : "";

@@ -47,7 +47,7 @@ constexpr Word kWords[] = {
     {"Sigmoid", Op::kSigmoid, 1},
     {"Tanh", Op::kTanh, 1},
     {"Erf", Op::kErf, 1},
-    {"Gelu", Op::kGelu, 1},
+    {"Gelu", Op::kGeluTanh, 1},
     {"GeluV2", Op::kGelu, 1},
     {"Swish", Op::kSwish, 1},
     {"HardSwish", Op::kHardSwish, 1},

@@ -149,7 +149,7 @@ MP_KERNEL(Softsigned, const Tensor& self, Tensor& out) {
   Write(out, x / (1 + x.abs()));
 }
 MP_KERNEL(GeluGradient, const Tensor& gradient, const Tensor& self, Tensor& out) {
-  Write(out, at::gelu_backward(Wide(gradient), Wide(self), "none"));
+  Write(out, at::gelu_backward(Wide(gradient), Wide(self), "tanh"));
 }
 MP_KERNEL(BiasGradient, const Tensor& self, string_view format, Tensor& out) {
   const int64_t channel = !format.empty() && format.back() == 'C' ? self.dim() - 1 : 1;

@@ -111,10 +111,11 @@ MP_KERNEL(aclnnMoeGatingTopKSoftmaxV2, const Tensor& x, const OptTensor& finishe
 }
 
 MP_KERNEL(aclnnMoeComputeExpertTokens, const Tensor& sorted, int64_t experts, Tensor& out) {
-  const Tensor counts = at::bincount(Long(sorted).reshape({-1}), {}, experts);
-  TORCH_CHECK(counts.numel() == experts, "an expert index is ", counts.numel() - 1, "; there are ", experts,
+  // Rows of no expert of this rank bear the number of experts: they come last, behind what is counted.
+  const Tensor counts = at::bincount(Long(sorted).reshape({-1}), {}, experts + 1);
+  TORCH_CHECK(counts.numel() == experts + 1, "an expert index is ", counts.numel() - 1, "; there are ", experts,
               " experts");
-  Write(out, counts.cumsum(0));
+  Write(out, counts.narrow(0, 0, experts).cumsum(0));
 }
 
 }  // namespace millpond::kernels

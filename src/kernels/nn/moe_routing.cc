@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixture of experts: a copy of each token for each of its experts, sorted by expert, and the way back.
+#include <limits>
+
 #include "src/kernels/quant/quantized.h"
 #include "src/kernels/quant/row_quant.h"
 #include "src/kernels/runtime/kernel.h"
@@ -10,7 +12,8 @@ namespace {
 
 enum QuantMode : int64_t { kNone = -1, kStatic = 0, kDynamic = 1 };
 
-// (token, choice) pairs in the order of their experts; those of experts outside [begin, end) at the end.
+// (token, choice) pairs in the order of their experts; those of experts outside [begin, end) at the end: the ones above by
+// their experts' numbers too, then the ones below.
 struct Plan {
   Tensor order;   // which pair comes at each place
   Tensor expert;  // its expert, counted from begin
@@ -23,9 +26,9 @@ Plan MakePlan(const Tensor& expert_idx, int64_t begin, int64_t end) {
   TORCH_CHECK(begin >= 0 && begin <= end, "the experts' range is [", begin, ", ", end, ")");
   const Tensor flat = Long(expert_idx).reshape({-1}).sub(begin);
   const int64_t experts = end - begin;
-  const Tensor key = flat.masked_fill(flat.lt(0).logical_or_(flat.ge(experts)), experts);
+  const Tensor key = flat.masked_fill(flat.lt(0), std::numeric_limits<int64_t>::max());
   const auto [expert, order] = at::sort(key, /*stable=*/true, 0, /*descending=*/false);
-  const Tensor counts = at::bincount(key, {}, experts + 1).narrow(0, 0, experts);
+  const Tensor counts = at::bincount(key.clamp_max(experts), {}, experts + 1).narrow(0, 0, experts);
   return {order, expert, counts, counts.sum().item<int64_t>(), expert_idx.dim() == 2 ? expert_idx.size(1) : 1};
 }
 

@@ -41,7 +41,10 @@ void AddRmsNormQuant(const Tensor& x1, const Tensor& x2, const Tensor& gamma, co
   Write(x_out, x);
   Write(norm_out, norm);
   Quantize(y1, value, scales1, zero1, divide);
-  if (scales2.has_value() && y2 != nullptr) Quantize(*y2, value, *scales2, zero2, divide);
+  // Without scales2 the second output is quantised with 1; in a graph it has one element then, and is not wanted.
+  if (y2 != nullptr && (scales2.has_value() || y2->sizes() == value.sizes())) {
+    Quantize(*y2, value, scales2.has_value() ? *scales2 : at::ones({}), zero2, divide);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers. Each operation's are a pure function of its seed and offset, whichever way the two arrive.
+#include "src/kernels/nn/keep_mask.h"
 #include "src/kernels/runtime/outputs.h"
 #include "src/kernels/runtime/seeded.h"
 
@@ -17,8 +18,13 @@ MP_KERNEL(Random, Tensor& self, int64_t from, int64_t to, const Operand& seed, c
 MP_KERNEL(RandomOfType, Tensor& self, const Operand& seed, const Operand& offset, int64_t extra) {
   self.random_(Seeded(seed, offset, extra).generator());
 }
+// Draws what a dropout's mask of the same seed draws: torch makes dropout in place of this one.
 MP_KERNEL(aclnnInplaceBernoulli, Tensor& self, const Scalar& prob, int64_t seed, int64_t offset) {
-  self.bernoulli_(prob.toDouble(), Seeded(seed, offset).generator());
+  const double chance = prob.toDouble();
+  TORCH_CHECK(chance >= 0 && chance <= 1, "prob is ", chance, "; it must be in [0, 1]");
+  Tensor mask = at::empty({(self.numel() + 7) / 8}, at::kByte);
+  FillKeepMask(mask, self.numel(), 1.0 - chance, seed, offset);
+  self.copy_(KeepFactors(mask, self.sizes(), 1.0, at::kFloat));
 }
 MP_KERNEL(aclnnInplaceBernoulliTensor, Tensor& self, const Tensor& prob, int64_t seed, int64_t offset) {
   const Tensor chances =

@@ -49,6 +49,19 @@ def test_fast_gelu(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("asked", ["none", "tanh"])
+def test_gelu_is_the_tanh_form_of_aclnn_gelus_page(dtype, asked):
+    """The wheel asks for aclnnGelu whatever it is asked for."""
+    cpu = values(dtype, 5, 8) * 2
+    npu = cpu.npu().requires_grad_()
+    out = F.gelu(npu, approximate=asked)
+    close(out.detach(), F.gelu(cpu, approximate="tanh"))
+    grad = values(dtype, 5, 8, seed=6)
+    out.backward(grad.npu())
+    close(npu.grad, gradient(lambda x: F.gelu(x, approximate="tanh"), cpu, grad=grad)[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["none", "tanh"])
 def test_npu_gelu(dtype, kind):
     cpu = values(dtype, 5, 8)

@@ -29,6 +29,10 @@ def through(function, x, gradient):
 
 
 
+def tanh_gelu(x):
+    return F.gelu(x, approximate="tanh")
+
+
 UNARY = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh, "Atan": torch.atan, "Atanh": torch.atanh,
     "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh, "Digamma": torch.digamma, "Erf": torch.erf, "Erfc": torch.erfc, "Exp": torch.exp,
@@ -37,7 +41,7 @@ UNARY = {
     "Sign": torch.sign, "Sin": torch.sin, "Sinh": torch.sinh, "Sqrt": torch.sqrt, "Square": torch.square, "Tan": torch.tan, "Tanh": torch.tanh,
     "Trunc": torch.trunc, "IsFinite": torch.isfinite, "IsInf": torch.isinf, "IsNan": torch.isnan, "Signbit": torch.signbit,
     "BesselI0e": torch.special.i0e, "BesselI1e": torch.special.i1e,
-    "Relu": F.relu, "Gelu": F.gelu, "GeluV2": F.gelu, "FastGelu": lambda x: x * torch.sigmoid(1.702 * x), "Mish": F.mish,
+    "Relu": F.relu, "Gelu": tanh_gelu, "GeluV2": F.gelu, "FastGelu": lambda x: x * torch.sigmoid(1.702 * x), "Mish": F.mish,
     "LogSigmoid": F.logsigmoid, "Softplus": F.softplus, "Softsign": F.softsign, "HardSwish": F.hardswish, "HardSigmoid": F.hardsigmoid,
     "Relu6": F.relu6, "Selu": F.selu, "Elu": F.elu, "Swish": F.silu, "HardShrink": F.hardshrink, "SoftShrink": F.softshrink,
 }
@@ -114,7 +118,7 @@ CASES = [
     ("SeluGrad", [G, F.selu(X)], {}, through(F.selu, X, G)),
     ("SoftsignGrad", [G, X], {}, through(F.softsign, X, G)),
     ("SwishGrad", [G, X, F.silu(X)], {}, through(F.silu, X, G)),
-    ("GeluGrad", [G, X, X], {}, through(F.gelu, X, G)),
+    ("GeluGrad", [G, X, X], {}, through(tanh_gelu, X, G)),
     ("GLUGrad", [G[..., :2].contiguous(), X], {}, through(F.glu, X, G[..., :2])),
     ("BiasAddGrad", [X], {}, X.sum((0, 1))),
     ("BiasAddGrad", [X], {"data_format": "NCHW"}, X.sum((0, 2))),

@@ -82,6 +82,11 @@ def test_compute_expert_tokens():
     close(got, torch.bincount(sorted_experts, minlength=EXPERTS).cumsum(0).int())
 
 
+def test_compute_expert_tokens_leaves_rows_of_no_expert_out():
+    sorted_experts = torch.tensor([0, 0, 1, 3, 3, EXPERTS, EXPERTS], dtype=torch.int32)
+    close(torch_npu.npu_moe_compute_expert_tokens(sorted_experts.npu(), EXPERTS), torch.tensor([2, 3, 3, 5, 5, 5, 5, 5], dtype=torch.int32))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_init_and_finalize_routing(dtype):
     x, expert = values(dtype, TOKENS, WIDTH), choices()
@@ -121,7 +126,8 @@ def test_init_routing_v2(begin, end, row_type, count_type):
         expert_tokens_num_type=count_type, expert_tokens_num_flag=True, quant_mode=-1, active_expert_range=[begin, end],
         row_idx_type=row_type)
     flat = expert.flatten().long()
-    order = torch.where((flat < begin) | (flat >= end), EXPERTS, flat).argsort(stable=True)
+    # Behind the active experts come those above by their numbers, then those below.
+    order = torch.where(flat < begin, EXPERTS, flat).argsort(stable=True)
     active = int(((flat >= begin) & (flat < end)).sum())
     close(expanded[:active], x[order[:active] // TOP_K])
     close(scale_out[:active], scale[order[:active] // TOP_K])

@@ -138,9 +138,10 @@ def test_add_rms_norm_quant():
     a, b, gamma = values(torch.float16, 4, 32), values(torch.float16, 4, 32, seed=2), values(torch.float16, 32, seed=1)
     scale = (values(torch.float32, 32, seed=5).abs() / 20 + 0.01)
     zero = torch.arange(32, dtype=torch.int32)
-    y1, _, x = torch_npu.npu_add_rms_norm_quant(a.npu(), b.npu(), gamma.npu(), scale.npu(), zero.npu(), epsilon=1e-6)
+    y1, y2, x = torch_npu.npu_add_rms_norm_quant(a.npu(), b.npu(), gamma.npu(), scale.npu(), zero.npu(), epsilon=1e-6)
     close(x, a + b)
     close(y1, quantized(rms(a + b, gamma)[0], scale, zero))
+    close(y2, quantized(rms(a + b, gamma)[0], torch.ones(32), torch.zeros(32)))  # no scales2: 1
 
 
 def test_add_rms_norm_dynamic_quant_scales_each_row_to_its_largest():

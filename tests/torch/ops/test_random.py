@@ -85,6 +85,17 @@ def test_dropout_gradient_uses_the_same_mask():
     torch.testing.assert_close(out.detach().cpu(), (x.detach() * x.grad).cpu())
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("drop", [0.0, 0.3, 0.5, 1.0])
+def test_dropout_in_place_draws_the_same_mask(dtype, drop):
+    x = torch.ones(1003, 7, device="npu", dtype=dtype)
+    torch.npu.manual_seed(5)
+    apart = torch.nn.functional.dropout(x, drop)
+    torch.npu.manual_seed(5)
+    in_place = torch.nn.functional.dropout(x.clone(), drop, inplace=True)
+    assert torch.equal(apart != 0, in_place != 0)
+
+
 def test_captured_numbers_are_those_of_eager():
     def draw():
         return (torch.empty(1000, device="npu").uniform_(), torch.randn(1000, device="npu"),
