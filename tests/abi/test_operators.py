@@ -130,7 +130,7 @@ def test_no_kernel_has_a_parameter_without_a_name():
     unnamed = re.compile(r"^(const )?[\w:]+ ?[&*]?$")
     found = []
     for path in sorted((ROOT / "src" / "kernels").rglob("*.cc")):
-        for match in re.finditer(r"^MP_KERNEL\(([^{]*?)\)\s*\{", path.read_text(), re.M | re.S):
+        for match in re.finditer(r"^MP_(?:WIDE_)?KERNEL\(([^{]*?)\)\s*\{", path.read_text(), re.M | re.S):
             name, *parameters = (re.sub(r"\s+", " ", part).strip() for part in match[1].split(","))
             found += [f"{path.name}: {name}: {parameter}" for parameter in parameters if unnamed.match(parameter)]
     assert found == []

@@ -109,8 +109,8 @@ MP_KERNEL(aclnnBaddbmm, const Tensor& self, const Tensor& batch1, const Tensor& 
   Write(out, at::baddbmm(self.to(type), batch1.to(type), batch2.to(type), beta, alpha));
 }
 
-MP_KERNEL(aclnnAddbmm, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
-          const Scalar& alpha, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAddbmm, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+               const Scalar& alpha, Tensor& out) {
   Write(out, at::addbmm(self, batch1, batch2, beta, alpha));
 }
 
@@ -121,8 +121,8 @@ MP_KERNEL(aclnnAddmv, const Tensor& self, const Tensor& mat, const Tensor& vec, 
 MP_KERNEL(aclnnMv, const Tensor& self, const Tensor& vec, Tensor& out) { Write(out, at::mv(self, vec)); }
 MP_KERNEL(aclnnDot, const Tensor& self, const Tensor& other, Tensor& out) { Write(out, at::dot(self, other)); }
 
-MP_KERNEL(aclnnAddr, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const OptScalar& beta,
-          const OptScalar& alpha, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAddr, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const OptScalar& beta,
+               const OptScalar& alpha, Tensor& out) {
   Write(out, at::addr(self, vec1, vec2, OrOne(beta), OrOne(alpha)));
 }
 

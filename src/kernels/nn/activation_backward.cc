@@ -74,7 +74,7 @@ MP_KERNEL(aclnnSoftplusBackward, const Tensor& grad, const Tensor& self, const S
 MP_KERNEL(aclnnLogSigmoidBackward, const Tensor& grad, const Tensor& self, Tensor& out) {
   Write(out, at::log_sigmoid_backward(grad, self, std::get<1>(at::log_sigmoid_forward(self))));
 }
-MP_KERNEL(aclnnLogitGrad, const Tensor& self, const Tensor& grad, double eps, Tensor& out) {
+MP_WIDE_KERNEL(aclnnLogitGrad, const Tensor& self, const Tensor& grad, double eps, Tensor& out) {
   const auto bound = eps < 0 ? std::nullopt : std::optional<double>(eps);  // torch_npu says -1 for None
   at::logit_backward_out(out, grad, self, bound);
 }

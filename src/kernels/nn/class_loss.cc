@@ -35,16 +35,16 @@ Rows RowsOf(const Tensor& target, const OptTensor& weight, int64_t ignore_index)
 }  // namespace
 
 // Of rows, or of images with a class for each pixel.
-MP_KERNEL(NllLoss, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,
-          int64_t ignore_index, Tensor& out, Tensor& total_weight) {
+MP_WIDE_KERNEL(NllLoss, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,
+               int64_t ignore_index, Tensor& out, Tensor& total_weight) {
   const auto [loss, total] = self.dim() == 4
                                  ? at::nll_loss2d_forward(self, Classes(target), weight, reduction, ignore_index)
                                  : at::nll_loss_forward(self, Classes(target), weight, reduction, ignore_index);
   Write(out, loss);
   Write(total_weight, total);
 }
-MP_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
-          int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Tensor& out) {
+MP_WIDE_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
+               int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Tensor& out) {
   const Tensor classes = Classes(target);
   if (self.dim() == 4) {
     Write(out, at::nll_loss2d_backward(grad, self, classes, weight, reduction, ignore_index, total_weight));
@@ -53,9 +53,9 @@ MP_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Tensor&
   }
 }
 
-MP_KERNEL(aclnnCrossEntropyLoss, const Tensor& input, const Tensor& target, const OptTensor& weight,
-          string_view reduction_text, int64_t ignore_index, double smoothing, double lse_scale, bool return_zloss,
-          Tensor& loss_out, Tensor& log_prob_out, Tensor* zloss_out, Tensor* lse_out) {
+MP_WIDE_KERNEL(aclnnCrossEntropyLoss, const Tensor& input, const Tensor& target, const OptTensor& weight,
+               string_view reduction_text, int64_t ignore_index, double smoothing, double lse_scale, bool return_zloss,
+               Tensor& loss_out, Tensor& log_prob_out, Tensor* zloss_out, Tensor* lse_out) {
   const int64_t reduction = ReductionFrom(reduction_text);
   const Tensor logits = input.to(at::kFloat);
   const Tensor log_prob = at::log_softmax(logits, -1);
@@ -80,9 +80,9 @@ MP_KERNEL(aclnnCrossEntropyLoss, const Tensor& input, const Tensor& target, cons
   }
 }
 
-MP_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor& log_prob, const Tensor& target,
-          const OptTensor& weight, const OptTensor& grad_zloss, const OptTensor& lse, string_view reduction_text,
-          int64_t ignore_index, double smoothing, double lse_scale, Tensor& out) {
+MP_WIDE_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor& log_prob, const Tensor& target,
+               const OptTensor& weight, const OptTensor& grad_zloss, const OptTensor& lse, string_view reduction_text,
+               int64_t ignore_index, double smoothing, double lse_scale, Tensor& out) {
   const int64_t reduction = ReductionFrom(reduction_text);
   const Tensor log_p = log_prob.to(at::kFloat);
   const Tensor p = log_p.exp();
@@ -113,8 +113,8 @@ MP_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor& log_
   Write(out, grad);
 }
 
-MP_KERNEL(aclnnMultilabelMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out,
-          Tensor& is_target) {
+MP_WIDE_KERNEL(aclnnMultilabelMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out,
+               Tensor& is_target) {
   const auto [loss, flags] = at::multilabel_margin_loss_forward(IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self,
                                                                 Classes(target), reduction);
   Write(out, loss);

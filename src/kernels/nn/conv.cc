@@ -33,15 +33,21 @@ void QuantizedConvolution(const Tensor& input, const Tensor& weight, const OptTe
 MP_KERNEL(aclnnConvolution, const Tensor& input, const Tensor& weight, const OptTensor& bias, IntArrayRef stride,
           IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups,
           Tensor& output) {
+  // ATen's transposed convolution of half types adds up rounded numbers.
+  const auto wide = [&](const Tensor& tensor) {
+    return transposed && IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor;
+  };
+  const OptTensor wide_bias = bias.has_value() ? OptTensor(wide(*bias)) : bias;
   Produce(output, [&] {
-    return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+    return at::convolution(wide(input), wide(weight), wide_bias, stride, padding, dilation, transposed, output_padding,
+                           groups);
   });
 }
 
-MP_KERNEL(aclnnConvolutionBackward, const Tensor& grad_output, const Tensor& input, const Tensor& weight,
-          OptIntArrayRef bias_sizes, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
-          IntArrayRef output_padding, int64_t groups, BoolArray mask, Tensor* grad_input, Tensor* grad_weight,
-          Tensor* grad_bias) {
+MP_WIDE_KERNEL(aclnnConvolutionBackward, const Tensor& grad_output, const Tensor& input, const Tensor& weight,
+               OptIntArrayRef bias_sizes, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+               bool transposed, IntArrayRef output_padding, int64_t groups, BoolArray mask, Tensor* grad_input,
+               Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
   const Loan loan({wanted[0] ? grad_input : nullptr, wanted[1] ? grad_weight : nullptr});
   at::OptionalIntArrayRef sizes;
@@ -51,19 +57,20 @@ MP_KERNEL(aclnnConvolutionBackward, const Tensor& grad_output, const Tensor& inp
   DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 
-MP_KERNEL(aclnnConvDepthwise2d, const Tensor& self, const Tensor& weight, IntArrayRef kernel, const OptTensor& bias,
-          IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, Tensor& out) {
+MP_WIDE_KERNEL(aclnnConvDepthwise2d, const Tensor& self, const Tensor& weight, IntArrayRef kernel,
+               const OptTensor& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, Tensor& out) {
   TORCH_CHECK(weight.sizes().slice(2) == kernel, "kernelSize is ", kernel, " but the weight has shape ",
               weight.sizes());
   Write(out, at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3)));
 }
 
-MP_KERNEL(aclnnConvTbc, const Tensor& self, const Tensor& weight, const OptTensor& bias, int64_t pad, Tensor& output) {
+MP_WIDE_KERNEL(aclnnConvTbc, const Tensor& self, const Tensor& weight, const OptTensor& bias, int64_t pad,
+               Tensor& output) {
   Write(output,
         at::conv_tbc(self, weight, bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
 }
-MP_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
-          int64_t pad, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias) {
+MP_WIDE_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
+               int64_t pad, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias) {
   const auto [to_input, to_weight, to_bias] = at::conv_tbc_backward(grad, input, weight, bias, pad);
   Write(grad_input, to_input);
   Write(grad_weight, to_weight);
@@ -93,12 +100,12 @@ MP_KERNEL(aclnnIm2col, const Tensor& self, IntArrayRef kernel, IntArrayRef dilat
           IntArrayRef stride, Tensor& out) {
   Write(out, at::im2col(self, kernel, dilation, padding, stride));
 }
-MP_KERNEL(aclnnIm2colBackward, const Tensor& grad, IntArrayRef size, IntArrayRef kernel, IntArrayRef dilation,
-          IntArrayRef padding, IntArrayRef stride, Tensor& out) {
+MP_WIDE_KERNEL(aclnnIm2colBackward, const Tensor& grad, IntArrayRef size, IntArrayRef kernel, IntArrayRef dilation,
+               IntArrayRef padding, IntArrayRef stride, Tensor& out) {
   Write(out, at::col2im(grad, size, kernel, dilation, padding, stride));
 }
-MP_KERNEL(aclnnUnfoldGrad, const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step,
-          Tensor& out) {
+MP_WIDE_KERNEL(aclnnUnfoldGrad, const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step,
+               Tensor& out) {
   Write(out, at::unfold_backward(grad, sizes, dim, size, step));
 }
 

@@ -86,10 +86,10 @@ MP_KERNEL(aclnnDeformableConv2d, const Tensor& x, const Tensor& weight, const Te
   Write(deformed_out, deformed);
 }
 
-MP_KERNEL(aclnnDeformableConv2dBackward, const Tensor& input, const Tensor& grad_output, const Tensor& deformed,
-          const Tensor& weight, const Tensor& offset, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-          IntArrayRef dilation, int64_t groups, int64_t deformable_groups, bool modulated, Tensor& grad_input,
-          Tensor& grad_weight, Tensor& grad_offset, Tensor* grad_bias) {
+MP_WIDE_KERNEL(aclnnDeformableConv2dBackward, const Tensor& input, const Tensor& grad_output, const Tensor& deformed,
+               const Tensor& weight, const Tensor& offset, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+               IntArrayRef dilation, int64_t groups, int64_t deformable_groups, bool modulated, Tensor& grad_input,
+               Tensor& grad_weight, Tensor& grad_offset, Tensor* grad_bias) {
   const Geometry g(kernel, stride, padding, dilation, deformable_groups, modulated);
   const int64_t bias_size = grad_output.size(1);
   const auto [to_deformed, to_weight, to_bias] = at::convolution_backward(

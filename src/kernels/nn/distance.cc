@@ -31,20 +31,21 @@ Tensor Slope(const Tensor& difference, const Tensor& distance, double norm) {
 
 }  // namespace
 
-MP_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, int64_t mode, Tensor& out) {
+MP_WIDE_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, int64_t mode, Tensor& out) {
   Write(out, at::_cdist_forward(Widened(x1), Widened(x2), MeantByFloat(p), mode));
 }
-MP_KERNEL(aclnnCdistBackward, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist, double p,
-          Tensor& out) {
+MP_WIDE_KERNEL(aclnnCdistBackward, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist,
+               double p, Tensor& out) {
   Write(out, at::_cdist_backward(Widened(grad), Widened(x1), Widened(x2), NormOf(p), Widened(cdist)));
 }
 // The older operator: all inputs broadcast over [..., rows of x1, rows of x2, columns], the gradient summed over x2's.
-MP_KERNEL(CdistGrad, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist, double p, Tensor& y) {
+MP_WIDE_KERNEL(CdistGrad, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist, double p,
+               Tensor& y) {
   const Tensor slope = Slope(Widened(x1).sub(Widened(x2)), Widened(cdist), NormOf(p));
   Write(y, slope.mul(Widened(grad)).sum(-2));
 }
 
-MP_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
+MP_WIDE_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
   Write(out, at::_pdist_forward(Widened(self).contiguous(), MeantByFloat(p)));
 }
 

@@ -12,8 +12,8 @@ MP_KERNEL(aclnnEmbedding, const Tensor& weight, const Tensor& indices, Tensor& o
     Write(out, at::embedding(weight, indices));
   }
 }
-MP_KERNEL(aclnnEmbeddingDenseBackward, const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
-          bool scale_by_freq, Tensor& out) {
+MP_WIDE_KERNEL(aclnnEmbeddingDenseBackward, const Tensor& grad, const Tensor& indices, int64_t rows,
+               int64_t padding_idx, bool scale_by_freq, Tensor& out) {
   Write(out, at::embedding_dense_backward(grad, indices, rows, padding_idx, scale_by_freq));
 }
 MP_KERNEL(aclnnEmbeddingRenorm, Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
@@ -34,9 +34,9 @@ static void WriteFront(Tensor& out, const Tensor& value) {
   out.narrow(0, 0, count).copy_(value.narrow(0, 0, count));
 }
 
-MP_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_by_freq,
-          int64_t mode, bool sparse, const OptTensor& sample_weights, bool include_last_offset, int64_t padding_idx,
-          Tensor& output, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
+MP_WIDE_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+               bool scale_by_freq, int64_t mode, bool sparse, const OptTensor& sample_weights, bool include_last_offset,
+               int64_t padding_idx, Tensor& output, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
   const Tensor flat = Long(indices).reshape({-1});
   const Tensor starts = Long(offsets);
   const auto [sums, bags, sizes, maxima] = at::_embedding_bag(weight, flat, starts, scale_by_freq, mode, sparse,

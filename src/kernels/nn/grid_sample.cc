@@ -11,13 +11,13 @@ MP_KERNEL(aclnnAffineGrid, const Tensor& theta, IntArrayRef size, bool align, Te
 }
 
 // In two dimensions or three.
-MP_KERNEL(GridSampler, const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align,
-          Tensor& out) {
+MP_WIDE_KERNEL(GridSampler, const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align,
+               Tensor& out) {
   const auto sample = input.dim() == 4 ? &at::grid_sampler_2d : &at::grid_sampler_3d;
   Produce(out, [&] { return sample(input, grid, interpolation, padding, align); });
 }
-MP_KERNEL(GridSamplerBackward, const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t interpolation,
-          int64_t padding, bool align, BoolArray mask, Tensor* input_grad, Tensor* grid_grad) {
+MP_WIDE_KERNEL(GridSamplerBackward, const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t interpolation,
+               int64_t padding, bool align, BoolArray mask, Tensor* input_grad, Tensor* grid_grad) {
   const auto wanted = WantedOutputs<2>(mask, {input_grad, grid_grad});
   const auto backward = input.dim() == 4 ? &at::grid_sampler_2d_backward : &at::grid_sampler_3d_backward;
   const auto [to_input, to_grid] = backward(grad, input, grid, interpolation, padding, align, wanted);

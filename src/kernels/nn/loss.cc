@@ -24,46 +24,48 @@ void WriteGrad(Tensor& out, const Tensor& value) {
 
 }  // namespace
 
-MP_KERNEL(aclnnMseLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnMseLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
   Write(out, at::mse_loss(self, target, reduction));
 }
-MP_KERNEL(aclnnMseLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
-          Tensor& out) {
+MP_WIDE_KERNEL(aclnnMseLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, Tensor& out) {
   WriteGrad(out, at::mse_loss_backward(grad_output, self, target, reduction));
 }
 
-MP_KERNEL(aclnnL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
   Write(out, at::l1_loss(self, target, reduction));
 }
-MP_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
-          Tensor& grad_input) {
+MP_WIDE_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, Tensor& grad_input) {
   const Tensor sign = at::sgn(at::sub(self, target));
   WriteGrad(grad_input, sign.mul(ElementGrad(grad_output, reduction, sign.numel())));
 }
 
-MP_KERNEL(aclnnSmoothL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, double beta, Tensor& out) {
+MP_WIDE_KERNEL(aclnnSmoothL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, double beta,
+               Tensor& out) {
   Write(out, at::smooth_l1_loss(self, target, reduction, MeantByFloat(beta)));
 }
-MP_KERNEL(aclnnSmoothL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-          int64_t reduction, double beta, Tensor& grad_input) {
+MP_WIDE_KERNEL(aclnnSmoothL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, double beta, Tensor& grad_input) {
   WriteGrad(grad_input, at::smooth_l1_loss_backward(grad_output, self, target, reduction, MeantByFloat(beta)));
 }
 
-MP_KERNEL(aclnnBinaryCrossEntropy, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,
-          Tensor& out) {
+MP_WIDE_KERNEL(aclnnBinaryCrossEntropy, const Tensor& self, const Tensor& target, const OptTensor& weight,
+               int64_t reduction, Tensor& out) {
   Write(out, at::binary_cross_entropy(self, target, weight, reduction));
 }
-MP_KERNEL(aclnnBinaryCrossEntropyBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-          const OptTensor& weight, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnBinaryCrossEntropyBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               const OptTensor& weight, int64_t reduction, Tensor& out) {
   WriteGrad(out, at::binary_cross_entropy_backward(grad_output, self, target, weight, reduction));
 }
 
-MP_KERNEL(aclnnBinaryCrossEntropyWithLogits, const Tensor& self, const Tensor& target, const OptTensor& weight,
-          const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnBinaryCrossEntropyWithLogits, const Tensor& self, const Tensor& target, const OptTensor& weight,
+               const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
   Write(out, at::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction));
 }
-MP_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_output, const Tensor& self,
-          const Tensor& target, const OptTensor& weight, const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_output, const Tensor& self,
+               const Tensor& target, const OptTensor& weight, const OptTensor& pos_weight, int64_t reduction,
+               Tensor& out) {
   Tensor grad;
   if (pos_weight.has_value()) {
     const Tensor positive = pos_weight->mul(target);
@@ -76,29 +78,29 @@ MP_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_output, 
   WriteGrad(out, grad);
 }
 
-MP_KERNEL(aclnnKlDiv, const Tensor& self, const Tensor& target, int64_t reduction, bool log_target, Tensor& out) {
+MP_WIDE_KERNEL(aclnnKlDiv, const Tensor& self, const Tensor& target, int64_t reduction, bool log_target, Tensor& out) {
   Write(out, at::kl_div(self, target, reduction, log_target));
 }
-MP_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
-          bool log_target, Tensor& out) {
+MP_WIDE_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, bool log_target, Tensor& out) {
   const Tensor weight = log_target ? target.exp() : at::where(target.gt(0), target, 0);
   const int64_t elements = at::infer_size(self.sizes(), target.sizes()).empty()
                                ? 1
                                : c10::multiply_integers(at::infer_size(self.sizes(), target.sizes()));
   WriteGrad(out, weight.neg().mul(ElementGrad(grad_output, reduction, elements)));
 }
-MP_KERNEL(aclnnKlDivTargetBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-          int64_t reduction, bool log_target, Tensor& grad_target) {
+MP_WIDE_KERNEL(aclnnKlDivTargetBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, bool log_target, Tensor& grad_target) {
   const Tensor log_ratio = log_target ? target.add(1).sub(self).mul(target.exp())
                                       : at::where(target.gt(0), target.log().add(1).sub(self), 0);
   WriteGrad(grad_target, log_ratio.mul(ElementGrad(grad_output, reduction, log_ratio.numel())));
 }
 
-MP_KERNEL(aclnnSoftMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnSoftMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
   Write(out, at::soft_margin_loss(self, target, reduction));
 }
-MP_KERNEL(aclnnSoftMarginLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
-          int64_t reduction, Tensor& out) {
+MP_WIDE_KERNEL(aclnnSoftMarginLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
+               int64_t reduction, Tensor& out) {
   WriteGrad(out, at::soft_margin_loss_backward(grad_output, self, target, reduction));
 }
 

@@ -31,9 +31,9 @@ ScalarType StatisticsType(const Tensor& input, const OptTensor& weight) {
 
 }  // namespace
 
-MP_KERNEL(aclnnBatchNorm, const Tensor& input, const OptTensor& weight, const OptTensor& bias, Tensor* running_mean,
-          Tensor* running_var, bool training, double momentum, double eps, Tensor& output, Tensor* save_mean,
-          Tensor* save_invstd) {
+MP_WIDE_KERNEL(aclnnBatchNorm, const Tensor& input, const OptTensor& weight, const OptTensor& bias,
+               Tensor* running_mean, Tensor* running_var, bool training, double momentum, double eps, Tensor& output,
+               Tensor* save_mean, Tensor* save_invstd) {
   const Loan loan({&output});
   const auto [value, mean, invstd] = at::native_batch_norm(input, weight, bias, Optional(running_mean),
                                                            Optional(running_var), training, momentum, eps);
@@ -47,10 +47,10 @@ MP_KERNEL(aclnnBatchNorm, const Tensor& input, const OptTensor& weight, const Op
   if (save_invstd != nullptr) Write(save_invstd, running_var->to(at::kFloat).add(eps).rsqrt());
 }
 
-MP_KERNEL(aclnnBatchNormBackward, const Tensor& grad_out, const Tensor& input, const OptTensor& weight,
-          const OptTensor& running_mean, const OptTensor& running_var, const OptTensor& save_mean,
-          const OptTensor& save_invstd, bool training, double eps, BoolArray mask, Tensor* grad_input,
-          Tensor* grad_weight, Tensor* grad_bias) {
+MP_WIDE_KERNEL(aclnnBatchNormBackward, const Tensor& grad_out, const Tensor& input, const OptTensor& weight,
+               const OptTensor& running_mean, const OptTensor& running_var, const OptTensor& save_mean,
+               const OptTensor& save_invstd, bool training, double eps, BoolArray mask, Tensor* grad_input,
+               Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
   const Loan loan({wanted[0] ? grad_input : nullptr});
   const ScalarType stats = StatisticsType(input, weight);
@@ -69,9 +69,9 @@ MP_KERNEL(aclnnLayerNorm, const Tensor& input, IntArrayRef shape, const OptTenso
   Deliver(out, value);
 }
 
-MP_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& input, IntArrayRef shape, const Tensor& mean,
-          const Tensor& rstd, const OptTensor& weight, const OptTensor& bias, BoolArray mask, Tensor* grad_input,
-          Tensor* grad_weight, Tensor* grad_bias) {
+MP_WIDE_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& input, IntArrayRef shape,
+               const Tensor& mean, const Tensor& rstd, const OptTensor& weight, const OptTensor& bias, BoolArray mask,
+               Tensor* grad_input, Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
   const Loan loan({wanted[0] ? grad_input : nullptr});
   const ScalarType stats = StatisticsType(input, weight);
@@ -81,16 +81,16 @@ MP_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& input, I
   DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 
-MP_KERNEL(aclnnGroupNorm, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t n, int64_t c,
-          int64_t hxw, int64_t group, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
+MP_WIDE_KERNEL(aclnnGroupNorm, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t n, int64_t c,
+               int64_t hxw, int64_t group, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
   const Loan loan({&out});
   const auto [value, mean_value, rstd_value] = at::native_group_norm(self, gamma, beta, n, c, hxw, group, eps);
   DeliverAll({{&out, value}, {&mean, mean_value}, {&rstd, rstd_value}});
 }
 
-MP_KERNEL(aclnnGroupNormBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-          const OptTensor& gamma, int64_t n, int64_t c, int64_t hxw, int64_t group, BoolArray mask, Tensor* grad_input,
-          Tensor* grad_gamma, Tensor* grad_beta) {
+MP_WIDE_KERNEL(aclnnGroupNormBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+               const Tensor& rstd, const OptTensor& gamma, int64_t n, int64_t c, int64_t hxw, int64_t group,
+               BoolArray mask, Tensor* grad_input, Tensor* grad_gamma, Tensor* grad_beta) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_gamma, grad_beta});
   const Loan loan({wanted[0] ? grad_input : nullptr});
   const auto [to_input, to_gamma, to_beta] =

@@ -36,17 +36,17 @@ MP_KERNEL(aclnnBatchNormStats, const Tensor& input, double eps, Tensor& mean, Te
   Write(invstd, var.add(eps).rsqrt_());
 }
 
-MP_KERNEL(aclnnBatchNormElemt, const Tensor& input, const OptTensor& weight, const OptTensor& bias, const Tensor& mean,
-          const Tensor& invstd, Tensor& output) {
+MP_WIDE_KERNEL(aclnnBatchNormElemt, const Tensor& input, const OptTensor& weight, const OptTensor& bias,
+               const Tensor& mean, const Tensor& invstd, Tensor& output) {
   Tensor value = Wide(input).sub(PerChannel(mean, input)).mul_(PerChannel(invstd, input));
   if (weight.has_value()) value = value.mul(PerChannel(*weight, input));
   if (bias.has_value()) value = value.add(PerChannel(*bias, input));
   Write(output, value);
 }
 
-MP_KERNEL(aclnnBatchNormElemtBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
-          const Tensor& invstd, const OptTensor& weight, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
-          const Tensor& counts, Tensor& grad_input) {
+MP_WIDE_KERNEL(aclnnBatchNormElemtBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+               const Tensor& invstd, const OptTensor& weight, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+               const Tensor& counts, Tensor& grad_input) {
   const Tensor count = counts.to(at::kFloat).sum();
   const Tensor scale = Wide(invstd);
   const Tensor slope = Wide(sum_dy_xmu).div(count).mul_(scale).mul_(scale);
@@ -79,9 +79,9 @@ MP_KERNEL(aclnnBatchNormReduce, const Tensor& x, Tensor& sum, Tensor& square_sum
   Write(square_sum, SumOfChannels(wide.square()));
 }
 
-MP_KERNEL(aclnnBatchNormReduceBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
-          const Tensor& invstd, bool want_input, bool want_weight, bool want_bias, Tensor* sum_dy, Tensor* sum_dy_xmu,
-          Tensor* grad_weight, Tensor* grad_bias) {
+MP_WIDE_KERNEL(aclnnBatchNormReduceBackward, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+               const Tensor& invstd, bool want_input, bool want_weight, bool want_bias, Tensor* sum_dy,
+               Tensor* sum_dy_xmu, Tensor* grad_weight, Tensor* grad_bias) {
   const Tensor grad = Wide(grad_out);
   const Tensor sum = SumOfChannels(grad);
   const Tensor weighted = SumOfChannels(grad.mul(Wide(input).sub(PerChannel(mean, input))));

@@ -17,36 +17,38 @@ MP_KERNEL(aclnnAvgPool2d, const Tensor& self, IntArrayRef kernel, IntArrayRef st
           bool count_padding, int64_t divisor, Tensor& out) {
   Produce(out, [&] { return at::avg_pool2d(self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)); });
 }
-MP_KERNEL(aclnnAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
-          IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor, Tensor& grad_input) {
+MP_WIDE_KERNEL(aclnnAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel,
+               IntArrayRef stride, IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor,
+               Tensor& grad_input) {
   Write(grad_input,
         at::avg_pool2d_backward(grad_output, self, kernel, stride, padding, ceil, count_padding, Divisor(divisor)));
 }
 
-MP_KERNEL(aclnnAvgPool3d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil,
-          bool count_padding, int64_t divisor, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAvgPool3d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+               bool ceil, bool count_padding, int64_t divisor, Tensor& out) {
   Produce(out, [&] {
     return at::avg_pool3d(Widened(self), kernel, stride, padding, ceil, count_padding, Divisor(divisor));
   });
 }
-MP_KERNEL(aclnnAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
-          IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor, Tensor& grad_input) {
+MP_WIDE_KERNEL(aclnnAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel,
+               IntArrayRef stride, IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor,
+               Tensor& grad_input) {
   Produce(grad_input, [&] {
     return at::avg_pool3d_backward(Widened(grad_output), Widened(self), kernel, stride, padding, ceil, count_padding,
                                    Divisor(divisor));
   });
 }
 
-MP_KERNEL(aclnnAdaptiveAvgPool2d, const Tensor& self, IntArrayRef size, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAdaptiveAvgPool2d, const Tensor& self, IntArrayRef size, Tensor& out) {
   Produce(out, [&] { return at::_adaptive_avg_pool2d(self, size); });
 }
-MP_KERNEL(aclnnAdaptiveAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAdaptiveAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
   Produce(out, [&] { return at::_adaptive_avg_pool2d_backward(grad_output, self); });
 }
-MP_KERNEL(aclnnAdaptiveAvgPool3d, const Tensor& self, IntArrayRef size, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAdaptiveAvgPool3d, const Tensor& self, IntArrayRef size, Tensor& out) {
   Produce(out, [&] { return at::_adaptive_avg_pool3d(self, size); });
 }
-MP_KERNEL(aclnnAdaptiveAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
+MP_WIDE_KERNEL(aclnnAdaptiveAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
   Produce(out, [&] { return at::_adaptive_avg_pool3d_backward(grad_output, self); });
 }
 

@@ -111,8 +111,8 @@ MP_KERNEL(aclnnROIAlign, const Tensor& self, const Tensor& rois, double scale, i
   Write(out, value);
 }
 
-MP_KERNEL(aclnnROIAlignBackward, const Tensor& grad, const Tensor& rois, IntArrayRef shape, int64_t pooled_width,
-          int64_t pooled_height, double scale, int64_t samples, int64_t end_mode, Tensor& out) {
+MP_WIDE_KERNEL(aclnnROIAlignBackward, const Tensor& grad, const Tensor& rois, IntArrayRef shape, int64_t pooled_width,
+               int64_t pooled_height, double scale, int64_t samples, int64_t end_mode, Tensor& out) {
   TORCH_CHECK(shape.size() == 4, "xdiffShape needs 4 entries, there are ", shape.size());
   const Pooling p{shape[2], shape[3], shape[1], pooled_height, pooled_width, scale, samples, end_mode};
   TORCH_CHECK(grad.sizes() == IntArrayRef({rois.size(0), p.channels, pooled_height, pooled_width}),

@@ -13,9 +13,6 @@ Scale ScaleOf(double value) { return value > 0 ? Scale(value) : std::nullopt; }
 
 Scale ScaleOfFloat(double value) { return ScaleOf(MeantByFloat(value)); }
 
-// The CPU has no anti-aliasing kernels for half types.
-Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
-
 }  // namespace
 
 // Each macro is a row's shape; ATen's out forms write to `out` directly.
@@ -23,26 +20,27 @@ Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? ten
   MP_KERNEL(name, const Tensor& self, IntArrayRef size, __VA_ARGS__ Tensor& out) {        \
     Into(out, [&](Tensor& to) { at::function##_out(to, self, size, MP_UNPACK scales); }); \
   }
-#define MP_NEAREST_BACKWARD(name, function, scales, ...)                                                       \
-  MP_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, __VA_ARGS__ Tensor& out) {     \
-    Into(out, [&](Tensor& to) { at::function##_backward_out(to, grad, size, input_size, MP_UNPACK scales); }); \
+#define MP_NEAREST_BACKWARD(name, function, scales, ...)                                                        \
+  MP_WIDE_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, __VA_ARGS__ Tensor& out) { \
+    Into(out, [&](Tensor& to) { at::function##_backward_out(to, grad, size, input_size, MP_UNPACK scales); });  \
   }
-#define MP_LINEAR(name, function, scales, ...)                                                   \
-  MP_KERNEL(name, const Tensor& self, IntArrayRef size, bool align, __VA_ARGS__ Tensor& out) {   \
-    Into(out, [&](Tensor& to) { at::function##_out(to, self, size, align, MP_UNPACK scales); }); \
+#define MP_LINEAR(name, function, scales, ...)                                                      \
+  MP_WIDE_KERNEL(name, const Tensor& self, IntArrayRef size, bool align, __VA_ARGS__ Tensor& out) { \
+    Into(out, [&](Tensor& to) { at::function##_out(to, self, size, align, MP_UNPACK scales); });    \
   }
-#define MP_LINEAR_BACKWARD(name, function, scales, ...)                                                                \
-  MP_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, bool align, __VA_ARGS__ Tensor& out) { \
-    Into(out, [&](Tensor& to) { at::function##_backward_out(to, grad, size, input_size, align, MP_UNPACK scales); });  \
+#define MP_LINEAR_BACKWARD(name, function, scales, ...)                                                               \
+  MP_WIDE_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, bool align,                      \
+                 __VA_ARGS__ Tensor& out) {                                                                           \
+    Into(out, [&](Tensor& to) { at::function##_backward_out(to, grad, size, input_size, align, MP_UNPACK scales); }); \
   }
-#define MP_ANTIALIAS(name, function)                                                                   \
-  MP_KERNEL(name, const Tensor& self, IntArrayRef size, bool align, double h, double w, Tensor& out) { \
-    Write(out, at::function(Widened(self), size, align, ScaleOf(h), ScaleOf(w)));                      \
+#define MP_ANTIALIAS(name, function)                                                                        \
+  MP_WIDE_KERNEL(name, const Tensor& self, IntArrayRef size, bool align, double h, double w, Tensor& out) { \
+    Write(out, at::function(self, size, align, ScaleOf(h), ScaleOf(w)));                                    \
   }
-#define MP_ANTIALIAS_BACKWARD(name, function)                                                                   \
-  MP_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, bool align, double h, double w, \
-            Tensor& out) {                                                                                      \
-    Write(out, at::function##_backward(Widened(grad), size, input_size, align, ScaleOf(h), ScaleOf(w)));        \
+#define MP_ANTIALIAS_BACKWARD(name, function)                                                                        \
+  MP_WIDE_KERNEL(name, const Tensor& grad, IntArrayRef size, IntArrayRef input_size, bool align, double h, double w, \
+                 Tensor& out) {                                                                                      \
+    Write(out, at::function##_backward(grad, size, input_size, align, ScaleOf(h), ScaleOf(w)));                      \
   }
 #define MP_UNPACK(...) __VA_ARGS__
 #define MP_L (ScaleOf(l))

@@ -155,7 +155,36 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
   }
 }
 
+void Frame::Widen() {
+  const auto args = call_->row().args;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool is_tensor = args[i].kind == ArgKind::kTensor || args[i].kind == ArgKind::kTensorList;
+    if (!is_tensor || !call_->has(i)) continue;
+    const OpCall::Arg& arg = call_->arg(i);
+    const bool is_read = args[i].flow != ArgFlow::kOut || args[i].partial;
+    for (size_t place = arg.first; place < arg.first + arg.count; ++place) {
+      at::Tensor& tensor = tensors_[place];
+      if (!tensor.defined() || !IsHalf(tensor.scalar_type())) continue;
+      at::Tensor wide = is_read ? tensor.to(at::kFloat) : at::empty(tensor.sizes(), at::kFloat);
+      widened_.push_back({place, tensor});
+      tensor = std::move(wide);
+    }
+  }
+}
+
+void Frame::Round() {
+  const auto args = call_->row().args;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].flow == ArgFlow::kIn || !call_->has(i)) continue;
+    const OpCall::Arg& arg = call_->arg(i);
+    for (Widened& one : widened_) {
+      if (one.place >= arg.first && one.place < arg.first + arg.count) one.half.copy_(tensors_[one.place]);
+    }
+  }
+}
+
 Frame::~Frame() {
+  for (Widened& one : widened_) tensors_[one.place] = std::move(one.half);
   auto& stock = Stock();
   for (size_t i = count_; i-- > 0;) {  // backwards: the next frame then finds them in the same places
     at::Tensor& tensor = tensors_[i];

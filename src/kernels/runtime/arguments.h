@@ -69,6 +69,11 @@ class Frame {
 
   OpCall& call() { return *call_; }
 
+  // A card computes in float32 and rounds once, where several steps of ATen on half types would round after each:
+  // between the two, the frame's half tensors are float32 copies.
+  void Widen();
+  void Round();
+
   // What the kernel's parameters are given. Tensors are always the call's; the rest may be the row's constants.
   bool has(size_t i) const { return IsConstant(i) ? constant(i).dtype != DType::kUndefined : call_->has(places_[i]); }
   at::Tensor& tensor(size_t i) { return tensors_[call_->arg(places_[i]).first]; }
@@ -120,6 +125,11 @@ class Frame {
   Frame* outer_;
   at::Tensor* tensors_;
   size_t count_;
+  struct Widened {
+    size_t place;
+    at::Tensor half;  // the call's own
+  };
+  std::vector<Widened> widened_;
   static constexpr size_t kInline = 12;
   alignas(at::Tensor) std::byte inline_[kInline * sizeof(at::Tensor)];
 };
@@ -180,6 +190,13 @@ struct Bind<kFunction> {
   static constexpr char kSignature[] = {internal::Parameter<P>::kLetter..., '\0'};
   static Status Run(OpCall& call) {
     return RunGuarded(call, [](Frame& frame) { Call(frame, std::index_sequence_for<P...>()); });
+  }
+  static Status RunWide(OpCall& call) {
+    return RunGuarded(call, [](Frame& frame) {
+      frame.Widen();
+      Call(frame, std::index_sequence_for<P...>());
+      frame.Round();
+    });
   }
 
  private:

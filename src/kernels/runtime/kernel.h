@@ -64,11 +64,14 @@ inline bool IsHalf(ScalarType type) { return type == at::kHalf || type == at::kB
 
 }  // namespace millpond::kernels
 
-#define MP_KERNEL(name, ...)                                                                                     \
+#define MP_KERNEL_RUN_BY(run, name, ...)                                                                         \
   static void name(__VA_ARGS__);                                                                                 \
   static const ::millpond::kernels::Kernel mp_kernel_##name{#name, ::millpond::kernels::Bind<&name>::kSignature, \
-                                                            &::millpond::kernels::Bind<&name>::Run};             \
+                                                            &::millpond::kernels::Bind<&name>::run};             \
   static const ::millpond::kernels::Registered mp_registered_##name{&mp_kernel_##name};                          \
   static void name(__VA_ARGS__)
+#define MP_KERNEL(name, ...) MP_KERNEL_RUN_BY(Run, name, __VA_ARGS__)
+// Half types are computed in float32 from beginning to end (Frame::Widen). Not with WriteActual.
+#define MP_WIDE_KERNEL(name, ...) MP_KERNEL_RUN_BY(RunWide, name, __VA_ARGS__)
 
 #endif  // MILLPOND_SRC_KERNELS_RUNTIME_KERNEL_H_

@@ -61,7 +61,7 @@ MP_KERNEL(aclnnIsClose, const Tensor& self, const Tensor& other, double rtol, do
   Write(out, at::isclose(self, other, rtol, atol, equal_nan));
 }
 
-MP_KERNEL(aclnnLinalgCross, const Tensor& self, const Tensor& other, int64_t dim, Tensor& out) {
+MP_WIDE_KERNEL(aclnnLinalgCross, const Tensor& self, const Tensor& other, int64_t dim, Tensor& out) {
   Write(out, at::linalg_cross(self, other, dim));
 }
 

@@ -11,7 +11,7 @@ MP_KERNEL(aclnnCumsum, const Tensor& self, int64_t dim, Tensor& out) {
     at::cumsum_out(out, self, dim, out.scalar_type());
   }
 }
-MP_KERNEL(aclnnCumprod, const Tensor& self, const Scalar& dim, Tensor& out) {
+MP_WIDE_KERNEL(aclnnCumprod, const Tensor& self, const Scalar& dim, Tensor& out) {
   if (Overlap(self, out)) {
     Write(out, at::cumprod(self, dim.toLong(), out.scalar_type()));
   } else {

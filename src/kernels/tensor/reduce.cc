@@ -56,8 +56,8 @@ MP_KERNEL(aclnnAminmaxDim, const Tensor& self, int64_t dim, bool keep, Tensor& m
   at::aminmax_out(min, max, self, dim, keep);
 }
 
-MP_KERNEL(aclnnProd, const Tensor& self, Tensor& out) { WriteElements(out, at::prod(self, out.scalar_type())); }
-MP_KERNEL(aclnnProdDim, const Tensor& self, int64_t dim, bool keep, Tensor& out) {
+MP_WIDE_KERNEL(aclnnProd, const Tensor& self, Tensor& out) { WriteElements(out, at::prod(self, out.scalar_type())); }
+MP_WIDE_KERNEL(aclnnProdDim, const Tensor& self, int64_t dim, bool keep, Tensor& out) {
   at::prod_out(out, self, dim, keep, out.scalar_type());
 }
 

@@ -43,6 +43,10 @@ MP_KERNEL(aclnnIndexPutImpl, Tensor& self, TensorList indices, const Tensor& val
   const auto is_empty = [](const Tensor& index) { return !index.defined() || index.numel() == 0; };
   if (self.numel() == 0 || std::all_of(indices.begin(), indices.end(), is_empty)) return;
   const auto list = IndexList(self, indices, /*no_empty=*/false);
+  if (accumulate && IsHalf(self.scalar_type())) {  // rounded once, not after each addition
+    self.copy_(at::_index_put_impl(self.to(at::kFloat), list, values.to(at::kFloat), accumulate, unsafe));
+    return;
+  }
   at::_index_put_impl_(self, list, values.to(self.scalar_type()), accumulate, unsafe);
 }
 
@@ -56,19 +60,19 @@ MP_KERNEL(aclnnScatterValue, const Tensor& self, int64_t dim, const Tensor& inde
   StartFrom(self, out);
   ScatterTo(out, dim, index, value, reduce);
 }
-MP_KERNEL(aclnnScatterAdd, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Tensor& out) {
+MP_WIDE_KERNEL(aclnnScatterAdd, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Tensor& out) {
   StartFrom(self, out);
   out.scatter_add_(dim, Long(index), src);
 }
-MP_KERNEL(aclnnScatterReduce, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, int64_t reduce,
-          bool include_self, Tensor& out) {
+MP_WIDE_KERNEL(aclnnScatterReduce, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+               int64_t reduce, bool include_self, Tensor& out) {
   StartFrom(self, out);
   out.scatter_reduce_(dim, Long(index), src, FullReduce(reduce), include_self);
 }
 
 // The mode is a hint.
-MP_KERNEL(aclnnIndexAddV2, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-          const Scalar& alpha, Tensor& out) {
+MP_WIDE_KERNEL(aclnnIndexAddV2, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+               const Scalar& alpha, Tensor& out) {
   StartFrom(self, out);
   out.index_add_(dim, index, source.to(out.scalar_type()), alpha);
 }

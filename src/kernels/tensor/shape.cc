@@ -95,7 +95,7 @@ MP_KERNEL(aclnnTriu, const Tensor& self, int64_t diagonal, Tensor& out) {
   Write(out, at::triu(self, diagonal));
 }
 
-MP_KERNEL(aclnnRenorm, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& max_norm, Tensor& out) {
+MP_WIDE_KERNEL(aclnnRenorm, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& max_norm, Tensor& out) {
   Write(out, at::renorm(self, p, dim, max_norm));
 }
 

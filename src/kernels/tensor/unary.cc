@@ -81,7 +81,7 @@ MP_KERNEL(aclnnAbs, const Tensor& self, Tensor& out) {
 MP_KERNEL(aclnnIsFinite, const Tensor& self, Tensor& out) { Write(out, at::isfinite(self)); }
 MP_KERNEL(aclnnLogicalNot, const Tensor& self, Tensor& out) { at::logical_not_out(out, self); }
 
-MP_KERNEL(aclnnLogit, const Tensor& self, double eps, Tensor& out) {
+MP_WIDE_KERNEL(aclnnLogit, const Tensor& self, double eps, Tensor& out) {
   const auto bound = eps < 0 ? std::nullopt : std::optional<double>(eps);  // torch_npu says -1 for None
   at::logit_out(out, self, bound);
 }

@@ -164,7 +164,7 @@ class Comparison:
             return ["random output does not depend on the seed"]
         return [] if self.backward else _distribution_differences(draws)
 
-    def run_wide(self, sample):
+    def run_wide(self, sample, cotangents_as=None):
         """The outputs in float64 on CPU, or nothing when the op has no such form."""
         try:
             torch.set_default_dtype(torch.float64)  # what integers are promoted to
@@ -175,7 +175,7 @@ class Comparison:
                 warnings.simplefilter("ignore")
                 result = self.entry(inputs[0], *inputs[1], **inputs[2])
                 if self.backward:
-                    return gradients(sample.output_process_fn_grad(result), leaves)
+                    return gradients(sample.output_process_fn_grad(result), leaves, cotangents_as)
             return pytree.tree_leaves(result)
         except Exception:
             return []
@@ -193,8 +193,10 @@ class Lazy:
         return self.made[number] if number < len(self.made) else None
 
 
-def gradients(result, leaves):
-    """The gradients, by a fixed random cotangent, of every input that requires one; an unused input's is zero."""
+def gradients(result, leaves, drawn_as=None):
+    """The gradients, by a fixed random cotangent, of every input that requires one; an unused input's is zero.
+
+    drawn_as: the type whose numbers the cotangents are, if it is narrower than the outputs'."""
     outputs = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
     if not outputs or not wanted:
@@ -203,8 +205,8 @@ def gradients(result, leaves):
     cotangents = []
     for output in outputs:
         kind = torch.complex64 if output.is_complex() else torch.float32
-        drawn = torch.randn(output.shape, generator=generator, dtype=kind).to(output.dtype)
-        cotangents.append(drawn.to(output.device))
+        drawn = torch.randn(output.shape, generator=generator, dtype=kind)
+        cotangents.append(drawn.to(drawn_as or output.dtype).to(output.dtype).to(output.device))
     found = torch.autograd.grad(outputs, wanted, cotangents, allow_unused=True)
     return [torch.zeros_like(leaf, device="cpu").detach() if one is None else one for leaf, one in zip(wanted, found)]
 
