@@ -46,7 +46,7 @@ add_library(millpond_kernels SHARED ${kernel_units})
 target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
 # TORCH_CHECK keeps the name of its file: the path in this tree, wherever it stands.
-target_compile_options(millpond_kernels PRIVATE -Wno-conversion -Wno-unused-parameter
+target_compile_options(millpond_kernels PRIVATE -Wno-conversion
   "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 target_precompile_headers(millpond_kernels PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/kernels/runtime/kernel.h")
 # ccache keeps what was compiled with a precompiled header only when told that its macros do not matter.
@@ -63,5 +63,5 @@ set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)
 # Kernels are hidden in their library; those that need no more than ATen's threads are tested by themselves.
 list(FILTER kernel_sources INCLUDE REGEX "/gemm(_tile_[a-z0-9]+)?\\.cc$")
 mp_test(kernels_test ${kernel_tests} ${kernel_sources} LIBS MillpondTorch::cpu CORE)
-target_compile_options(kernels_test PRIVATE -Wno-conversion -Wno-unused-parameter)
+target_compile_options(kernels_test PRIVATE -Wno-conversion)
 target_link_options(kernels_test PRIVATE -Wl,--copy-dt-needed-entries)  # OpenMP is the one that libtorch_cpu brings

@@ -106,6 +106,17 @@ def alarm_result(text):
                         failed=[(f"no false alarm: {name}", what) for name, what in alarms.items()])
 
 
+def half_types():
+    """Every operator of PyTorch's database on half types, in roundings from the float64 result: tests/torch/conformance/halves.py."""
+    name = "half types"
+    ui.say(f"{name} ...")
+    command = [VENV / "bin" / "python", ROOT / "tests" / "torch" / "conformance" / "halves.py"]
+    status, log_path, span = ui.run_logged(name, command, "half_types.log", env=environment.for_program(argparse.Namespace()))
+    if status != 0:
+        return junit.Result(failed=[(name, ui.tail(log_path))])
+    return _one_passed(name, span)
+
+
 def preloaded():
     """The sanitizers' runtime libraries, for a Python that was not linked to them."""
     return ":".join(subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()

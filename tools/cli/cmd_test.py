@@ -103,6 +103,8 @@ def _long_suites(arguments, total):
     if not pytorch.enabled():
         total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
         return
+    if not arguments.k:
+        yield "half types", checks.half_types
     yield KERNELS_ASAN.name, lambda: _ctest(KERNELS_ASAN, arguments.k)
     yield "pytest kernels-asan", lambda: checks.sanitized_kernels(arguments.k, _run)
 

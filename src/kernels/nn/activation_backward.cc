@@ -43,7 +43,7 @@ MP_KERNEL(aclnnEluBackward, const Tensor& grad, const Scalar& alpha, const Scala
           bool is_result, const Tensor& self_or_result, Tensor& out) {
   at::elu_backward_out(out, grad, alpha, scale, input_scale, is_result, self_or_result);
 }
-MP_KERNEL(aclnnGluBackward, const Tensor& grad, const Tensor& self, int64_t dim, Tensor& out) {
+MP_WIDE_KERNEL(aclnnGluBackward, const Tensor& grad, const Tensor& self, int64_t dim, Tensor& out) {
   Write(out, at::glu_backward(grad, self, dim));
 }
 MP_KERNEL(aclnnHardshrinkBackward, const Tensor& grad, const Tensor& self, const Scalar& lambd, Tensor& out) {

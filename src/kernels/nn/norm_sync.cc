@@ -57,9 +57,9 @@ MP_WIDE_KERNEL(aclnnBatchNormElemtBackward, const Tensor& grad_out, const Tensor
   Write(grad_input, grad);
 }
 
-MP_KERNEL(aclnnBatchNormGatherStatsWithCounts, const Tensor& input, const Tensor& mean, const Tensor& invstd,
-          Tensor* running_mean, Tensor* running_var, double momentum, double eps, const Tensor& counts,
-          Tensor& mean_all, Tensor& invstd_all) {
+MP_KERNEL(aclnnBatchNormGatherStatsWithCounts, const Tensor& mean, const Tensor& invstd, Tensor* running_mean,
+          Tensor* running_var, double momentum, double eps, const Tensor& counts, Tensor& mean_all,
+          Tensor& invstd_all) {
   // [ranks, C]; in double, since a variance is a difference here.
   const Tensor count = counts.to(at::kDouble).reshape({-1, 1});
   const Tensor means = mean.to(at::kDouble).reshape({count.size(0), -1});

@@ -96,3 +96,9 @@ def test_list_of_what_the_wheel_asks_differently_is_current(run):
 def test_ops_page_is_what_the_run_gave(rows):
     done = python(ROOT / "tools" / "gen_ops_doc.py", "--check", RESULTS, env=None)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def test_half_types_are_rounded_once(ascend_env):
+    """A card computes in float32 inside; ./millpond test --long has the gradients and bfloat16 too."""
+    done = python(HERE / "halves.py", "--dtypes", "float16", "--directions", "forward", "--samples", "3", env=ascend_env)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
