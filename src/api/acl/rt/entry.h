@@ -23,43 +23,43 @@ aclError On(const char* api, Find&& find, Act&& act) {
   });
 }
 
+// The same where `argument` must be given; it is looked at first.
+template <class Object, class Argument, class Find, class Act>
+aclError OnGiven(const char* api, const char* parameter, Argument argument, Find&& find, Act&& act) {
+  return Guard(api, [&]() -> Status {
+    MP_RETURN_IF_ERROR(CheckGiven(parameter, argument));
+    Object* found = nullptr;
+    MP_RETURN_IF_ERROR(find(&found));
+    return act(found);
+  });
+}
+
+// One fact about what `find` finds.
+template <class Object, class Fact, class Find, class Read>
+aclError TellFact(const char* api, const char* parameter, Fact* out_fact, Find&& find, Read&& read) {
+  return OnGiven<Object>(api, parameter, out_fact, find, [&](Object* found) {
+    *out_fact = read(*found);
+    return Ok();
+  });
+}
+
 // The stream of the handle; null is the current context's default stream.
 template <class Act>
 aclError OnStream(const char* api, aclrtStream stream, Act&& act) {
   return On<Stream>(
       api, [&](Stream** out_stream) { return ResolveStream(stream, out_stream); }, act);
 }
-
-// The same where `argument` must be given; it is looked at first.
 template <class Argument, class Act>
 aclError OnStream(const char* api, aclrtStream stream, const char* parameter, Argument argument, Act&& act) {
-  const auto find = [&](Stream** out_stream) -> Status {
-    MP_RETURN_IF_ERROR(CheckGiven(parameter, argument));
-    return ResolveStream(stream, out_stream);
-  };
-  return On<Stream>(api, find, act);
+  return OnGiven<Stream>(
+      api, parameter, argument, [&](Stream** out_stream) { return ResolveStream(stream, out_stream); }, act);
 }
 
-// A visible device, with an argument that must be given.
+// A visible device.
 template <class Argument, class Act>
 aclError OnDevice(const char* api, int64_t id, const char* parameter, Argument argument, Act&& act) {
-  const auto find = [&](Device** out_device) -> Status {
-    MP_RETURN_IF_ERROR(CheckGiven(parameter, argument));
-    return FindDevice(id, out_device);
-  };
-  return On<Device>(api, find, act);
-}
-
-// One fact about what `find` finds.
-template <class Object, class Fact, class Find, class Read>
-aclError TellFact(const char* api, const char* parameter, Fact* out_fact, Find&& find, Read&& read) {
-  return Guard(api, [&]() -> Status {
-    MP_RETURN_IF_ERROR(CheckGiven(parameter, out_fact));
-    Object* found = nullptr;
-    MP_RETURN_IF_ERROR(find(&found));
-    *out_fact = read(*found);
-    return Ok();
-  });
+  return OnGiven<Device>(
+      api, parameter, argument, [&](Device** out_device) { return FindDevice(id, out_device); }, act);
 }
 
 }  // namespace millpond::acl

@@ -49,12 +49,8 @@ aclError Build(const char* api, aclmdlRI modelRI, aclrtStream stream, Act&& act)
 // `act` on a graph, with an argument that must be given.
 template <class Argument, class Act>
 aclError With(const char* api, aclmdlRI modelRI, const char* parameter, Argument argument, Act&& act) {
-  return Guard(api, [&]() -> Status {
-    MP_RETURN_IF_ERROR(CheckGiven(parameter, argument));
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
-    return act(graph);
-  });
+  return OnGiven<capture::Handle>(
+      api, parameter, argument, [&](capture::Handle** out_graph) { return Find(modelRI, out_graph); }, act);
 }
 
 }  // namespace
