@@ -253,14 +253,19 @@ requires(sizeof...(Values) > 1) PyObject* Make(Values... values) {
 
 // {name: value}; takes the references. A null value makes a null dict.
 PyObject* MakeDict(std::initializer_list<std::pair<const char*, PyObject*>> items);
-template <class T>
-PyObject* MakeList(const T* items, size_t count) {
+// `make` gives each item's object. A null one makes a null list.
+template <class T, class Make>
+PyObject* MakeList(const T* items, size_t count, Make make) {
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; list != nullptr && i < count; ++i) {
-    PyObject* item = ToPython(items[i]);
+    PyObject* item = make(items[i]);
     if (item == nullptr || PyList_SetItem(list, static_cast<Py_ssize_t>(i), item) != 0) Py_CLEAR(list);
   }
   return list;
+}
+template <class T>
+PyObject* MakeList(const T* items, size_t count) {
+  return MakeList(items, count, [](const T& item) { return ToPython(item); });
 }
 PyObject* FixedText(const char* text, size_t most);  // a char array that may lack its NUL
 

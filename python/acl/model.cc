@@ -88,13 +88,7 @@ PyObject* MakeAippInfo(const aclAippInfo& info) {
                 FIELD(varReciChn1),     FIELD(varReciChn2),      FIELD(varReciChn3),    FIELD(srcFormat),
                 FIELD(srcDatatype),     FIELD(srcDimNum),        FIELD(shapeCount),     FIELD(aippExtend)});
 #undef FIELD
-  PyObject* shapes = PyList_New(0);
-  const size_t count = std::min<size_t>(info.shapeCount, ACL_MAX_SHAPE_COUNT);
-  for (size_t i = 0; shapes != nullptr && i < count; ++i) {
-    PyObject* item = MakeAippDims(info.outDims[i]);
-    if (item == nullptr || PyList_Append(shapes, item) != 0) Py_CLEAR(shapes);
-    Py_XDECREF(item);
-  }
+  PyObject* shapes = MakeList(info.outDims, std::min<size_t>(info.shapeCount, ACL_MAX_SHAPE_COUNT), &MakeAippDims);
   if (dict != nullptr && (shapes == nullptr || PyDict_SetItemString(dict, "outDims", shapes) != 0)) Py_CLEAR(dict);
   Py_XDECREF(shapes);
   return dict;
@@ -169,13 +163,7 @@ PyObject* mdl_get_input_dynamic_dims(Args& args) {
   }
   std::vector<aclmdlIODims> dims(count + 1);
   const aclError ret = Released([&] { return aclmdlGetInputDynamicDims(Desc(desc), index, dims.data(), count); });
-  PyObject* list = PyList_New(0);
-  for (size_t i = 0; ret == ACL_SUCCESS && list != nullptr && i < count; ++i) {
-    PyObject* item = MakeDims(dims[i]);
-    if (item == nullptr || PyList_Append(list, item) != 0) Py_CLEAR(list);
-    Py_XDECREF(item);
-  }
-  return Make(list, ret);
+  return Make(MakeList(dims.data(), ret == ACL_SUCCESS ? count : 0, &MakeDims), ret);
 }
 
 PyObject* mdl_create_and_get_op_desc(Args& args) {

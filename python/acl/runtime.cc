@@ -279,13 +279,7 @@ PyObject* rt_get_mem_uce_info(Args& args) {
   std::vector<aclrtMemUceInfo> errors(count + 1);
   size_t used = 0;
   const aclError ret = Released([&] { return aclrtGetMemUceInfo(device, errors.data(), count, &used); });
-  PyObject* list = PyList_New(0);
-  for (size_t i = 0; list != nullptr && i < std::min<size_t>(used, count); ++i) {
-    PyObject* item = MakeUceInfo(errors[i]);
-    if (item == nullptr || PyList_Append(list, item) != 0) Py_CLEAR(list);
-    Py_XDECREF(item);
-  }
-  return Make(list, ret);
+  return Make(MakeList(errors.data(), std::min<size_t>(used, count), &MakeUceInfo), ret);
 }
 
 PyObject* rt_mem_uce_repair(Args& args) {

@@ -12,8 +12,8 @@ auto Place(auto& counts, int32_t stream) {
                           [](const auto& entry, int32_t wanted) { return entry.first < wanted; });
 }
 
-void AddTo(std::vector<uint32_t>* open, const std::vector<uint32_t>& more) {
-  for (uint32_t wait : more) {
+void AddTo(std::vector<uint64_t>* open, const std::vector<uint64_t>& more) {
+  for (uint64_t wait : more) {
     if (std::find(open->begin(), open->end(), wait) == open->end()) open->push_back(wait);
   }
 }
@@ -84,8 +84,9 @@ void Order::Record(const trace::Edge& edge, Epoch at) {
 void Order::Wait(const trace::Edge& edge, Epoch at) {
   Told(at);
   if (edge.binds_when_run) {
-    const auto number = static_cast<uint32_t>(late_waits_.size());
-    late_waits_.emplace_back();
+    if (late_waits_.size() >= sweep_at_) SweepLateWaits();
+    const uint64_t number = next_late_wait_++;
+    late_waits_.emplace(number, LateWait());
     late_wait_of_[{at.stream, at.count}] = number;
     NewVersion(at).open.push_back(number);
     return;
@@ -109,7 +110,7 @@ void Order::OnSignal(const trace::Signal& signal) {
   if (signal.kind != trace::Signal::Kind::kMet || signal.stream < 0) return;
   const auto waiting = late_wait_of_.find({signal.stream, signal.count});
   if (waiting == late_wait_of_.end()) return;
-  LateWait& wait = late_waits_[waiting->second];
+  LateWait& wait = late_waits_.at(waiting->second);
   late_wait_of_.erase(waiting);
   wait.met = true;
   if (const Recorded* raised = Find(raised_, key, signal.generation)) {
@@ -178,14 +179,14 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream) {
 
 Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits) {
   if (earlier.stream == stream || HostHas(earlier)) return Relation::kOrdered;
-  std::vector<uint32_t> idle;
+  std::vector<uint64_t> idle;
   for (const Epoch& wait : waits) {
     const auto found = late_wait_of_.find({wait.stream, wait.count});
     if (found != late_wait_of_.end()) idle.push_back(found->second);
   }
   const auto in_doubt = [&](const Knowledge& known) {
     return std::any_of(known.open.begin(), known.open.end(),
-                       [&](uint32_t wait) { return std::find(idle.begin(), idle.end(), wait) == idle.end(); });
+                       [&](uint64_t wait) { return std::find(idle.begin(), idle.end(), wait) == idle.end(); });
   };
   if (Knowledge* known = Latest(stream)) {
     Settle(known);
@@ -240,17 +241,33 @@ Order::Knowledge& Order::NewVersion(Epoch at) {
 }
 
 // Takes over what waits have learnt since.
-void Order::Settle(Knowledge* knowledge) {
-  for (size_t i = 0; i < knowledge->open.size();) {
-    const LateWait& wait = late_waits_[knowledge->open[i]];
-    if (!wait.met) {
+void Order::Settle(Clock* others, std::vector<uint64_t>* open) {
+  for (size_t i = 0; i < open->size();) {
+    const auto wait = late_waits_.find((*open)[i]);
+    if (wait == late_waits_.end() || !wait->second.met) {
       ++i;
       continue;
     }
-    knowledge->others.Learn(wait.learnt);
-    knowledge->open.erase(knowledge->open.begin() + static_cast<ptrdiff_t>(i));
-    AddTo(&knowledge->open, wait.open);
+    others->Learn(wait->second.learnt);
+    open->erase(open->begin() + static_cast<ptrdiff_t>(i));
+    AddTo(open, wait->second.open);
   }
+}
+
+void Order::SweepLateWaits() {
+  for (auto& [stream, state] : streams_) {
+    for (Knowledge& version : state.versions) Settle(&version);
+  }
+  for (Ends* ends : {&records_, &raised_}) {
+    for (auto& [key, kept] : *ends) {
+      for (Recorded& recorded : kept) Settle(&recorded.others, &recorded.open);
+    }
+  }
+  std::erase_if(late_waits_, [](const auto& entry) { return entry.second.met; });
+  while (late_waits_.size() > kMaxLateWaits) late_waits_.erase(late_waits_.begin());
+  const uint64_t oldest = late_waits_.empty() ? next_late_wait_ : late_waits_.begin()->first;
+  std::erase_if(late_wait_of_, [&](const auto& entry) { return entry.second < oldest; });
+  sweep_at_ = std::max<size_t>(1024, 2 * late_waits_.size());
 }
 
 void Order::Join(Epoch at, const Recorded& recorded) {

@@ -97,13 +97,14 @@ class Order {
   uint64_t host_news() const { return host_news_; }
   uint64_t unseen_ends() const { return unseen_ends_; }
   uint64_t merged_versions() const { return merged_versions_; }
+  size_t late_waits() const { return late_waits_.size(); }
 
  private:
   // What a stream's tasks know of other streams, from the task `from` on.
   struct Knowledge {
     uint64_t from = 0;
     Clock others;
-    std::vector<uint32_t> open;  // waits it depends on that were not met yet
+    std::vector<uint64_t> open;  // waits it depends on that were not met yet
   };
   struct StreamState {
     std::deque<Knowledge> versions;  // by `from`
@@ -113,13 +114,13 @@ class Order {
     uint64_t generation;
     Epoch at;
     Clock others;
-    std::vector<uint32_t> open;
+    std::vector<uint64_t> open;
   };
   // A wait that binds when it runs.
   struct LateWait {
     bool met = false;
     Clock learnt;
-    std::vector<uint32_t> open;  // of what it met
+    std::vector<uint64_t> open;  // of what it met
   };
   using LinkKey = std::pair<trace::Link, uint64_t>;
   using Ends = std::map<LinkKey, std::vector<Recorded>>;  // the last few of each link
@@ -127,7 +128,11 @@ class Order {
   Knowledge* Latest(int32_t stream);
   Knowledge* KnownAt(Epoch task);
   Knowledge& NewVersion(Epoch at);
-  void Settle(Knowledge* knowledge);
+  void Settle(Knowledge* knowledge) { Settle(&knowledge->others, &knowledge->open); }
+  void Settle(Clock* others, std::vector<uint64_t>* open);
+  // Lets go of waits that were met, after all who depend on them have taken over what they learnt; then of the oldest
+  // that were not, if there are too many: who depends on those is not judged any more.
+  void SweepLateWaits();
   void Join(Epoch at, const Recorded& recorded);
   Recorded Snapshot(uint64_t generation, Epoch at);
   void Raise(LinkKey key, const trace::Signal& signal);
@@ -139,16 +144,19 @@ class Order {
 
   static constexpr size_t kMaxVersions = 256;
   static constexpr size_t kKeptGenerations = 4;
+  static constexpr size_t kMaxLateWaits = 1 << 14;  // after a sweep
 
   bool by_threads_ = false;
   std::unordered_map<uint32_t, Clock> hosts_{{0, Clock()}};  // by thread; one for all unless by_threads_
   Clock* host_ = &hosts_[0];
   std::unordered_map<int32_t, StreamState> streams_;  // none is taken out
   std::pair<int32_t, StreamState*> told_{-1, nullptr};
-  Ends records_;  // of edges that bind when enqueued
-  Ends raised_;   // of those that bind when run
-  std::vector<LateWait> late_waits_;
-  std::map<std::pair<int32_t, uint64_t>, uint32_t> late_wait_of_;  // (stream, count) of the waiting task
+  Ends records_;                             // of edges that bind when enqueued
+  Ends raised_;                              // of those that bind when run
+  std::map<uint64_t, LateWait> late_waits_;  // by number, the oldest first
+  uint64_t next_late_wait_ = 0;
+  size_t sweep_at_ = 1024;                                         // so many late waits
+  std::map<std::pair<int32_t, uint64_t>, uint64_t> late_wait_of_;  // (stream, count) of the waiting task
   uint64_t host_news_ = 0;
   uint64_t unseen_ends_ = 0;
   uint64_t merged_versions_ = 0;

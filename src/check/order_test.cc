@@ -159,5 +159,54 @@ TEST(OrderTest, AWaitThatIsNotMetYetIsNoDoubtAboutItself) {
   EXPECT_EQ(order.RelationTo({2, 1}, 3, waits), Order::Relation::kUnknown);
 }
 
+// A program that runs for days with a level event in each step.
+TEST(OrderTest, WaitsThatWereMetAreForgottenAndWhatTheyBroughtIsNot) {
+  Order order;
+  for (uint64_t step = 1; step <= 20'000; ++step) {
+    order.Told({1, step});
+    order.Wait(LateWait(5), {2, step});
+    order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, step, 1, step});
+    order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, step, 2, step});
+    ASSERT_LE(order.late_waits(), 1024U);
+  }
+  EXPECT_EQ(order.RelationTo({1, 20'000}, 2), Relation::kOrdered);
+  order.Told({1, 20'001});
+  EXPECT_EQ(order.RelationTo({1, 20'001}, 2), Relation::kUnordered);
+  EXPECT_EQ(order.unseen_ends(), 0U);
+}
+
+// A record keeps what its stream was open to; the sweep settles that too.
+TEST(OrderTest, ARecordBehindAWaitBringsWhatTheWaitMetAfterTheWaitIsForgotten) {
+  Order order;
+  order.Told({1, 1});
+  order.Wait(LateWait(5), {2, 1});
+  order.Record(RecordOf(7, 1), {2, 2});
+  order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 1, 1});
+  order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 2, 1});
+  for (uint64_t step = 1; step <= 2'000; ++step) {
+    order.Wait(LateWait(6), {4, step});
+    order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 6, step, 3, step});
+    order.OnSignal({Signal::Kind::kMet, Link::kNotify, 6, step, 4, step});
+  }
+  order.Wait(WaitFor(7, 1), {5, 1});
+  EXPECT_EQ(order.RelationTo({1, 1}, 5), Relation::kOrdered);
+}
+
+// Waits that nobody meets, of streams that were aborted: more of them than are kept. To forget one must not make a
+// finding, so its stream is never judged again.
+TEST(OrderTest, AWaitThatIsForgottenBeforeItIsMetLeavesItsStreamUnjudged) {
+  Order order;
+  constexpr int32_t kStreams = 4'000;
+  for (uint64_t count = 1; count <= 16; ++count) {
+    for (int32_t stream = 1; stream <= kStreams; ++stream) order.Wait(LateWait(5), {stream, count});
+  }
+  EXPECT_LE(order.late_waits(), size_t{1} << 15);
+  EXPECT_EQ(order.RelationTo({kStreams + 1, 1}, 1), Relation::kUnknown);
+  // Its signal comes after all, and is for nobody.
+  order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 2, 1});
+  order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 1, 1});
+  EXPECT_EQ(order.RelationTo({kStreams + 1, 1}, 1), Relation::kUnknown);
+}
+
 }  // namespace
 }  // namespace millpond::check

@@ -1,39 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/symbols.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <string_view>
 
+#include "src/trace/libdw.h"
 #include "src/trace/stack_depot.h"
 
 namespace millpond::check {
 
 namespace {
 
-// The part of libdw's interface that is used; its types are opaque to us.
-struct Dwfl;
-struct DwflModule;
-struct DwflLine;
-struct DwflCallbacks {
-  int (*find_elf)(DwflModule*, void**, const char*, uint64_t, char**, void**);
-  int (*find_debuginfo)(DwflModule*, void**, const char*, uint64_t, const char*, const char*, uint32_t, char**);
-  int (*section_address)(DwflModule*, void**, const char*, uint64_t, const char*, uint32_t, const void*, uint64_t*);
-  char** debuginfo_path;
-};
-
-std::string Demangled(const char* name) {
-  int status = 0;
-  char* const readable = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string out = status == 0 && readable != nullptr ? readable : name;
-  std::free(readable);
-  return out;
-}
+using trace::Demangled;
 
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string_view Folder(std::string_view path) { return path.substr(0, path.rfind('/') + 1); }
@@ -57,65 +39,36 @@ bool IsFramework(std::string_view module) {
 
 }  // namespace
 
+// This process, as libdw knows it.
 class Symbols::Dwarf {
  public:
   // Null when the machine has no libdw.
   static std::unique_ptr<Dwarf> Open() {
-    auto dwarf = std::make_unique<Dwarf>();
-    void* const library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);  // stays: its data are used until the end
-    return library != nullptr && dwarf->Bind(library) ? std::move(dwarf) : nullptr;
+    const trace::Libdw* const libdw = trace::Libdw::Get();
+    return libdw != nullptr ? std::make_unique<Dwarf>(*libdw) : nullptr;
   }
+  explicit Dwarf(const trace::Libdw& libdw) : libdw_(libdw) {}
 
   // Function, file and line of an address inside the instruction.
   void Describe(uintptr_t address, Frame* frame) {
-    DwflModule* module = dwfl_ != nullptr ? addrmodule_(dwfl_, address) : nullptr;
+    trace::DwflModule* module = dwfl_ != nullptr ? libdw_.module_at(dwfl_, address) : nullptr;
     if (module == nullptr) {
       // Something was loaded since.
-      if (dwfl_ != nullptr) end_(dwfl_);
-      dwfl_ = begin_(&callbacks_);
-      if (dwfl_ == nullptr || linux_proc_report_(dwfl_, getpid()) != 0 || report_end_(dwfl_, nullptr, nullptr) != 0) {
-        return;
-      }
-      module = addrmodule_(dwfl_, address);
+      if (dwfl_ != nullptr) libdw_.end(dwfl_);
+      dwfl_ = libdw_.BeginProcess(getpid());
+      if (dwfl_ != nullptr) module = libdw_.module_at(dwfl_, address);
     }
     if (module == nullptr) return;
-    if (const char* name = addrname_(module, address)) frame->function = Demangled(name);
-    DwflLine* const line = getsrc_(module, address);
-    if (line == nullptr) return;
-    int number = 0;
-    if (const char* file = lineinfo_(line, nullptr, &number, nullptr, nullptr, nullptr)) {
-      frame->file = file;
-      frame->line = number;
-    }
+    const trace::Libdw::Place found = libdw_.Describe(module, address);
+    if (found.function != nullptr) frame->function = Demangled(found.function);
+    if (found.file == nullptr) return;
+    frame->file = found.file;
+    frame->line = found.line;
   }
 
  private:
-  template <class Function>
-  bool Take(void* library, const char* name, Function** out) {
-    *out = reinterpret_cast<Function*>(dlsym(library, name));
-    return *out != nullptr;
-  }
-  bool Bind(void* library) {
-    callbacks_ = {};
-    return Take(library, "dwfl_begin", &begin_) && Take(library, "dwfl_end", &end_) &&
-           Take(library, "dwfl_linux_proc_report", &linux_proc_report_) &&
-           Take(library, "dwfl_report_end", &report_end_) && Take(library, "dwfl_addrmodule", &addrmodule_) &&
-           Take(library, "dwfl_module_addrname", &addrname_) && Take(library, "dwfl_module_getsrc", &getsrc_) &&
-           Take(library, "dwfl_lineinfo", &lineinfo_) &&
-           Take(library, "dwfl_linux_proc_find_elf", &callbacks_.find_elf) &&
-           Take(library, "dwfl_standard_find_debuginfo", &callbacks_.find_debuginfo);
-  }
-
-  DwflCallbacks callbacks_{};
-  Dwfl* dwfl_ = nullptr;
-  Dwfl* (*begin_)(const DwflCallbacks*) = nullptr;
-  void (*end_)(Dwfl*) = nullptr;
-  int (*linux_proc_report_)(Dwfl*, pid_t) = nullptr;
-  int (*report_end_)(Dwfl*, void*, void*) = nullptr;
-  DwflModule* (*addrmodule_)(Dwfl*, uint64_t) = nullptr;
-  const char* (*addrname_)(DwflModule*, uint64_t) = nullptr;
-  DwflLine* (*getsrc_)(DwflModule*, uint64_t) = nullptr;
-  const char* (*lineinfo_)(DwflLine*, uint64_t*, int*, int*, uint64_t*, uint64_t*) = nullptr;
+  const trace::Libdw& libdw_;
+  trace::Dwfl* dwfl_ = nullptr;
 };
 
 Symbols::Symbols() : dwarf_(Dwarf::Open()) {

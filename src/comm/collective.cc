@@ -3,40 +3,14 @@
 
 #include <utility>
 
+#include "src/comm/run_task.h"
 #include "src/device/stream/stream.h"
 
 namespace millpond::comm {
 
-namespace {
-
-struct CollectiveBody {
-  CommunicatorPtr comm;
-  std::shared_ptr<const CollectiveSpec> spec;
-  std::shared_ptr<CollectiveRun> run;  // null in a captured graph: each replay makes its own
-
-  TaskEnd operator()(TaskSlot& slot, Stream& stream, Status* out_status) {
-    if (slot.phase == 0) {
-      slot.phase = 1;
-      if (run == nullptr) run = std::make_shared<CollectiveRun>(comm, spec, Turns::kReplay);
-    }
-    const TaskEnd end = run->Run(stream, out_status);
-    if (end == TaskEnd::kDone) run.reset();
-    return end;
-  }
-};
-
-}  // namespace
-
 Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spec,
                         std::span<const trace::Access> accesses) {
-  CollectiveBody body;
-  const char* api = spec.api;
-  body.comm = std::move(comm);
-  body.spec = std::make_shared<const CollectiveSpec>(std::move(spec));
-  if (stream->capture() == nullptr && stream->update() == nullptr) {
-    body.run = std::make_shared<CollectiveRun>(body.comm, body.spec, body.comm->collectives.Draw());
-  }
-  return stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+  return LaunchRun<CollectiveRun>(std::move(comm), stream, std::move(spec), accesses);
 }
 
 CollectiveRun::~CollectiveRun() {

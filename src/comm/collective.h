@@ -55,8 +55,11 @@ Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spe
 // One run of a collective on this rank.
 class CollectiveRun {
  public:
-  CollectiveRun(CommunicatorPtr comm, std::shared_ptr<const CollectiveSpec> spec, uint64_t turn)
-      : comm_(std::move(comm)), spec_(std::move(spec)), turn_(&comm_->collectives, turn), vigil_(spec_->api) {}
+  CollectiveRun(CommunicatorPtr comm, std::shared_ptr<const CollectiveSpec> spec, bool replay)
+      : comm_(std::move(comm)),
+        spec_(std::move(spec)),
+        turn_(&comm_->collectives, replay ? Turns::kReplay : comm_->collectives.Draw()),
+        vigil_(spec_->api) {}
   ~CollectiveRun();
   CollectiveRun(const CollectiveRun&) = delete;
   CollectiveRun& operator=(const CollectiveRun&) = delete;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/comm/run_task.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
 
@@ -88,22 +89,6 @@ class BatchRun {
   bool copied_ = false, over_ = false;
 };
 
-struct BatchBody {
-  CommunicatorPtr comm;
-  std::shared_ptr<const BatchSpec> spec;
-  std::shared_ptr<BatchRun> run;  // null in a captured graph: each replay makes its own
-
-  TaskEnd operator()(TaskSlot& slot, Stream& stream, Status* out_status) {
-    if (slot.phase == 0) {
-      slot.phase = 1;
-      if (run == nullptr) run = std::make_shared<BatchRun>(comm, spec, /*replay=*/true);
-    }
-    const TaskEnd end = run->Run(stream, out_status);
-    if (end == TaskEnd::kDone) run.reset();
-    return end;
-  }
-};
-
 std::string TextOf(const MessageNote& note) {
   return Format("%llu bytes of %s", static_cast<unsigned long long>(note.bytes), ElementName(note.type).c_str());
 }
@@ -121,13 +106,7 @@ Status LaunchMessages(const char* api, CommunicatorPtr comm, Stream* stream, std
     accesses.push_back({message.buffer, message.bytes, message.sends ? trace::Mode::kRead : trace::Mode::kWrite});
   }
   MP_RETURN_IF_ERROR(PairMessages(own, &spec.transfers));
-  BatchBody body;
-  body.comm = std::move(comm);
-  body.spec = std::make_shared<const BatchSpec>(std::move(spec));
-  if (stream->capture() == nullptr && stream->update() == nullptr) {
-    body.run = std::make_shared<BatchRun>(body.comm, body.spec, /*replay=*/false);
-  }
-  return stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+  return LaunchRun<BatchRun>(std::move(comm), stream, std::move(spec), accesses);
 }
 
 MessageRun::MessageRun(Communicator* comm, const Message& message, uint64_t turn)

@@ -177,4 +177,10 @@ Status RequireDevice(Device** out_device) {
   return Ok();
 }
 
+Status FindDevice(int64_t id, Device** out_device) {
+  Runtime* runtime = nullptr;
+  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
+  return runtime->FindDevice(id, out_device);
+}
+
 }  // namespace millpond

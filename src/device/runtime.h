@@ -51,6 +51,8 @@ void SetCurrentContextForThread(Context* context);
 // CurrentContext, or the 107002 every API that needs one answers.
 Status RequireContext(Context** out_context);
 Status RequireDevice(Device** out_device);
+// A visible device of the runtime, which is made where there is none yet.
+Status FindDevice(int64_t id, Device** out_device);
 // aclInit's default device: a thread that has chosen no context then uses that device's primary one. -1: none.
 void SetDefaultDevice(int32_t id);
 

@@ -2,6 +2,7 @@
 // Attention by its layouts (B batches, S sequence, N heads, D head size, H = N * D, T tokens), and experts.
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
@@ -16,6 +17,18 @@ struct Sizes {
   int64_t b = 1, s = 1, t = 0, n = 0, d = 0;
 };
 
+using SizeField = int64_t Sizes::*;
+
+// Null for H, which is two of them, and for letters that are not known.
+SizeField FieldOf(char letter) {
+  constexpr std::pair<char, SizeField> kFields[] = {
+      {'B', &Sizes::b}, {'S', &Sizes::s}, {'T', &Sizes::t}, {'N', &Sizes::n}, {'D', &Sizes::d}};
+  for (const auto& [known, field] : kFields) {
+    if (known == letter) return field;
+  }
+  return nullptr;
+}
+
 Status ReadLayout(const InferArgs& args, size_t which, std::string_view layout, int64_t heads, Sizes* out) {
   const Dims dims = ShapeOf(args, which);
   MP_REQUIRE(dims.size() == layout.size() && heads > 0, "%s: %s has shape %s, which is not %s with %lld heads",
@@ -23,29 +36,16 @@ Status ReadLayout(const InferArgs& args, size_t which, std::string_view layout, 
              static_cast<long long>(heads));
   out->n = heads;
   for (size_t i = 0; i < layout.size(); ++i) {
-    switch (layout[i]) {
-      case 'B':
-        out->b = dims[i];
-        break;
-      case 'S':
-        out->s = dims[i];
-        break;
-      case 'T':
-        out->packed = true;
-        out->t = dims[i];
-        break;
-      case 'N':
-        out->n = dims[i];
-        break;
-      case 'D':
-        out->d = dims[i];
-        break;
-      case 'H':
-        out->d = dims[i] / heads;
-        break;
-      default:
-        return InvalidArgument(std::string(RowName(args)) + ": the layout '" + std::string(layout) + "' is not known");
+    if (layout[i] == 'H') {
+      out->d = dims[i] / heads;
+      continue;
     }
+    const SizeField field = FieldOf(layout[i]);
+    if (field == nullptr) {
+      return InvalidArgument(std::string(RowName(args)) + ": the layout '" + std::string(layout) + "' is not known");
+    }
+    out->*field = dims[i];
+    out->packed |= layout[i] == 'T';
   }
   return Ok();
 }
@@ -53,13 +53,8 @@ Status ReadLayout(const InferArgs& args, size_t which, std::string_view layout, 
 Status WriteLayout(const InferArgs& args, std::string_view layout, const Sizes& sizes, Shape* out) {
   out->rank = 0;
   for (const char letter : layout) {
-    const int64_t dim = letter == 'B'   ? sizes.b
-                        : letter == 'S' ? sizes.s
-                        : letter == 'T' ? sizes.t
-                        : letter == 'N' ? sizes.n
-                        : letter == 'D' ? sizes.d
-                                        : sizes.n * sizes.d;
-    MP_RETURN_IF_ERROR(Append(args, dim, out));
+    const SizeField field = FieldOf(letter);
+    MP_RETURN_IF_ERROR(Append(args, field != nullptr ? sizes.*field : sizes.n * sizes.d, out));
   }
   return Ok();
 }

@@ -96,6 +96,16 @@ Status AppendWindows(const InferArgs& args, Dims x, Dims kernel, size_t first, b
   return Ok();
 }
 
+// An input and a filter of as many dimensions; what says how the filter moves ends before argument `end`.
+Status ReadFiltered(const InferArgs& args, size_t end, Dims* out_x, Dims* out_filter) {
+  *out_x = ShapeOf(args, 0);
+  *out_filter = ShapeOf(args, 1);
+  MP_RETURN_IF_ERROR(Spatial(args, *out_x, 2, end));
+  MP_REQUIRE(out_filter->size() == out_x->size(), "%s: a filter of %zu dimensions for an input of %zu", RowName(args),
+             out_filter->size(), out_x->size());
+  return Ok();
+}
+
 }  // namespace
 
 Status windows_over(const InferArgs& args, Shape* out) {
@@ -106,22 +116,16 @@ Status windows_over(const InferArgs& args, Shape* out) {
 }
 
 Status filtered(const InferArgs& args, Shape* out) {
-  const Dims x = ShapeOf(args, 0);
-  const Dims filter = ShapeOf(args, 1);
-  MP_RETURN_IF_ERROR(Spatial(args, x, 2, 5));
-  MP_REQUIRE(filter.size() == x.size(), "%s: a filter of %zu dimensions for an input of %zu", RowName(args),
-             filter.size(), x.size());
+  Dims x, filter;
+  MP_RETURN_IF_ERROR(ReadFiltered(args, 5, &x, &filter));
   const int64_t front[] = {x[0], filter[0]};
   MP_RETURN_IF_ERROR(Assign(args, front, out));
   return AppendWindows(args, x, filter.subspan(2), 2, /*ceil=*/false, out);
 }
 
 Status spread(const InferArgs& args, Shape* out) {
-  const Dims x = ShapeOf(args, 0);
-  const Dims filter = ShapeOf(args, 1);
-  MP_RETURN_IF_ERROR(Spatial(args, x, 2, 6));
-  MP_REQUIRE(filter.size() == x.size(), "%s: a filter of %zu dimensions for an input of %zu", RowName(args),
-             filter.size(), x.size());
+  Dims x, filter;
+  MP_RETURN_IF_ERROR(ReadFiltered(args, 6, &x, &filter));
   const int64_t front[] = {x[0], filter[1] * Int(args, 6)};
   MP_RETURN_IF_ERROR(Assign(args, front, out));
   const size_t spatial = x.size() - 2;

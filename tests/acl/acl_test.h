@@ -169,6 +169,15 @@ class PinnedBuffer {
   size_t size_;
 };
 
+template <class T = float>
+std::vector<T> ReadDevice(const void* address, size_t count) {
+  std::vector<T> values(count);
+  EXPECT_EQ(aclrtMemcpy(values.data(), count * sizeof(T), address, count * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST),
+            ACL_SUCCESS)
+      << RecentMessage();
+  return values;
+}
+
 // aclInit and device 0 around each test; what the test made by NewStream and NewEvent is destroyed after it.
 class AclTest : public ::testing::Test {
  protected:
@@ -211,6 +220,10 @@ class AclTest : public ::testing::Test {
     EXPECT_EQ(aclrtCreateEventExWithFlag(&event, flag), ACL_SUCCESS) << RecentMessage();
     events_.push_back(event);
     return event;
+  }
+  // True when the stream is still held after a moment.
+  static bool Held(aclrtStream stream) {
+    return aclrtSynchronizeStreamWithTimeout(stream, 20) == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
   }
   // The test has destroyed it itself.
   void Forget(aclrtStream stream) { std::erase(streams_, stream); }

@@ -574,22 +574,31 @@ class StandardError {
   const int former_;
 };
 
+// What is told, up to `end`, while the client's Malloc waits for a thread that does `act`; `run` calls the Malloc.
+template <class Act, class Run>
+std::string ToldWhileWaiting(World* world, const std::string& end, const Act& act, const Run& run) {
+  StandardError error;
+  std::string told;
+  std::thread other;
+  world->client->Arm(When::kAlloc, [&] {
+    other = std::thread([&] {
+      ACL_OK(aclrtSetDevice(0));
+      act();
+    });
+    told = error.Until(end);
+  });
+  run();
+  other.join();
+  return told;
+}
+
 // Its Malloc joins a thread that runs a graph on the same allocator. The note is what lets this test go on.
 TEST(LongWait, AnAllocatorThatWaitsForAThreadWhichUsesItIsNamedWithBothThreads) {
   World world;
   RunDoor door(&world, ge_test::Dynamic("dynamic"));
-  StandardError error;
-  std::string told;
-  std::thread other;
-  world.client->Arm(When::kAlloc, [&] {
-    other = std::thread([&] {
-      ACL_OK(aclrtSetDevice(0));
-      EXPECT_EQ(world.run_again(), 0);
-    });
-    told = error.Until("uses its allocator\n");
-  });
-  EXPECT_EQ(door.Run(), 0) << door.Message();
-  other.join();
+  const std::string told = ToldWhileWaiting(
+      &world, "uses its allocator\n", [&] { EXPECT_EQ(world.run_again(), 0); },
+      [&] { EXPECT_EQ(door.Run(), 0) << door.Message(); });
   EXPECT_NE(told.find("has waited 3 s to call the allocator's Malloc"), std::string::npos) << told;
   EXPECT_NE(told.find("for graph 1"), std::string::npos) << told;
   EXPECT_NE(told.find("thread " + std::to_string(gettid())), std::string::npos) << told;
@@ -599,18 +608,9 @@ TEST(LongWait, AnAllocatorThatWaitsForAThreadWhichUsesItIsNamedWithBothThreads) 
 TEST(LongWait, ACallbackThatWaitsForAThreadWhichWantsItsGraphIsNamed) {
   World world;
   LoadDoor door(&world);
-  StandardError error;
-  std::string told;
-  std::thread other;
-  world.client->Arm(When::kAlloc, [&] {
-    other = std::thread([&] {
-      ACL_OK(aclrtSetDevice(0));
-      EXPECT_NE(world.session->CompileGraph(1), ge::FAILED);
-    });
-    told = error.Until("allocates for\n");
-  });
-  EXPECT_EQ(world.run_again(), 0) << door.Message();
-  other.join();
+  const std::string told = ToldWhileWaiting(
+      &world, "allocates for\n", [&] { EXPECT_NE(world.session->CompileGraph(1), ge::FAILED); },
+      [&] { EXPECT_EQ(world.run_again(), 0) << door.Message(); });
   EXPECT_NE(told.find("has waited 3 s for graph 1"), std::string::npos) << told;
   EXPECT_NE(told.find("thread " + std::to_string(gettid())), std::string::npos) << told;
 }

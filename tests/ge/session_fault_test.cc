@@ -22,6 +22,12 @@ class SessionFaultTest : public SessionTest {
     }
     return session.RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, *outputs);
   }
+  void ExpectRuns(ge::Session* session) {
+    std::vector<ge::Tensor> outputs;
+    GE_REQUIRE_OK(session->RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, outputs));
+    Synchronize();
+    EXPECT_EQ(Read(outputs[0].GetData()), Products());
+  }
 };
 
 TEST_F(SessionFaultTest, EveryRequestMayFail) {
@@ -202,9 +208,7 @@ TEST_F(SessionFaultTest, CallbacksThatThrowOrLieAreNamed) {
       const std::string text = ErrorMessage();
       EXPECT_NE(text.find(lie.said), std::string::npos) << text;
       GE_OK(session.UnregisterExternalAllocator(stream_));
-      GE_REQUIRE_OK(session.RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, outputs));
-      Synchronize();
-      EXPECT_EQ(Read(outputs[0].GetData()), Products());
+      ExpectRuns(&session);
     }
   }
 }
@@ -215,10 +219,7 @@ TEST_F(SessionFaultTest, ACallbackMaySynchroniseTheStream) {
   auto allocator = std::make_shared<CountingAllocator>();
   allocator->on_malloc = [this] { EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS); };
   GE_OK(session.RegisterExternalAllocator(stream_, allocator));
-  std::vector<ge::Tensor> outputs;
-  GE_REQUIRE_OK(session.RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, outputs));
-  Synchronize();
-  EXPECT_EQ(Read(outputs[0].GetData()), Products());
+  ExpectRuns(&session);
 }
 
 TEST_F(SessionFaultTest, ACallbackThatLoadsItsOwnGraphIsRefused) {
@@ -240,10 +241,7 @@ TEST_F(SessionFaultTest, AnAllocatorMayBeUnregisteredFromItsOwnCallback) {
   auto allocator = std::make_shared<CountingAllocator>();
   allocator->on_malloc = [&] { GE_OK(session.UnregisterExternalAllocator(stream_)); };
   GE_OK(session.RegisterExternalAllocator(stream_, allocator));
-  std::vector<ge::Tensor> outputs;
-  GE_REQUIRE_OK(session.RunGraphWithStreamAsync(1, stream_, {DeviceTensor(input_->data())}, outputs));
-  Synchronize();
-  EXPECT_EQ(Read(outputs[0].GetData()), Products());
+  ExpectRuns(&session);
 }
 
 TEST_F(SessionFaultTest, AFullDeviceIsReportedByTheCall) {

@@ -105,15 +105,21 @@ RANK_BODY(OtherMessage) {
               Line(line + 1).c_str()});
 }
 
-// The process lives, and a new communicator of the same ranks works.
-RANK_BODY(LifeAfterwards) {
-  const Buffers b;
+// Another communicator of the same ranks.
+HcclComm SameRanks(Rank& r, uint64_t id) {
   HcclCommConfig config;
   HcclCommConfigInit(&config);
   std::vector<uint32_t> all(r.ranks);
   std::iota(all.begin(), all.end(), 0);
-  HcclComm second = nullptr;
-  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), 1, r.rank, &config, &second));
+  HcclComm comm = nullptr;
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), id, r.rank, &config, &comm));
+  return comm;
+}
+
+// The process lives, and a new communicator of the same ranks works.
+RANK_BODY(LifeAfterwards) {
+  const Buffers b;
+  HcclComm second = SameRanks(r, 1);
   RANK_OK(r, HcclBroadcast(b.receive.get(), r.rank + 1, kFloat, 0, r.comm, r.stream));
   Failure(r, {"EI0005"});
   RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, second, r.stream));
@@ -283,15 +289,11 @@ TEST(RanksThatAreGone, TheLastMessageOfEachRankIsNamedToo) {
 // A collective that waits parks its stream: with fewer threads than streams that wait, other work goes on.
 RANK_BODY(ManyWait) {
   const Buffers b;
-  HcclCommConfig config;
-  HcclCommConfigInit(&config);
-  std::vector<uint32_t> all(r.ranks);
-  std::iota(all.begin(), all.end(), 0);
   constexpr size_t kMany = 12;
   HcclComm comms[kMany] = {};
   aclrtStream streams[kMany] = {};
   for (size_t i = 0; i < kMany; ++i) {
-    RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), i, r.rank, &config, &comms[i]));
+    comms[i] = SameRanks(r, i);
     RANK_OK(r, aclrtCreateStream(&streams[i]));
   }
   // Each rank issues on its communicators in another order.

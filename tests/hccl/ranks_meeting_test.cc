@@ -222,12 +222,17 @@ TEST(RanksTable, ProcessesMeetByARankTable) {
 
 // --- Who does not come ------------------------------------------------------------------------------------------
 
-MP_ROLE(alone) {
+// What one rank hears whose peers do not come.
+Said MeetAlone(uint32_t ranks, uint32_t rank, HcclRootInfo* root, HcclComm* comm) {
   ROLE_INIT();
+  ROLE_CHECK(HcclGetRootInfo(root) == HCCL_SUCCESS);
+  return Tell(HcclCommInitRootInfo(ranks, root, rank, comm));
+}
+
+MP_ROLE(alone) {
   HcclRootInfo root;
-  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
   HcclComm comm = nullptr;
-  const Said said = Tell(HcclCommInitRootInfo(3, &root, 1, &comm));
+  const Said said = MeetAlone(3, 1, &root, &comm);
   ROLE_CHECK(said.result == HCCL_E_TIMEOUT && comm == nullptr);
   ROLE_CHECK(said.text.find("EI0015") != std::string::npos);
   ROLE_CHECK(said.text.find("ranks 0, 2 did not come") != std::string::npos);
@@ -239,11 +244,9 @@ MP_ROLE(alone) {
 TEST(RanksMissing, AreNamedWhenTheTimeIsOver) { acl_test::ExpectRole("alone", {{"MILLPOND_RANK_TIMEOUT_MS", "200"}}); }
 
 MP_ROLE(environment) {
-  ROLE_INIT();
   HcclRootInfo root;
-  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
   HcclComm comm = nullptr;
-  const Said said = Tell(HcclCommInitRootInfo(2, &root, 0, &comm));
+  const Said said = MeetAlone(2, 0, &root, &comm);
   ROLE_CHECK(said.result == HCCL_E_PARA);
   ROLE_CHECK(said.text.find("EI0001") != std::string::npos && said.text.find("'7'") != std::string::npos &&
              said.text.find("from 120 to 7200") != std::string::npos);

@@ -23,23 +23,34 @@ class PoolStreams : public PoolTest {
     gate->Open();
     return wanted.get();
   }
+  // A pool whose only block is the first stream's.
+  struct OnlyBlock {
+    millpondPool pool;
+    aclrtStream owner, other;
+    void* block;
+  };
+  OnlyBlock TakeAll() {
+    OnlyBlock taken{NewPool(kOnePage), NewStream(), NewStream(), nullptr};
+    taken.block = Malloc(taken.pool, kMax, taken.owner);
+    return taken;
+  }
+  // What the one stream gets after the other, which is held up, has freed the block.
+  static void* OnceFreed(const OnlyBlock& taken, aclrtStream freeing, aclrtStream wanting) {
+    Gate gate;
+    ACL_OK(gate.LaunchOn(freeing));
+    POOL_OK(millpondPoolFree(taken.pool, taken.block, freeing));
+    return OnceOpen(&gate, taken.pool, wanting);
+  }
 };
 
 TEST_F(PoolStreams, BlockOfABusyStreamIsNotGivenToAnotherStream) {
-  millpondPool pool = NewPool(kOnePage);
-  aclrtStream busy = NewStream(), other = NewStream();
-  void* block = Malloc(pool, kMax, busy);
-  Gate gate;
-  ACL_OK(gate.LaunchOn(busy));
-  POOL_OK(millpondPoolFree(pool, block, busy));
-  EXPECT_NE(OnceOpen(&gate, pool, other), nullptr);
-  EXPECT_EQ(StatisticsOf(pool).reservedBytes, kPage);
+  const OnlyBlock taken = TakeAll();
+  EXPECT_NE(OnceFreed(taken, taken.owner, taken.other), nullptr);
+  EXPECT_EQ(StatisticsOf(taken.pool).reservedBytes, kPage);
 }
 
 TEST_F(PoolStreams, RecordedStreamDelaysReuseEvenOnTheBlocksOwnStream) {
-  millpondPool pool = NewPool(kOnePage);
-  aclrtStream owner = NewStream(), user = NewStream();
-  void* block = Malloc(pool, kMax, owner);
+  const auto [pool, owner, user, block] = TakeAll();
   Gate gate;
   ACL_OK(gate.LaunchOn(user));
   POOL_OK(millpondPoolRecordStream(pool, block, user));
@@ -53,9 +64,7 @@ TEST_F(PoolStreams, RecordedStreamDelaysReuseEvenOnTheBlocksOwnStream) {
 
 // Work launched on the recorded stream after record_stream but before the free counts too.
 TEST_F(PoolStreams, RecordedStreamCountsUpToTheFree) {
-  millpondPool pool = NewPool(kOnePage);
-  aclrtStream owner = NewStream(), user = NewStream();
-  void* block = Malloc(pool, kMax, owner);
+  const auto [pool, owner, user, block] = TakeAll();
   POOL_OK(millpondPoolRecordStream(pool, block, user));
   Gate gate;
   ACL_OK(gate.LaunchOn(user));
@@ -64,13 +73,8 @@ TEST_F(PoolStreams, RecordedStreamCountsUpToTheFree) {
 }
 
 TEST_F(PoolStreams, FreeNamesTheStreamOfTheLastUse) {
-  millpondPool pool = NewPool(kOnePage);
-  aclrtStream owner = NewStream(), last = NewStream();
-  void* block = Malloc(pool, kMax, owner);
-  Gate gate;
-  ACL_OK(gate.LaunchOn(last));
-  POOL_OK(millpondPoolFree(pool, block, last));
-  EXPECT_NE(OnceOpen(&gate, pool, owner), nullptr);
+  const OnlyBlock taken = TakeAll();
+  EXPECT_NE(OnceFreed(taken, taken.other, taken.owner), nullptr);
 }
 
 // Two streams hand each other data through blocks that change owners all the time; every byte is checked by a task.

@@ -71,6 +71,13 @@ Ended EndOf(const std::string& role) {
   return ended;
 }
 
+// It ended by itself, with the checker's exit status, and the last line says so.
+void ExpectEnded(const std::string& role) {
+  const Ended ended = EndOf(role);
+  EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("end"), 1U);
+}
+
 MP_ROLE(leaves_by_underscore_exit) {
   InitAndFreeTooEarly();
   _exit(4);
@@ -113,22 +120,14 @@ MP_ROLE(forks) {
   ROLE_CHECK(WEXITSTATUS(status) == 5);
   return 0;
 }
-TEST(CheckedFiles, AreTheParentsAloneAfterAFork) {
-  const Ended ended = EndOf("forks");
-  EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
-  EXPECT_EQ(ended.lines.Count("end"), 1U);
-}
+TEST(CheckedFiles, AreTheParentsAloneAfterAFork) { ExpectEnded("forks"); }
 
 MP_ROLE(closes_standard_error) {
   close(STDERR_FILENO);
   InitAndFreeTooEarly();
   return 0;
 }
-TEST(CheckedFiles, AreCompleteWithoutStandardError) {
-  const Ended ended = EndOf("closes_standard_error");
-  EXPECT_EQ(ended.result.exit_code, 66);
-  EXPECT_EQ(ended.lines.Count("end"), 1U);
-}
+TEST(CheckedFiles, AreCompleteWithoutStandardError) { ExpectEnded("closes_standard_error"); }
 
 // `program 2>&1 | head -1`: nobody reads any more, and the text must not be what ends the program.
 MP_ROLE(writes_to_nobody) {
@@ -139,11 +138,7 @@ MP_ROLE(writes_to_nobody) {
   InitAndFreeTooEarly();
   return 0;
 }
-TEST(CheckedFiles, AreCompleteWhenNobodyReadsStandardError) {
-  const Ended ended = EndOf("writes_to_nobody");
-  EXPECT_EQ(ended.result.exit_code, 66);
-  EXPECT_EQ(ended.lines.Count("end"), 1U);
-}
+TEST(CheckedFiles, AreCompleteWhenNobodyReadsStandardError) { ExpectEnded("writes_to_nobody"); }
 
 // A daemon closes all descriptors, and its own files get the numbers.
 MP_ROLE(closes_every_descriptor) {

@@ -103,6 +103,38 @@ class Cutter : public ge::Allocator {
   alignas(64) static inline char host_[4096];
 };
 
+// Graph 1 has been run once on stream one.
+struct RanAlone : World {
+  RanAlone() { GE_CHECK(Run(one, &outputs)); }
+  std::vector<ge::Tensor> outputs;
+};
+
+// The same with a pool registered there.
+template <class Pool>
+struct Ran : World {
+  Ran() {
+    Register(one, pool);
+    GE_CHECK(Run(one, &outputs));
+  }
+  std::shared_ptr<Pool> pool = std::make_shared<Pool>();
+  std::vector<ge::Tensor> outputs;
+};
+
+// Graph 1 is run with a pool, which the wrong program has spoilt: then it fails.
+template <class Pool, class Spoil>
+int RunsWith(bool wrong, Spoil spoil) {
+  World world;
+  auto pool = std::make_shared<Pool>();
+  if (wrong) spoil(pool.get());
+  world.Register(world.one, pool);
+  std::vector<ge::Tensor> outputs;
+  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  world.Close(world.one);
+  return 0;
+}
+
 }  // namespace rules_test
 
 #endif  // MILLPOND_TESTS_WRONG_GE_WORLD_H_

@@ -7,30 +7,16 @@
 #include "acl/acl_op.h"
 #include "acl/acl_rt_allocator.h"
 #include "tests/acl/model/model_fixture.h"
-#include "tests/wrong/rules_test.h"
+#include "tests/wrong/acl_world.h"
 
 namespace {
 
 using acl_test::RunData;
 
-void Synchronize() { ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS); }
-
-struct Device {
-  Device() {
-    ROLE_INIT();
-    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
-  }
-  ~Device() {
-    Synchronize();
-    ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
-    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
-  }
-  aclrtStream one = nullptr, two = nullptr;
-};
+using namespace rules_test;  // NOLINT: the programs' world
 
 // A pool that keeps what comes back by size. Blocks are their addresses.
 struct Pool {
-  using Arena = std::multimap<size_t, void*>;
   explicit Pool(Arena* shared = nullptr) : arena(shared != nullptr ? shared : &own) {}
   ~Pool() {
     Synchronize();
@@ -54,13 +40,7 @@ struct Pool {
   }
 
   std::function<void*(size_t)> alloc = [this](size_t bytes) {
-    void* memory = nullptr;
-    if (const auto found = arena->find(bytes); found != arena->end()) {
-      memory = found->second;
-      arena->erase(found);
-    } else {
-      ROLE_CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
-    }
+    void* const memory = Take(arena, bytes);
     sizes[memory] = bytes;
     return memory;
   };
@@ -70,8 +50,14 @@ struct Pool {
   std::map<void*, size_t> sizes;
 };
 
+// After all that uses it.
+void Unregister(aclrtStream stream) {
+  Synchronize();
+  ROLE_CHECK(aclrtAllocatorUnregister(stream) == ACL_SUCCESS);
+}
+
 constexpr int64_t kElements = 64;
-constexpr size_t kBytes = kElements * sizeof(float);
+constexpr size_t kTensorBytes = kElements * sizeof(float);
 
 // Add of two inputs on the host, each of which borrows a block of the stream's allocator. `out` null: so does the
 // output.
@@ -84,8 +70,8 @@ aclError Add(aclrtStream stream, void** out) {
   };
   aclTensorDesc* inputs[] = {describe(true), describe(true)};
   aclTensorDesc* outputs[] = {describe(false)};
-  aclDataBuffer* from[] = {aclCreateDataBuffer(host, kBytes), aclCreateDataBuffer(host, kBytes)};
-  aclDataBuffer* to[] = {aclCreateDataBuffer(*out, *out != nullptr ? kBytes : 0)};
+  aclDataBuffer* from[] = {aclCreateDataBuffer(host, kTensorBytes), aclCreateDataBuffer(host, kTensorBytes)};
+  aclDataBuffer* to[] = {aclCreateDataBuffer(*out, *out != nullptr ? kTensorBytes : 0)};
   const aclError code = aclopExecuteV2("Add", 2, inputs, from, 1, outputs, to, nullptr, stream);
   *out = aclGetDataBufferAddr(to[0]);
   for (aclTensorDesc* desc : {inputs[0], inputs[1], outputs[0]}) aclDestroyTensorDesc(desc);
@@ -95,14 +81,14 @@ aclError Add(aclrtStream stream, void** out) {
 
 // Device memory for an output.
 struct Output {
-  Output() { ROLE_CHECK(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS); }
   ~Output() {
     Synchronize();
-    ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+    Free(memory);
   }
+  Output() = default;
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
-  void* memory = nullptr;
+  void* memory = Malloc(kTensorBytes);
 };
 
 // --- Registering ------------------------------------------------------------------------------------------------
@@ -140,8 +126,7 @@ MP_PROGRAM(MP103, registered_after_the_first_run, kNoError) {
   if (wrong) model.Run(device.one);
   ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
   model.Run(device.one);
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   return 0;
 }
 
@@ -151,8 +136,7 @@ MP_PROGRAM(MP104, registered_for_a_static_model, kNoError) {
   Model model(!wrong);
   ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
   model.Run(device.one);
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   return 0;
 }
 
@@ -175,8 +159,7 @@ int RunsWith(bool wrong, const std::function<void(Pool*)>& spoil, bool fails) {
   if (wrong) spoil(&pool);
   ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
   ROLE_CHECK((Add(device.one, &output.memory) == ACL_SUCCESS) == !(wrong && fails));
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   return 0;
 }
 
@@ -195,19 +178,23 @@ MP_PROGRAM(MP206, memory_ends_early, kError) {
 }
 
 // Each block is memory of its own, which is freed when the block comes back.
+void FreeOnce(void* block) {
+  Synchronize();
+  Free(block);
+}
+void FreeTwice(void* block) {
+  FreeOnce(block);
+  ROLE_CHECK(aclrtFree(block) != ACL_SUCCESS);
+}
+
 MP_PROGRAM(MP207, freed_twice, kError) {
   Device device;
   Pool pool;
   Output output;
-  pool.free = [wrong](void* block) {
-    Synchronize();
-    ROLE_CHECK(aclrtFree(block) == ACL_SUCCESS);
-    if (wrong) ROLE_CHECK(aclrtFree(block) != ACL_SUCCESS);
-  };
+  pool.free = wrong ? FreeTwice : FreeOnce;
   ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
   ROLE_CHECK(Add(device.one, &output.memory) == ACL_SUCCESS);
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   return 0;
 }
 
@@ -216,15 +203,10 @@ MP_PROGRAM(MP207, output_freed_by_the_client, kError) {
   Device device;
   Pool pool;
   void* memory = nullptr;
-  pool.free = [wrong](void* block) {
-    Synchronize();
-    ROLE_CHECK(aclrtFree(block) == ACL_SUCCESS);
-    if (wrong) ROLE_CHECK(aclrtFree(block) != ACL_SUCCESS);
-  };
+  pool.free = wrong ? FreeTwice : FreeOnce;
   ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
   ROLE_CHECK(Add(device.one, &memory) == ACL_SUCCESS);
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
   return 0;
 }
@@ -248,7 +230,7 @@ MP_PROGRAM(MP211, two_threads_at_once, kNoError, {"MILLPOND_CHECK_ALSO", "MP211"
   pool.alloc = [&](size_t bytes) {
     if (wrong && !std::exchange(called, true)) {
       thread = std::thread(run_second);
-      ROLE_CHECK(acl_test::Eventually([] { return rules_test::HasFound("MP211"); }));
+      ROLE_CHECK(acl_test::Eventually([] { return HasFound("MP211"); }));
     }
     return alloc(bytes);
   };
@@ -256,8 +238,7 @@ MP_PROGRAM(MP211, two_threads_at_once, kNoError, {"MILLPOND_CHECK_ALSO", "MP211"
   ROLE_CHECK(Add(device.one, &first.memory) == ACL_SUCCESS);
   if (!wrong) thread = std::thread(run_second);
   thread.join();
-  Synchronize();
-  ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
   return 0;
 }
 
@@ -270,8 +251,7 @@ MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
   ROLE_CHECK(Add(device.one, &first.memory) == ACL_SUCCESS);
   if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
   ROLE_CHECK(Add(device.two, &second.memory) == ACL_SUCCESS);
-  Synchronize();
-  for (aclrtStream stream : {device.one, device.two}) ROLE_CHECK(aclrtAllocatorUnregister(stream) == ACL_SUCCESS);
+  for (aclrtStream stream : {device.one, device.two}) Unregister(stream);
   return 0;
 }
 

@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules at acl's door. Each page that states the rule is named in docs/rules.md.
-#include "tests/wrong/rules_test.h"
+#include "tests/wrong/acl_world.h"
 
 namespace {
 
-constexpr size_t kBytes = 4096;
+using namespace rules_test;  // NOLINT: the programs' world
 
-// aclInit, a device and two streams, and what undoes them.
-struct Device {
-  Device() {
-    ROLE_INIT();
-    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
-  }
-  ~Device() {
-    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-    if (one != nullptr) ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS);
-    ROLE_CHECK(aclrtDestroyStream(two) == ACL_SUCCESS);
-    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
-  }
-  aclrtStream one = nullptr, two = nullptr;
-};
-
-void* Malloc(size_t bytes = kBytes) {
-  void* memory = nullptr;
-  ROLE_CHECK(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
-  return memory;
-}
 void* MallocHost() {
   void* memory = nullptr;
   ROLE_CHECK(aclrtMallocHost(&memory, kBytes) == ACL_SUCCESS);
   return memory;
 }
-void Free(void* memory) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); }
-void Set(void* memory, aclrtStream stream) {
-  ROLE_CHECK(aclrtMemsetAsync(memory, kBytes, 7, kBytes, stream) == ACL_SUCCESS);
-}
 void Copy(void* to, void* from, aclrtStream stream) {
   ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream) == ACL_SUCCESS);
 }
-void Synchronize(aclrtStream stream) { ROLE_CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS); }
+
+// A block that a task of stream one writes; who waits knows that it has.
+struct Written : Device {
+  explicit Written(bool waits) {
+    Set(memory, one);
+    if (waits) Synchronize(one);
+  }
+  void* const memory = Malloc();
+};
 
 // An allocator that hands out single blocks.
 void* Allocate(aclrtAllocator, size_t bytes) {
@@ -58,26 +42,30 @@ aclrtAllocatorDesc NewDescriptor(bool complete = true) {
   return desc;
 }
 
-// --- Registering ------------------------------------------------------------------------------------------------
+// An allocator is registered for stream one.
+struct Registered : Device {
+  Registered() { ROLE_CHECK(aclrtAllocatorRegister(one, desc) == ACL_SUCCESS); }
+  ~Registered() { ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS); }
+  const aclrtAllocatorDesc desc = NewDescriptor();
+};
 
-MP_PROGRAM(MP101, null_stream, kError) {
-  Device device;
-  aclrtAllocatorDesc desc = NewDescriptor();
-  const aclError code = aclrtAllocatorRegister(wrong ? nullptr : device.one, desc);
-  ROLE_CHECK((code == ACL_SUCCESS) == !wrong);
-  if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
+int Registers(aclrtAllocatorDesc desc, aclrtStream stream, bool goes_well) {
+  ROLE_CHECK((aclrtAllocatorRegister(stream, desc) == ACL_SUCCESS) == goes_well);
+  if (goes_well) ROLE_CHECK(aclrtAllocatorUnregister(stream) == ACL_SUCCESS);
   ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
   return 0;
 }
 
+// --- Registering ------------------------------------------------------------------------------------------------
+
+MP_PROGRAM(MP101, null_stream, kError) {
+  Device device;
+  return Registers(NewDescriptor(), wrong ? nullptr : device.one, !wrong);
+}
+
 MP_PROGRAM(MP102, no_free_function, kError) {
   Device device;
-  aclrtAllocatorDesc desc = NewDescriptor(!wrong);
-  const aclError code = aclrtAllocatorRegister(device.one, desc);
-  ROLE_CHECK((code == ACL_SUCCESS) == !wrong);
-  if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
-  return 0;
+  return Registers(NewDescriptor(!wrong), device.one, !wrong);
 }
 
 MP_PROGRAM(MP106, descriptor_kept, kNoError) {
@@ -99,34 +87,24 @@ MP_PROGRAM(MP107, descriptor_used_late, kError) {
 }
 
 MP_PROGRAM(MP109, unregistered_twice, kNoError) {
-  Device device;
-  aclrtAllocatorDesc desc = NewDescriptor();
-  ROLE_CHECK(aclrtAllocatorRegister(device.one, desc) == ACL_SUCCESS);
+  const Registered device;
   ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
   if (wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
   return 0;
 }
 
 MP_PROGRAM(MP609, stream_destroyed_while_registered, kError) {
-  Device device;
-  aclrtAllocatorDesc desc = NewDescriptor();
-  ROLE_CHECK(aclrtAllocatorRegister(device.one, desc) == ACL_SUCCESS);
+  Registered device;
   if (!wrong) ROLE_CHECK(aclrtAllocatorUnregister(device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyStream(device.one) == ACL_SUCCESS);
-  device.one = nullptr;
-  ROLE_CHECK(aclrtAllocatorDestroyDesc(desc) == ACL_SUCCESS);
+  device.DestroyOne();
   return 0;
 }
 
 // --- When memory may go -----------------------------------------------------------------------------------------
 
 MP_PROGRAM(MP304, free_before_synchronize, kError) {
-  Device device;
-  void* memory = Malloc();
-  Set(memory, device.one);
-  if (!wrong) Synchronize(device.one);
-  Free(memory);
+  const Written device(!wrong);
+  Free(device.memory);
   return 0;
 }
 
@@ -134,13 +112,11 @@ MP_PROGRAM(MP304, free_before_synchronize, kError) {
 MP_PROGRAM(MP304, free_after_the_wrong_event, kError) {
   Device device;
   void* memory = Malloc();
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   Set(memory, device.one);
-  ROLE_CHECK(aclrtRecordEvent(event, wrong ? device.two : device.one) == ACL_SUCCESS);
+  Record(event, wrong ? device.two : device.one);
   ROLE_CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
   Free(memory);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
   return 0;
 }
 
@@ -148,16 +124,14 @@ MP_PROGRAM(MP304, free_after_the_wrong_event, kError) {
 MP_PROGRAM(MP304, free_after_a_chain_of_streams, kError) {
   Device device;
   void* memory = Malloc();
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   if (!wrong) Set(memory, device.one);
-  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  Record(event, device.one);
   if (wrong) Set(memory, device.one);
-  ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
+  Wait(device.two, event);
   Synchronize(device.two);
   Free(memory);
   Synchronize(device.one);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
   return 0;
 }
 
@@ -174,7 +148,8 @@ MP_PROGRAM(MP506, pinned_freed_while_copied, kError) {
 }
 
 // One huge page of physical memory, mapped at an address of its own.
-std::pair<void*, aclrtDrvMemHandle> Map() {
+using Mapped = std::pair<void*, aclrtDrvMemHandle>;
+Mapped Map() {
   aclrtPhysicalMemProp prop{};
   prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
   prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
@@ -188,15 +163,18 @@ std::pair<void*, aclrtDrvMemHandle> Map() {
   ROLE_CHECK(aclrtMapMem(address, kHuge, 0, handle, 0) == ACL_SUCCESS);
   return {address, handle};
 }
+void Unmap(const Mapped& mapped) {
+  ROLE_CHECK(aclrtUnmapMem(mapped.first) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtFreePhysical(mapped.second) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtReleaseMemAddress(mapped.first) == ACL_SUCCESS);
+}
 
 MP_PROGRAM(MP702, unmapped_while_written, kError) {
   Device device;
-  const auto [address, handle] = Map();
-  Set(address, device.one);
+  const Mapped mapped = Map();
+  Set(mapped.first, device.one);
   if (!wrong) Synchronize(device.one);
-  ROLE_CHECK(aclrtUnmapMem(address) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtReleaseMemAddress(address) == ACL_SUCCESS);
+  Unmap(mapped);
   // The task may have failed on what was not there any more: that is the point.
   aclrtSynchronizeStream(device.one);
   return 0;
@@ -204,11 +182,9 @@ MP_PROGRAM(MP702, unmapped_while_written, kError) {
 
 MP_PROGRAM(MP701, released_while_mapped, kError) {
   Device device;
-  const auto [address, handle] = Map();
-  if (wrong) ROLE_CHECK(aclrtReleaseMemAddress(address) != ACL_SUCCESS);
-  ROLE_CHECK(aclrtUnmapMem(address) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtFreePhysical(handle) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtReleaseMemAddress(address) == ACL_SUCCESS);
+  const Mapped mapped = Map();
+  if (wrong) ROLE_CHECK(aclrtReleaseMemAddress(mapped.first) != ACL_SUCCESS);
+  Unmap(mapped);
   return 0;
 }
 
@@ -289,27 +265,20 @@ MP_PROGRAM(MP509, an_address_for_a_size, kError) {
 }
 
 MP_PROGRAM(MP510, read_back_too_early, kError) {
-  Device device;
+  const Written device(!wrong);
   char host[kBytes];
-  void* memory = Malloc();
-  Set(memory, device.one);
-  if (!wrong) Synchronize(device.one);
-  ROLE_CHECK(aclrtMemcpy(host, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, device.memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
   Synchronize(device.one);
-  Free(memory);
+  Free(device.memory);
   return 0;
 }
 
 // --- Streams and events -----------------------------------------------------------------------------------------
 
 MP_PROGRAM(MP601, destroyed_with_tasks, kNoError) {
-  Device device;
-  void* memory = Malloc();
-  Set(memory, device.one);
-  if (!wrong) Synchronize(device.one);
-  ROLE_CHECK(aclrtDestroyStream(device.one) == ACL_SUCCESS);
-  device.one = nullptr;
-  Free(memory);
+  Written device(!wrong);
+  device.DestroyOne();
+  Free(device.memory);
   return 0;
 }
 
@@ -317,35 +286,28 @@ MP_PROGRAM(MP602, used_after_destroy, kError) {
   Device device;
   void* memory = Malloc();
   const aclrtStream stream = device.one;
-  if (wrong) {
-    ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
-    device.one = nullptr;
-  }
+  if (wrong) device.DestroyOne();
   ROLE_CHECK((aclrtMemsetAsync(memory, kBytes, 1, kBytes, stream) == ACL_SUCCESS) == !wrong);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Synchronize();
   Free(memory);
   return 0;
 }
 
 MP_PROGRAM(MP603, event_without_sync, kError) {
   Device device;
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEventWithFlag(&event, wrong ? ACL_EVENT_TIME_LINE : ACL_EVENT_SYNC) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  const Event event(wrong ? ACL_EVENT_TIME_LINE : ACL_EVENT_SYNC);
+  Record(event, device.one);
   ROLE_CHECK((aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS) == !wrong);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  Synchronize();
   return 0;
 }
 
 MP_PROGRAM(MP604, waits_for_nothing, kNoError) {
   Device device;
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
-  if (!wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  const Event event;
+  if (!wrong) Record(event, device.one);
+  Wait(device.two, event);
+  Synchronize();
   return 0;
 }
 
@@ -372,7 +334,8 @@ MP_PROGRAM(MP608, free_inside_a_callback, kError) {
   ROLE_CHECK(aclrtLaunchHostFunc(
                  device.one,
                  [](void*) {
-                   if (frees) aclrtFree(memory);
+                   // Not the last thing it does: a tail call would leave no line of the program on a worker's stack.
+                   if (frees && aclrtFree(memory) == ACL_SUCCESS) memory = nullptr;
                  },
                  nullptr) == ACL_SUCCESS);
   Synchronize(device.one);
@@ -384,14 +347,12 @@ MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
   Device device;
   void* from = Malloc();
   void* to = Malloc();
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   Set(from, device.one);
-  ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
-  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.two, event) == ACL_SUCCESS);
+  Record(event, device.one);
+  if (!wrong) Wait(device.two, event);
   Copy(to, from, device.two);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  Synchronize();
   Free(from);
   Free(to);
   return 0;
@@ -410,7 +371,7 @@ MP_PROGRAM(MP611, columns_of_one_matrix, kError) {
   };
   copy(matrix, device.one);
   copy(second, device.two);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Synchronize();
   Free(matrix);
   Free(from);
   return 0;
@@ -444,10 +405,8 @@ MP_PROGRAM(MP803, no_init, kError) {
 
 // The process dies of it, as it would without the checker; the finding is there all the same.
 MP_ROLE(MP512_dereference) {
-  Device device;
-  void* const memory = Malloc();
-  Set(memory, device.one);
-  Synchronize(device.one);
+  const Written device(true);
+  void* const memory = device.memory;
   char first = 0;
   if (rules_test::IsWrong()) {
     first = *static_cast<volatile char*>(memory);

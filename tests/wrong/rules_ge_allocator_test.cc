@@ -8,13 +8,12 @@
 #include <new>
 #include <thread>
 
+#include "tests/wrong/acl_world.h"
 #include "tests/wrong/ge_world.h"
 
 namespace {
 
 using namespace rules_test;  // NOLINT: the programs' world
-
-void Synchronize() { ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS); }
 
 // Each block is device memory of its own; the block objects stay until the pool goes.
 class Singles : public ge::Allocator {
@@ -23,8 +22,7 @@ class Singles : public ge::Allocator {
     for (const auto& [address, block] : blocks_) aclrtFree(address);
   }
   ge::MemBlock* Malloc(size_t size) override {
-    void* memory = nullptr;
-    ROLE_CHECK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    void* const memory = rules_test::Malloc(size);
     const auto [place, made] = blocks_.emplace(memory, std::make_unique<ge::MemBlock>(*this, memory, size));
     if (!made) kept_.push_back(std::exchange(place->second, std::make_unique<ge::MemBlock>(*this, memory, size)));
     return place->second.get();
@@ -93,19 +91,15 @@ MP_PROGRAM(MP108, destroyed_before_the_run, kError) {
 
 // The registration owns the pool as well as the program does: letting it go is not destroying it.
 MP_PROGRAM(MP306, pool_let_go_before_the_outputs, kError) {
-  World world;
-  auto pool = std::make_shared<Cutter>();
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  Ran<Cutter> world;
   if (!wrong) {
     Synchronize();
-    outputs.clear();
-    pool.reset();
+    world.outputs.clear();
+    world.pool.reset();
   }
   world.Close(world.one);
-  pool.reset();
-  outputs.clear();
+  world.pool.reset();
+  world.outputs.clear();
   return 0;
 }
 
@@ -123,13 +117,11 @@ MP_PROGRAM(MP306, lent_pool_destroyed_before_the_outputs, kError, {"RULES_LOSES_
 }
 
 MP_PROGRAM(MP307, session_ends_before_the_outputs, kError) {
-  World world;
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  RanAlone world;
   Synchronize();
-  if (!wrong) outputs.clear();
+  if (!wrong) world.outputs.clear();
   world.session.reset();
-  outputs.clear();
+  world.outputs.clear();
   return 0;
 }
 
@@ -160,16 +152,12 @@ MP_PROGRAM(MP212, outputs_never_released, kNoError) {
 }
 
 MP_PROGRAM(MP212, graph_removed_after_its_pool, kNoError, {"RULES_DEEP_STACK", "1"}) {
-  World world;
-  auto pool = std::make_shared<Cutter>();
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  Ran<Cutter> world;
   Synchronize();
-  outputs.clear();
+  world.outputs.clear();
   if (!wrong) GE_CHECK(world.session->RemoveGraph(1));
   GE_CHECK(world.session->UnregisterExternalAllocator(world.one));
-  pool.reset();
+  world.pool.reset();
   if (wrong) GE_CHECK(world.session->RemoveGraph(1));
   return 0;
 }
@@ -226,16 +214,7 @@ MP_PROGRAM(MP206, size_says_less, kError) {
 }
 
 MP_PROGRAM(MP206, memory_ends_early, kError) {
-  World world;
-  auto pool = std::make_shared<Cutter>();
-  if (wrong) pool->shift = Cutter::kSlab - 64;
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
-  Synchronize();
-  outputs.clear();
-  world.Close(world.one);
-  return 0;
+  return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->shift = Cutter::kSlab - 64; });
 }
 
 MP_PROGRAM(MP207, memory_freed_under_a_block, kError) {
@@ -329,18 +308,8 @@ MP_PROGRAM(MP211, two_threads_at_once, kNoError, {"MILLPOND_CHECK_ALSO", "MP211"
 // Two allocators that share what was freed.
 class Sharing : public ge::Allocator {
  public:
-  using Arena = std::multimap<size_t, void*>;
   explicit Sharing(Arena* arena) : arena_(arena) {}
-  ge::MemBlock* Malloc(size_t size) override {
-    void* memory = nullptr;
-    if (const auto found = arena_->find(size); found != arena_->end()) {
-      memory = found->second;
-      arena_->erase(found);
-    } else {
-      ROLE_CHECK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
-    }
-    return new ge::MemBlock(*this, memory, size);
-  }
+  ge::MemBlock* Malloc(size_t size) override { return new ge::MemBlock(*this, Take(arena_, size), size); }
   void Free(ge::MemBlock* block) override {
     arena_->emplace(block->GetSize(), block->GetAddr());
     delete block;
@@ -352,13 +321,13 @@ class Sharing : public ge::Allocator {
 
 MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
   World world;
-  Sharing::Arena arena;
+  Arena arena;
   GE_CHECK(world.session->AddGraph(2, ge_test::TwoOutputs("second")));
   world.Register(world.one, std::make_shared<Sharing>(&arena));
   world.Register(world.two, std::make_shared<Sharing>(&arena));
   std::vector<ge::Tensor> first, second;
   GE_CHECK(world.Run(world.one, &first));
-  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  if (!wrong) Synchronize(world.one);
   first.clear();
   GE_CHECK(world.Run(world.two, &second, 2));
   Synchronize();
@@ -374,7 +343,7 @@ MP_PROGRAM(MP311, run_elsewhere_before_the_load_is_done, kError) {
   World world;
   GE_CHECK(world.session->CompileGraph(1));
   GE_CHECK(world.session->LoadGraph(1, Options{}, world.one));
-  if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  if (!wrong) Synchronize(world.one);
   std::vector<ge::Tensor> outputs;
   GE_CHECK(world.Run(world.two, &outputs));
   Synchronize();

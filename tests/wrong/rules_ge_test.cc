@@ -8,59 +8,33 @@ namespace {
 
 using namespace rules_test;  // NOLINT: the programs' world
 
-int RunsWith(bool wrong, void (*spoil)(Cutter*)) {
-  World world;
-  auto pool = std::make_shared<Cutter>();
-  if (wrong) spoil(pool.get());
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
-  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
-  outputs.clear();
-  world.Close(world.one);
-  return 0;
-}
-
 MP_PROGRAM(MP202, address_off_by_eight, kError) {
-  return RunsWith(wrong, [](Cutter* pool) { pool->shift = 8; });
+  return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->shift = 8; });
 }
 MP_PROGRAM(MP204, blocks_overlap, kError) {
-  return RunsWith(wrong, [](Cutter* pool) { pool->overlaps = true; });
+  return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->overlaps = true; });
 }
 MP_PROGRAM(MP205, host_memory, kError) {
-  return RunsWith(wrong, [](Cutter* pool) { pool->on_host = true; });
+  return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->on_host = true; });
 }
 MP_PROGRAM(MP210, malloc_throws, kError) {
-  return RunsWith(wrong, [](Cutter* pool) { pool->throws = true; });
+  return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->throws = true; });
 }
 
 MP_PROGRAM(MP201, malloc_returns_null, kNoError) {
-  World world;
-  auto pool = std::make_shared<CountingAllocator>();
-  if (wrong) pool->fail_at = 2;
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  ROLE_CHECK((world.Run(world.one, &outputs) == ge::SUCCESS) == !wrong);
-  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
-  outputs.clear();
-  world.Close(world.one);
-  return 0;
+  return RunsWith<CountingAllocator>(wrong, [](CountingAllocator* pool) { pool->fail_at = 2; });
 }
 
 MP_PROGRAM(MP105, replaced_with_blocks_out, kNoError) {
-  World world;
-  auto first = std::make_shared<Cutter>();
+  Ran<Cutter> world;
   auto second = std::make_shared<Cutter>();
-  world.Register(world.one, first);
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
   ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
   if (!wrong) {
-    outputs.clear();
+    world.outputs.clear();
     GE_CHECK(world.session->RemoveGraph(1));
   }
   world.Register(world.one, second);
-  outputs.clear();
+  world.outputs.clear();
   if (wrong) GE_CHECK(world.session->RemoveGraph(1));
   GE_CHECK(world.session->UnregisterExternalAllocator(world.one));
   return 0;
@@ -78,15 +52,11 @@ MP_PROGRAM(MP110, registered_after_load, kError) {
 }
 
 MP_PROGRAM(MP301, slab_freed_while_running, kError) {
-  World world;
-  auto pool = std::make_shared<Cutter>();
-  world.Register(world.one, pool);
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  Ran<Cutter> world;
   if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
-  pool->Trim();
+  world.pool->Trim();
   aclrtSynchronizeStream(world.one);  // may have failed: its memory was gone
-  outputs.clear();
+  world.outputs.clear();
   world.Close(world.one);
   return 0;
 }
@@ -111,13 +81,11 @@ MP_PROGRAM(MP302, one_allocator_two_streams, kError) {
 }
 
 MP_PROGRAM(MP305, output_read_early, kError) {
-  World world;
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  RanAlone world;
   if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
-  ge_test::Read(outputs[0].GetData());
+  ge_test::Read(world.outputs[0].GetData());
   ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
-  outputs.clear();
+  world.outputs.clear();
   return 0;
 }
 
@@ -134,13 +102,11 @@ MP_PROGRAM(MP308, input_on_the_host, kError) {
 }
 
 MP_PROGRAM(MP309, input_freed_while_queued, kError) {
-  World world;
-  std::vector<ge::Tensor> outputs;
-  GE_CHECK(world.Run(world.one, &outputs));
+  RanAlone world;
   if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
   world.input.reset();
   aclrtSynchronizeStream(world.one);
-  outputs.clear();
+  world.outputs.clear();
   return 0;
 }
 
@@ -161,27 +127,31 @@ MP_PROGRAM(MP310, stream_of_another_context, kError) {
   return 0;
 }
 
-MP_PROGRAM(MP313, constants_set_twice, kError) {
+// Two parts of a compiled graph's memory are set; the wrong program's second is refused.
+int SetsParts(bool wrong, ge::Status (*set)(ge::Session&, void*, size_t),
+              ge::Status (*set_too)(ge::Session&, void*, size_t)) {
   World world;
   constexpr size_t kPart = 4096;
   DeviceMemory memory(2 * kPart);
   auto* base = static_cast<char*>(memory.data());
   GE_CHECK(world.session->CompileGraph(1));
-  GE_CHECK(world.session->SetGraphConstMemoryBase(1, base, kPart));
-  if (wrong) ROLE_CHECK(world.session->SetGraphConstMemoryBase(1, base + kPart, kPart) != ge::SUCCESS);
+  GE_CHECK(set(*world.session, base, kPart));
+  if (wrong) ROLE_CHECK(set_too(*world.session, base + kPart, kPart) != ge::SUCCESS);
   return 0;
 }
 
-MP_PROGRAM(MP314, fixed_and_refreshed, kError) {
-  World world;
-  constexpr size_t kPart = 4096;
-  DeviceMemory memory(2 * kPart);
-  auto* base = static_cast<char*>(memory.data());
-  GE_CHECK(world.session->CompileGraph(1));
-  GE_CHECK(world.session->UpdateGraphFeatureMemoryBase(1, base, kPart));
-  if (wrong) ROLE_CHECK(world.session->SetGraphFixedFeatureMemoryBase(1, base + kPart, kPart) != ge::SUCCESS);
-  return 0;
+ge::Status SetConst(ge::Session& session, void* memory, size_t bytes) {
+  return session.SetGraphConstMemoryBase(1, memory, bytes);
 }
+ge::Status SetFixed(ge::Session& session, void* memory, size_t bytes) {
+  return session.SetGraphFixedFeatureMemoryBase(1, memory, bytes);
+}
+ge::Status UpdateFeature(ge::Session& session, void* memory, size_t bytes) {
+  return session.UpdateGraphFeatureMemoryBase(1, memory, bytes);
+}
+
+MP_PROGRAM(MP313, constants_set_twice, kError) { return SetsParts(wrong, SetConst, SetConst); }
+MP_PROGRAM(MP314, fixed_and_refreshed, kError) { return SetsParts(wrong, UpdateFeature, SetFixed); }
 
 }  // namespace
 

@@ -34,6 +34,15 @@ char* MallocHost() {
 }
 void Free(void* memory) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); }
 
+// Memory that is freed at the end of the program, which has waited for its tasks.
+struct Block {
+  explicit Block(size_t bytes = kBytes) : data(Malloc(bytes)) {}
+  ~Block() { Free(data); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  char* const data;
+};
+
 // A kernel that writes 16 bytes somewhere, and says that it writes the block.
 void WriteAt(char* where) { std::memset(millpond_reachable(where), 3, 16); }
 void LaunchWriter(const Device& device, char* block, size_t bytes, char* where) {
@@ -56,32 +65,27 @@ void LaunchGate(const Device& device) {
 MP_PROGRAM(MP504, kernel_writes_past_the_block, kError) {
   Device device;
   constexpr size_t kOdd = 1000 / 32 * 32;
-  char* memory = Malloc(kOdd);
-  LaunchWriter(device, memory, kOdd, memory + (wrong ? kOdd : kOdd - 16));
+  const Block block(kOdd);
+  LaunchWriter(device, block.data, kOdd, block.data + (wrong ? kOdd : kOdd - 16));
   device.Synchronize();
-  Free(memory);
   return 0;
 }
 
 // The block fills its page: the zone is a page of its own.
 MP_PROGRAM(MP504, kernel_writes_past_a_whole_page, kError) {
   Device device;
-  char* memory = Malloc();
-  LaunchWriter(device, memory, kBytes, memory + (wrong ? kBytes + 64 : kBytes - 16));
+  const Block block;
+  LaunchWriter(device, block.data, kBytes, block.data + (wrong ? kBytes + 64 : kBytes - 16));
   device.Synchronize();
-  Free(memory);
   return 0;
 }
 
 MP_PROGRAM(MP504, kernel_writes_before_the_block, kError) {
   Device device;
-  char* one = Malloc();
-  char* other = Malloc();
-  char* upper = std::max(one, other);
+  const Block one, other;
+  char* upper = std::max(one.data, other.data);
   LaunchWriter(device, upper, kBytes, upper - (wrong ? 16 : 0));
   device.Synchronize();
-  Free(one);
-  Free(other);
   return 0;
 }
 
@@ -133,26 +137,23 @@ MP_PROGRAM(MP504, replay_of_freed_memory, kError) {
 MP_PROGRAM(MP503, copied_back_before_it_was_written, kNoError, {"MILLPOND_CHECK_ALSO", "MP503"}) {
   Device device;
   char host[kBytes];
-  char* memory = Malloc();
-  if (!wrong) ROLE_CHECK(aclrtMemset(memory, kBytes, 1, kBytes) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtMemcpy(host, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
-  Free(memory);
+  const Block block;
+  if (!wrong) ROLE_CHECK(aclrtMemset(block.data, kBytes, 1, kBytes) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, block.data, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
   return 0;
 }
 
 // What a copy between device blocks takes along is looked at where it is read.
 MP_PROGRAM(MP503, kernel_reads_a_copy_of_nothing, kNoError, {"MILLPOND_CHECK_ALSO", "MP503"}) {
   Device device;
-  char* from = Malloc();
-  char* to = Malloc();
-  if (!wrong) ROLE_CHECK(aclrtMemsetAsync(from, kBytes, 1, kBytes, device.stream) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, device.stream) == ACL_SUCCESS);
-  const millpond_access access{to, kBytes, 1, 0, MILLPOND_READ};
+  const Block from, to;
+  if (!wrong) ROLE_CHECK(aclrtMemsetAsync(from.data, kBytes, 1, kBytes, device.stream) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpyAsync(to.data, kBytes, from.data, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, device.stream) ==
+             ACL_SUCCESS);
+  const millpond_access access{to.data, kBytes, 1, 0, MILLPOND_READ};
   ROLE_CHECK(millpond_launch_with_accesses(
                  device.stream, "Reader", [](void*) {}, nullptr, &access, 1) == 0);
   device.Synchronize();
-  Free(from);
-  Free(to);
   return 0;
 }
 

@@ -10,52 +10,21 @@
 
 #include "millpond/check.h"
 #include "millpond/pool.h"
-#include "tests/wrong/rules_test.h"
+#include "tests/wrong/acl_world.h"
 
 namespace {
 
-constexpr size_t kBytes = 4096;
-
-struct Device {
-  Device() {
-    ROLE_INIT();
-    ROLE_CHECK(aclrtCreateStream(&one) == ACL_SUCCESS && aclrtCreateStream(&two) == ACL_SUCCESS);
-  }
-  ~Device() {
-    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-    ROLE_CHECK(aclrtDestroyStream(one) == ACL_SUCCESS && aclrtDestroyStream(two) == ACL_SUCCESS);
-    ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
-  }
-  aclrtStream one = nullptr, two = nullptr;
-};
+using namespace rules_test;  // NOLINT: the programs' world
 
 // 64 KiB from which a pool of the program's own gives parts.
 struct Slab {
-  Slab() {
-    void* memory = nullptr;
-    ROLE_CHECK(aclrtMalloc(&memory, 16 * kBytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
-    base = static_cast<char*>(memory);
-  }
   ~Slab() {
-    ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-    ROLE_CHECK(aclrtFree(base) == ACL_SUCCESS);
+    Synchronize();
+    Free(base);
   }
   char* Part(size_t index) const { return base + index * kBytes; }
-  char* base = nullptr;
+  char* const base = static_cast<char*>(Malloc(16 * kBytes));
 };
-
-void Set(void* memory, size_t bytes, aclrtStream stream) {
-  ROLE_CHECK(aclrtMemsetAsync(memory, bytes, 7, bytes, stream) == ACL_SUCCESS);
-}
-
-aclrtEvent NewEvent(uint32_t flags) {
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEventWithFlag(&event, flags) == ACL_SUCCESS);
-  return event;
-}
-void Record(aclrtEvent event, aclrtStream stream) { ROLE_CHECK(aclrtRecordEvent(event, stream) == ACL_SUCCESS); }
-void Wait(aclrtStream stream, aclrtEvent event) { ROLE_CHECK(aclrtStreamWaitEvent(stream, event) == ACL_SUCCESS); }
-void Destroy(aclrtEvent event) { ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS); }
 
 // --- Parts of blocks --------------------------------------------------------------------------------------------
 
@@ -94,8 +63,7 @@ MP_PROGRAM(MP504, host_copy_past_a_part, kError) {
 MP_PROGRAM(MP303, part_reused_on_another_stream, kError) {
   Device device;
   Slab slab;
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   millpond_check_block_begin(slab.Part(1), kBytes, "first", device.one);
   Set(slab.Part(1), kBytes, device.one);
   Record(event, device.one);
@@ -103,8 +71,7 @@ MP_PROGRAM(MP303, part_reused_on_another_stream, kError) {
   millpond_check_block_begin(slab.Part(1), kBytes, "second", device.two);
   if (!wrong) Wait(device.two, event);
   Set(slab.Part(1), kBytes, device.two);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  Destroy(event);
+  Synchronize();
   return 0;
 }
 
@@ -123,7 +90,7 @@ MP_PROGRAM(MP504, past_a_block_of_our_pool, kError) {
   void* again = nullptr;
   ROLE_CHECK(millpondPoolMalloc(pool, 1024, device.one, &again) == ACL_SUCCESS);
   Set(again, 1024, device.one);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Synchronize();
   ROLE_CHECK(millpondPoolFree(pool, again, device.one) == ACL_SUCCESS);
   ROLE_CHECK(millpondPoolFree(pool, second, device.one) == ACL_SUCCESS);
   ROLE_CHECK(millpondPoolTrim(pool, 0, 1) == ACL_SUCCESS);
@@ -135,8 +102,7 @@ MP_PROGRAM(MP504, past_a_block_of_our_pool, kError) {
 MP_PROGRAM(MP611, host_function_that_tells_what_it_reads, kError) {
   Device device;
   Slab slab;
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   Set(slab.base, kBytes, device.one);
   Record(event, device.one);
   if (!wrong) Wait(device.two, event);
@@ -147,8 +113,7 @@ MP_PROGRAM(MP611, host_function_that_tells_what_it_reads, kError) {
   // It was told of that one task.
   ROLE_CHECK(aclrtLaunchHostFunc(
                  device.two, [](void*) {}, nullptr) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  Destroy(event);
+  Synchronize();
   return 0;
 }
 
@@ -165,11 +130,10 @@ MP_PROGRAM(MP304, finding_reaches_the_program, kError) {
       &heard);
   {
     Device device;
-    void* memory = nullptr;
-    ROLE_CHECK(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    void* memory = Malloc();
     Set(memory, kBytes, device.one);
-    if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
-    ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+    if (!wrong) Synchronize(device.one);
+    Free(memory);
   }
   ROLE_CHECK(heard == (wrong ? 1 : 0));
   return 0;
@@ -180,13 +144,12 @@ MP_PROGRAM(MP304, finding_reaches_the_program, kError) {
 // Page "aclrtResetEvent". The waiter's own stream may reset it, behind the wait.
 MP_PROGRAM(MP605, reset_on_another_stream, kError) {
   Device device;
-  aclrtEvent event = NewEvent(ACL_EVENT_SYNC);
+  const Event event(ACL_EVENT_SYNC);
   Record(event, device.one);
   Wait(device.two, event);
   ROLE_CHECK(aclrtResetEvent(event, wrong ? device.one : device.two) == ACL_SUCCESS);
   Record(event, device.one);  // or the wrong program might stand still
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  Destroy(event);
+  Synchronize();
   return 0;
 }
 
@@ -194,9 +157,8 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
   Device device;
   aclrtStream third = nullptr;
   ROLE_CHECK(aclrtCreateStream(&third) == ACL_SUCCESS);
-  aclrtEvent event = NewEvent(ACL_EVENT_SYNC);
-  aclrtEvent passed = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&passed) == ACL_SUCCESS);
+  const Event event(ACL_EVENT_SYNC);
+  const Event passed;
   Record(event, device.one);
   Wait(device.two, event);
   Wait(third, event);
@@ -204,9 +166,7 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
   if (!wrong) Wait(device.two, passed);
   ROLE_CHECK(aclrtResetEvent(event, device.two) == ACL_SUCCESS);
   Record(event, device.two);  // behind the reset, or the third stream might stand still
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  Destroy(event);
-  Destroy(passed);
+  Synchronize();
   ROLE_CHECK(aclrtDestroyStream(third) == ACL_SUCCESS);
   return 0;
 }
@@ -214,7 +174,7 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
 // The host may ask whether all waits have passed (page "aclrtQueryEventWaitStatus"), or wait for the streams.
 MP_PROGRAM(MP605, reset_after_asking, kError) {
   Device device;
-  aclrtEvent event = NewEvent(ACL_EVENT_SYNC);
+  const Event event(ACL_EVENT_SYNC);
   Record(event, device.one);
   Wait(device.two, event);
   aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_NOT_READY;
@@ -224,10 +184,9 @@ MP_PROGRAM(MP605, reset_after_asking, kError) {
   ROLE_CHECK(aclrtResetEvent(event, device.one) == ACL_SUCCESS);
   Record(event, device.one);
   Wait(device.two, event);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  Synchronize();
   ROLE_CHECK(aclrtResetEvent(event, device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  Destroy(event);
+  Synchronize();
   return 0;
 }
 
@@ -235,8 +194,8 @@ MP_PROGRAM(MP605, reset_after_asking, kError) {
 
 MP_PROGRAM(MP606, two_level_events, kError) {
   Device device;
-  aclrtEvent first = NewEvent(ACL_EVENT_SYNC);
-  aclrtEvent second = NewEvent(ACL_EVENT_SYNC);
+  const Event first(ACL_EVENT_SYNC);
+  const Event second(ACL_EVENT_SYNC);
   if (!wrong) Record(first, device.one);
   Wait(device.one, second);
   if (wrong) Record(first, device.one);
@@ -245,8 +204,6 @@ MP_PROGRAM(MP606, two_level_events, kError) {
   // Neither would ever go on; the checker has both dropped.
   ROLE_CHECK((aclrtSynchronizeStream(device.one) == ACL_SUCCESS) == !wrong);
   ROLE_CHECK((aclrtSynchronizeStream(device.two) == ACL_SUCCESS) == !wrong);
-  Destroy(first);
-  Destroy(second);
   return 0;
 }
 
@@ -254,8 +211,8 @@ MP_PROGRAM(MP606, two_level_events, kError) {
 MP_PROGRAM(MP606, notify_and_plain_event, kError) {
   Device device;
   aclrtNotify notify = nullptr;
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateNotify(&notify, 0) == ACL_SUCCESS && aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
+  ROLE_CHECK(aclrtCreateNotify(&notify, 0) == ACL_SUCCESS);
   if (!wrong) ROLE_CHECK(aclrtRecordNotify(notify, device.two) == ACL_SUCCESS);
   ROLE_CHECK(aclrtWaitAndResetNotify(notify, device.one, 0) == ACL_SUCCESS);
   Record(event, device.one);
@@ -263,7 +220,6 @@ MP_PROGRAM(MP606, notify_and_plain_event, kError) {
   if (wrong) ROLE_CHECK(aclrtRecordNotify(notify, device.two) == ACL_SUCCESS);
   ROLE_CHECK((aclrtSynchronizeStream(device.two) == ACL_SUCCESS) == !wrong);
   ROLE_CHECK((aclrtSynchronizeStream(device.one) == ACL_SUCCESS) == !wrong);
-  Destroy(event);
   ROLE_CHECK(aclrtDestroyNotify(notify) == ACL_SUCCESS);
   return 0;
 }
@@ -274,8 +230,8 @@ MP_ROLE(rescued_by_another_thread) {
   aclrtStream third = nullptr;
   aclrtContext context = nullptr;
   ROLE_CHECK(aclrtCreateStream(&third) == ACL_SUCCESS && aclrtGetCurrentContext(&context) == ACL_SUCCESS);
-  aclrtEvent first = NewEvent(ACL_EVENT_SYNC);
-  aclrtEvent second = NewEvent(ACL_EVENT_SYNC);
+  const Event first(ACL_EVENT_SYNC);
+  const Event second(ACL_EVENT_SYNC);
   Wait(device.one, second);
   Record(first, device.one);
   std::thread other([&] {
@@ -285,15 +241,13 @@ MP_ROLE(rescued_by_another_thread) {
     Record(second, third);
   });
   other.join();
-  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtSynchronizeStream(device.two) == ACL_SUCCESS);
-  Destroy(first);
-  Destroy(second);
+  Synchronize(device.one);
+  Synchronize(device.two);
   ROLE_CHECK(aclrtDestroyStream(third) == ACL_SUCCESS);
   return 0;
 }
 TEST(Rules, MP606_rescued_by_another_thread) {
-  const rules_test::Checked checked = rules_test::Check("rescued_by_another_thread", false, {});
+  const Checked checked = Check("rescued_by_another_thread", false, {});
   EXPECT_EQ(checked.result.exit_code, 0) << checked.result.output;
   EXPECT_TRUE(checked.rules.empty()) << checked.result.output;
 }
@@ -321,14 +275,14 @@ MP_PROGRAM(MP611, inside_a_captured_graph, kError) {
   Wait(device.one, join);
   ROLE_CHECK(aclmdlRICaptureEnd(device.one, &graph) == ACL_SUCCESS);
   ROLE_CHECK(aclmdlRIExecuteAsync(graph, device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  Synchronize(device.one);
   ROLE_CHECK(aclmdlRIDestroy(graph) == ACL_SUCCESS);
-  for (aclrtEvent event : {fork, middle, join}) Destroy(event);
+  for (aclrtEvent event : {fork, middle, join}) ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
   return 0;
 }
 // Both lines of the capture are named.
 TEST(Rules, ACapturedGraphsFindingHasTheStacksOfTheCapture) {
-  const rules_test::Checked wrong = rules_test::Check("MP611_inside_a_captured_graph", true, {});
+  const Checked wrong = Check("MP611_inside_a_captured_graph", true, {});
   const std::string& text = wrong.result.output;
   size_t captured = 0;
   for (size_t at = text.find("captured here"); at != std::string::npos; at = text.find("captured here", at + 1)) {
@@ -347,19 +301,19 @@ MP_PROGRAM(MP611, another_thread_waited, kError, {"MILLPOND_CHECK_HOST_ORDER", "
   aclrtContext context = nullptr;
   ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
   Set(slab.base, kBytes, device.one);
-  if (wrong) ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  if (wrong) Synchronize(device.one);
   std::thread other([&] {
     ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
-    if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+    if (!wrong) Synchronize(device.one);
     Set(slab.base, kBytes, device.two);
-    ROLE_CHECK(aclrtSynchronizeStream(device.two) == ACL_SUCCESS);
+    Synchronize(device.two);
   });
   other.join();
   return 0;
 }
 // Without it the same is right: the thread was joined, which nobody can see.
 TEST(Rules, MP611_another_thread_waited_by_default) {
-  const rules_test::Checked checked = rules_test::Check("MP611_another_thread_waited", true, {});
+  const Checked checked = Check("MP611_another_thread_waited", true, {});
   EXPECT_EQ(checked.result.exit_code, 0) << checked.result.output;
   EXPECT_TRUE(checked.rules.empty()) << checked.result.output;
 }

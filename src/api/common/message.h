@@ -75,6 +75,14 @@ inline bool IsWild(const Argument& argument) {
     MP_NOT_WILD(parameter);                                                                               \
   } while (0)
 
+// What MP_NOT_NULL checks, for an argument whose name is known at run time.
+template <class Argument>
+inline Status CheckGiven(const char* parameter, const Argument& argument) {
+  if (argument == nullptr) return NullPointer(parameter);
+  if (IsWild(argument)) return WildPointer(parameter, reinterpret_cast<const void*>(argument));
+  return Ok();
+}
+
 // Adds one failure to the calling thread's messages or, where aclInit's err_msg_mode asks for it, the process's.
 void RememberMessage(const char* api, Code code, std::string_view message);
 // One failure's text without time and pid: template tag resolved, "{api}" replaced.

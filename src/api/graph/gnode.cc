@@ -62,6 +62,16 @@ Status Place(const char* side, const ir::NodePtr& node, int64_t index, size_t co
   return Ok();
 }
 
+// Nodes that `list(node, &nodes)` finds around this one; none where it stands for nothing.
+template <class List>
+std::vector<GNodePtr> ListNodes(const char* api, const GNode& self, List&& list) {
+  return Value(api, std::vector<GNodePtr>(), [&] {
+    std::vector<GNodePtr> nodes;
+    if (const ir::NodePtr node = NodeOf(self); node != nullptr) list(node, &nodes);
+    return nodes;
+  });
+}
+
 template <class Find>
 graphStatus IndexByName(const char* api, const GNode& self, const AscendString& name, int32_t* index, Find&& find) {
   if (name.GetLength() == 0) return GRAPH_PARAM_INVALID;
@@ -148,26 +158,18 @@ std::vector<std::pair<GNodePtr, int32_t>> GNode::GetOutDataNodesAndPortIndexs(co
 }
 
 std::vector<GNodePtr> GNode::GetInControlNodes() const {
-  return Value("ge::GNode::GetInControlNodes", std::vector<GNodePtr>(), [&] {
-    std::vector<GNodePtr> nodes;
-    const ir::NodePtr node = NodeOf(*this);
-    if (node == nullptr) return nodes;
-    for (const ir::NodePtr& control : node->controls) nodes.push_back(Shared(control));
-    return nodes;
+  return ListNodes("ge::GNode::GetInControlNodes", *this, [](const ir::NodePtr& node, std::vector<GNodePtr>* nodes) {
+    for (const ir::NodePtr& control : node->controls) nodes->push_back(Shared(control));
   });
 }
 
 std::vector<GNodePtr> GNode::GetOutControlNodes() const {
-  return Value("ge::GNode::GetOutControlNodes", std::vector<GNodePtr>(), [&] {
-    std::vector<GNodePtr> nodes;
-    const ir::NodePtr node = NodeOf(*this);
-    if (node == nullptr) return nodes;
+  return ListNodes("ge::GNode::GetOutControlNodes", *this, [](const ir::NodePtr& node, std::vector<GNodePtr>* nodes) {
     for (const ir::NodePtr& user : node->Users()) {
       if (std::find(user->controls.begin(), user->controls.end(), node) != user->controls.end()) {
-        nodes.push_back(Shared(user));
+        nodes->push_back(Shared(user));
       }
     }
-    return nodes;
   });
 }
 

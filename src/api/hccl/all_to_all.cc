@@ -18,18 +18,6 @@ struct Side {
   std::vector<Part> parts;
 };
 
-Status ReadSide(const char* counts_name, const void* counts, const char* offsets_name, const void* offsets,
-                HcclDataType type, uint32_t ranks, std::vector<Part>* out_parts) {
-  if (counts == nullptr) return acl::NullPointer(counts_name);
-  if (offsets == nullptr) return acl::NullPointer(offsets_name);
-  out_parts->resize(ranks);
-  for (uint32_t i = 0; i < ranks; ++i) {
-    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(counts)[i], type, &(*out_parts)[i].bytes));
-    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(offsets)[i], type, &(*out_parts)[i].offset));
-  }
-  return Ok();
-}
-
 bool Moves(const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     if (part.bytes != 0) return true;
@@ -60,12 +48,6 @@ Outcome Exchange(Prepared prepared, Side send, HcclDataType sendType, Side recei
   return Launch(prepared);
 }
 
-std::vector<Part> EqualParts(uint32_t ranks, size_t bytes) {
-  std::vector<Part> parts(ranks);
-  for (uint32_t i = 0; i < ranks; ++i) parts[i] = {i * bytes, bytes};
-  return parts;
-}
-
 }  // namespace
 
 extern "C" HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDataType sendType, const void* recvBuf,
@@ -93,8 +75,8 @@ extern "C" HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts,
     MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAllV, 0, sendType, &prepared));
     const uint32_t ranks = prepared.place.comm->ranks;
     Side send{sendBuf, {}}, receive{recvBuf, {}};
-    MP_RETURN_IF_ERROR(ReadSide("sendCounts", sendCounts, "sdispls", sdispls, sendType, ranks, &send.parts));
-    MP_RETURN_IF_ERROR(ReadSide("recvCounts", recvCounts, "rdispls", rdispls, recvType, ranks, &receive.parts));
+    MP_RETURN_IF_ERROR(ReadParts("sendCounts", sendCounts, "sdispls", sdispls, ranks, sendType, &send.parts));
+    MP_RETURN_IF_ERROR(ReadParts("recvCounts", recvCounts, "rdispls", rdispls, ranks, recvType, &receive.parts));
     return Exchange(std::move(prepared), std::move(send), sendType, std::move(receive), recvType);
   });
 }

@@ -12,32 +12,6 @@ using comm::Part;
 
 namespace {
 
-// As many parts as ranks, of the same size, one after the other.
-std::vector<Part> EqualParts(uint32_t ranks, size_t bytes) {
-  std::vector<Part> parts(ranks);
-  for (uint32_t i = 0; i < ranks; ++i) parts[i] = {i * bytes, bytes};
-  return parts;
-}
-
-// The client's arrays of counts and displacements, in elements, as parts of a buffer.
-Status ReadParts(const char* counts_name, const void* counts, const char* offsets_name, const void* offsets,
-                 uint32_t ranks, HcclDataType type, std::vector<Part>* out_parts) {
-  if (counts == nullptr) return acl::NullPointer(counts_name);
-  if (offsets == nullptr) return acl::NullPointer(offsets_name);
-  // Looked at as far as they are read: first and last entry.
-  const size_t last = ranks > 0 ? ranks - 1 : 0;
-  for (const auto& [name, array] : {std::pair{counts_name, counts}, std::pair{offsets_name, offsets}}) {
-    const auto* const entries = static_cast<const uint64_t*>(array);
-    if (!HostCanRead({entries, entries + last})) return acl::WildPointer(name, array);
-  }
-  out_parts->resize(ranks);
-  for (uint32_t i = 0; i < ranks; ++i) {
-    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(counts)[i], type, &(*out_parts)[i].bytes));
-    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(offsets)[i], type, &(*out_parts)[i].offset));
-  }
-  return Ok();
-}
-
 Status CheckOwnCount(const char* what, size_t listed, size_t passed, size_t element, uint32_t rank) {
   if (listed == passed) return Ok();
   return InvalidParameter(what, Format("its entry %u, this rank's, is %zu, and %zu elements were passed", rank,
@@ -66,51 +40,76 @@ void SetBuffers(const void* sendBuf, void* recvBuf, Prepared* prepared) {
   prepared->spec.receive = static_cast<char*>(recvBuf);
 }
 
+Status SetRoot(uint32_t root, Prepared* prepared) {
+  MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared->place.comm));
+  prepared->spec.root = root;
+  prepared->spec.bytes = prepared->bytes;
+  return Ok();
+}
+
+// What is asked of all ranks alike.
+struct Asked {
+  const char* api;
+  Operation operation;
+  uint64_t count;
+  HcclDataType type;
+  HcclComm comm;
+  aclrtStream stream;
+};
+Status NothingToCheck() { return Ok(); }
+
+// A collective of elements whose arguments `check` accepts and whose particulars `fill` adds. Without elements nothing
+// is looked at, as in the reference. `caller`: as for GuardOperation.
+template <class Check, class Fill>
+HcclResult Collective(const Asked& asked, Check&& check, Fill&& fill,
+                      const void* caller = __builtin_return_address(0)) {
+  const auto body = [&](const void*) -> Outcome {
+    if (asked.count == 0) return Ok();
+    MP_RETURN_IF_ERROR(check());
+    Prepared prepared;
+    MP_RETURN_IF_ERROR(
+        Prepare({asked.api, caller, asked.comm, asked.stream}, asked.operation, asked.count, asked.type, &prepared));
+    MP_RETURN_IF_ERROR(fill(&prepared));
+    return Launch(prepared);
+  };
+  return GuardOperation(asked.api, body, caller);
+}
+
+template <class Fill>
+HcclResult Reduced(const Asked& asked, HcclReduceOp op, const void* sendBuf, const void* recvBuf, Fill&& fill,
+                   const void* caller = __builtin_return_address(0)) {
+  const auto check = [&] { return CheckReduction(asked.type, op); };
+  const auto fill_all = [&](Prepared* prepared) -> Status {
+    MP_RETURN_IF_ERROR(fill(prepared));
+    return SetReduction(asked.type, op, sendBuf, recvBuf, prepared);
+  };
+  return Collective(asked, check, fill_all, caller);
+}
+
 }  // namespace
 
 extern "C" HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType,
                                     HcclReduceOp op, HcclComm comm, aclrtStream stream) {
-  static constexpr char kApi[] = "HcclAllReduce";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (count == 0) return Ok();  // as in the reference: nothing is looked at
-    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAllReduce, count, dataType, &prepared));
-    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
-    prepared.spec.bytes = prepared.bytes;
-    return Launch(prepared);
-  });
+  return Reduced({"HcclAllReduce", Operation::kAllReduce, count, dataType, comm, stream}, op, sendBuf, recvBuf,
+                 [](Prepared* prepared) {
+                   prepared->spec.bytes = prepared->bytes;
+                   return Ok();
+                 });
 }
 
 extern "C" HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
                                  uint32_t root, HcclComm comm, aclrtStream stream) {
-  static constexpr char kApi[] = "HcclReduce";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (count == 0) return Ok();
-    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kReduce, count, dataType, &prepared));
-    MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
-    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
-    prepared.spec.root = root;
-    prepared.spec.bytes = prepared.bytes;
-    return Launch(prepared);
-  });
+  return Reduced({"HcclReduce", Operation::kReduce, count, dataType, comm, stream}, op, sendBuf, recvBuf,
+                 [&](Prepared* prepared) { return SetRoot(root, prepared); });
 }
 
 extern "C" HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                         HcclReduceOp op, HcclComm comm, aclrtStream stream) {
-  static constexpr char kApi[] = "HcclReduceScatter";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (recvCount == 0) return Ok();
-    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(
-        Prepare({kApi, caller, comm, stream}, Operation::kReduceScatter, recvCount, dataType, &prepared));
-    MP_RETURN_IF_ERROR(SetReduction(dataType, op, sendBuf, recvBuf, &prepared));
-    prepared.spec.send_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
-    return Launch(prepared);
-  });
+  return Reduced({"HcclReduceScatter", Operation::kReduceScatter, recvCount, dataType, comm, stream}, op, sendBuf,
+                 recvBuf, [](Prepared* prepared) {
+                   prepared->spec.send_parts = EqualParts(prepared->place.comm->ranks, prepared->bytes);
+                   return Ok();
+                 });
 }
 
 extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void* sendDispls, void* recvBuf,
@@ -136,47 +135,32 @@ extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, 
 
 extern "C" HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
                                     aclrtStream stream) {
-  static constexpr char kApi[] = "HcclBroadcast";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (count == 0) return Ok();
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kBroadcast, count, dataType, &prepared));
-    MP_RETURN_IF_ERROR(CheckRank("root", root, *prepared.place.comm));
-    SetBuffers(buf, buf, &prepared);
-    prepared.spec.root = root;
-    prepared.spec.bytes = prepared.bytes;
-    return Launch(prepared);
-  });
+  return Collective({"HcclBroadcast", Operation::kBroadcast, count, dataType, comm, stream}, NothingToCheck,
+                    [&](Prepared* prepared) {
+                      SetBuffers(buf, buf, prepared);
+                      return SetRoot(root, prepared);
+                    });
 }
 
 extern "C" HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, HcclDataType dataType,
                                   uint32_t root, HcclComm comm, aclrtStream stream) {
-  static constexpr char kApi[] = "HcclScatter";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (recvCount == 0) return Ok();
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kScatter, recvCount, dataType, &prepared));
-    const comm::Communicator& found = *prepared.place.comm;
-    MP_RETURN_IF_ERROR(CheckRank("root", root, found));
-    SetBuffers(sendBuf, recvBuf, &prepared);
-    prepared.spec.root = root;
-    prepared.spec.bytes = prepared.bytes;
-    if (found.rank == root) prepared.spec.send_parts = EqualParts(found.ranks, prepared.bytes);
-    return Launch(prepared);
-  });
+  return Collective({"HcclScatter", Operation::kScatter, recvCount, dataType, comm, stream}, NothingToCheck,
+                    [&](Prepared* prepared) {
+                      const comm::Communicator& found = *prepared->place.comm;
+                      SetBuffers(sendBuf, recvBuf, prepared);
+                      if (found.rank == root) prepared->spec.send_parts = EqualParts(found.ranks, prepared->bytes);
+                      return SetRoot(root, prepared);
+                    });
 }
 
 extern "C" HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCount, HcclDataType dataType,
                                     HcclComm comm, aclrtStream stream) {
-  static constexpr char kApi[] = "HcclAllGather";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (sendCount == 0) return Ok();
-    Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAllGather, sendCount, dataType, &prepared));
-    SetBuffers(sendBuf, recvBuf, &prepared);
-    prepared.spec.receive_parts = EqualParts(prepared.place.comm->ranks, prepared.bytes);
-    return Launch(prepared);
-  });
+  return Collective({"HcclAllGather", Operation::kAllGather, sendCount, dataType, comm, stream}, NothingToCheck,
+                    [&](Prepared* prepared) {
+                      SetBuffers(sendBuf, recvBuf, prepared);
+                      prepared->spec.receive_parts = EqualParts(prepared->place.comm->ranks, prepared->bytes);
+                      return Ok();
+                    });
 }
 
 extern "C" HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const void* recvCounts,

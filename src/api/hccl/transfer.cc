@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "include/acl/acl_rt.h"
@@ -83,6 +84,30 @@ Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes) {
                         Format("at most %llu elements", static_cast<unsigned long long>(kMaxElements)));
   }
   *out_bytes = count * each;
+  return Ok();
+}
+
+std::vector<comm::Part> EqualParts(uint32_t ranks, size_t bytes) {
+  std::vector<comm::Part> parts(ranks);
+  for (uint32_t i = 0; i < ranks; ++i) parts[i] = {i * bytes, bytes};
+  return parts;
+}
+
+Status ReadParts(const char* counts_name, const void* counts, const char* offsets_name, const void* offsets,
+                 uint32_t ranks, HcclDataType type, std::vector<comm::Part>* out_parts) {
+  if (counts == nullptr) return acl::NullPointer(counts_name);
+  if (offsets == nullptr) return acl::NullPointer(offsets_name);
+  // Looked at as far as they are read: first and last entry.
+  const size_t last = ranks > 0 ? ranks - 1 : 0;
+  for (const auto& [name, array] : {std::pair{counts_name, counts}, std::pair{offsets_name, offsets}}) {
+    const auto* const entries = static_cast<const uint64_t*>(array);
+    if (!HostCanRead({entries, entries + last})) return acl::WildPointer(name, array);
+  }
+  out_parts->resize(ranks);
+  for (uint32_t i = 0; i < ranks; ++i) {
+    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(counts)[i], type, &(*out_parts)[i].bytes));
+    MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(offsets)[i], type, &(*out_parts)[i].offset));
+  }
   return Ok();
 }
 

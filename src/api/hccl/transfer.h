@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "include/acl/acl_base_rt.h"
 #include "include/hccl/hccl_types.h"
@@ -43,6 +44,12 @@ Status CheckRank(const char* parameter, uint32_t rank, const comm::Communicator&
 Status CheckBuffer(const char* what, const void* address, size_t bytes);
 // HCCL_E_SUSPENDING while the communicator is suspended.
 Outcome CheckResumed(const comm::Communicator& comm);
+
+// As many parts as ranks, of the same size, one after the other.
+std::vector<comm::Part> EqualParts(uint32_t ranks, size_t bytes);
+// The client's arrays of counts and displacements, in elements, as parts of a buffer.
+Status ReadParts(const char* counts_name, const void* counts, const char* offsets_name, const void* offsets,
+                 uint32_t ranks, HcclDataType type, std::vector<comm::Part>* out_parts);
 
 // A collective that is about to be launched.
 struct Request {

@@ -7,28 +7,14 @@
 #include <cstdint>
 
 #include "src/device/stream/event.h"
+#include "src/device/stream/held.h"
 #include "src/device/stream/task.h"
 
 namespace millpond::capture {
 
 class Graph;
 
-// A task's share in an event: a destroyed event's object stays in place while a graph names it.
-class EventShare {
- public:
-  explicit EventShare(Event* event) : event_(event) { event_->Hold(); }
-  EventShare(const EventShare& other) : event_(other.event_) { event_->Hold(); }
-  EventShare(EventShare&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  EventShare& operator=(EventShare&&) = delete;
-  ~EventShare() {
-    if (event_ != nullptr) event_->Release();
-  }
-  Event* operator->() const { return event_; }
-  Event* get() const { return event_; }
-
- private:
-  Event* event_;
-};
+using EventShare = Held<Event>;
 
 // `index` is the event's place among the graph's points (Run::points).
 OwnedTask MakeExternalTask(TaskKind kind, Graph* graph, uint32_t index, Event* event);

@@ -105,6 +105,8 @@ class Handle final : public CaptureTarget {
   Status CheckConflict(const Event& event);
   Status Join(Stream* stream, uint32_t* out_lane) REQUIRES(mutex_);
   Mark& MarkOf(Event* event) REQUIRES(mutex_);
+  // The lane of a stream that the graph is built from.
+  Status FindBound(const Stream& stream, uint32_t* out_lane) const REQUIRES(mutex_);
   Status CheckComplete() const REQUIRES(mutex_);
   void StopRecording(State next) REQUIRES(mutex_);
 

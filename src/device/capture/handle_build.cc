@@ -29,23 +29,29 @@ Status Handle::Bind(Stream* stream) {
   return Ok();
 }
 
+Status Handle::FindBound(const Stream& stream, uint32_t* out_lane) const {
+  const auto lane = lane_of_.find(&stream);
+  MP_CHECK(lane != lane_of_.end() && making_ == Making::kBuilt, kStreamModel,
+           "stream %d is not bound to model running instance %p", stream.id(), handle_);
+  *out_lane = lane->second;
+  return Ok();
+}
+
 Status Handle::Unbind(Stream* stream) {
   MutexLock lock(mutex_);
-  const auto lane = lane_of_.find(stream);
-  MP_CHECK(lane != lane_of_.end() && making_ == Making::kBuilt, kStreamModel,
-           "stream %d is not bound to model running instance %p", stream->id(), handle_);
+  uint32_t lane = 0;
+  MP_RETURN_IF_ERROR(FindBound(*stream, &lane));
   stream->EndCapture();
-  stream_of_.erase(lane->second);
-  lane_of_.erase(lane);
+  stream_of_.erase(lane);
+  lane_of_.erase(stream);
   return Ok();
 }
 
 Status Handle::EndTasks(Stream* stream) {
   MutexLock lock(mutex_);
-  const auto lane = lane_of_.find(stream);
-  MP_CHECK(lane != lane_of_.end() && making_ == Making::kBuilt, kStreamModel,
-           "stream %d is not bound to model running instance %p", stream->id(), handle_);
-  MP_CHECK(ended_lanes_.insert(lane->second).second, kRuntimeArgument, "the tasks of stream %d have been ended already",
+  uint32_t lane = 0;
+  MP_RETURN_IF_ERROR(FindBound(*stream, &lane));
+  MP_CHECK(ended_lanes_.insert(lane).second, kRuntimeArgument, "the tasks of stream %d have been ended already",
            stream->id());
   return Ok();
 }

@@ -83,6 +83,17 @@ Status FindStream(StreamKey key, Stream** out_stream) {
   return Ok();
 }
 
+// `undo`: what has to be given back when the host has no memory for the entry.
+template <class Undo>
+void AddRange(Address address, size_t bytes, void* owner, Undo undo) {
+  try {
+    TheRanges().Add(address, bytes, owner);
+  } catch (const std::bad_alloc&) {
+    undo();
+    throw;
+  }
+}
+
 void LogLost(const char* what, const void* address, const Status& status) {
   log::Write(log::Level::kError, log::kRuntime, Format("%s %p: %s", what, address, status.message().c_str()));
 }
@@ -102,12 +113,7 @@ Status DevicePageSource::Reserve(size_t bytes, Address* out_address) {
   void* address = nullptr;
   MP_RETURN_IF_ERROR(Vmm::Get().Reserve(device_->id(), bytes, nullptr, &address));
   *out_address = reinterpret_cast<Address>(address);
-  try {
-    TheRanges().Add(*out_address, bytes, owner_);
-  } catch (const std::bad_alloc&) {
-    Unreserve(*out_address, bytes);
-    throw;
-  }
+  AddRange(*out_address, bytes, owner_, [&] { Unreserve(*out_address, bytes); });
   return Ok();
 }
 
@@ -143,12 +149,7 @@ Status DevicePageSource::NewSegment(size_t bytes, Address* out_address) {
   void* address = nullptr;
   MP_RETURN_IF_ERROR(device_->memory().AllocatePages(bytes, PageClass::kHuge, "pool", &address));
   *out_address = reinterpret_cast<Address>(address);
-  try {
-    TheRanges().Add(*out_address, bytes, owner_);
-  } catch (const std::bad_alloc&) {
-    DeleteSegment(*out_address, bytes);
-    throw;
-  }
+  AddRange(*out_address, bytes, owner_, [&] { DeleteSegment(*out_address, bytes); });
   return Ok();
 }
 

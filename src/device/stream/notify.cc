@@ -7,6 +7,7 @@
 
 #include "src/base/mutex.h"
 #include "src/device/device.h"
+#include "src/device/stream/held.h"
 #include "src/device/stream/poller.h"
 #include "src/device/stream/stream.h"
 
@@ -14,19 +15,7 @@ namespace millpond {
 
 namespace {
 
-class NotifyHold {
- public:
-  explicit NotifyHold(Notify* notify) : notify_(notify) { notify_->Hold(); }
-  NotifyHold(const NotifyHold& other) : notify_(other.notify_) { notify_->Hold(); }
-  NotifyHold(NotifyHold&& other) noexcept : notify_(std::exchange(other.notify_, nullptr)) {}
-  NotifyHold& operator=(NotifyHold&&) = delete;
-  ~NotifyHold() {
-    if (notify_ != nullptr) notify_->Release();
-  }
-
- private:
-  Notify* notify_;
-};
+using NotifyHold = Held<Notify>;
 
 bool Compares(CountWait mode, uint32_t word, uint32_t value) {
   switch (mode) {

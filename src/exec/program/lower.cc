@@ -221,6 +221,29 @@ Status Lowering::RunGraph(const Recipe& recipe, bool root, const std::vector<Val
   return Ok();
 }
 
+Status Lowering::RunKind(Frame& frame, uint32_t at, Operands& operands, std::vector<Value>* out) {
+  const NodeInfo& info = frame.recipe.nodes[at];
+  switch (info.kind) {
+    case NodeKind::kView:
+      return RunView(info, operands, out);
+    case NodeKind::kCopy:
+      return RunCopy(frame, at, operands, out);
+    case NodeKind::kAssign:
+      return RunAssign(info, operands, out);
+    case NodeKind::kShape:
+      return RunShape(info, operands, out);
+    case NodeKind::kKernel:
+      return RunKernel(frame, at, operands, out);
+    case NodeKind::kBranch:
+    case NodeKind::kWhile:
+    case NodeKind::kFor:
+    case NodeKind::kCall:
+      return RunFlow(info, operands, out);
+    default:
+      return RunSource(info, out);
+  }
+}
+
 Status Lowering::RunNode(Frame& frame, uint32_t at) {
   const NodeInfo& info = frame.recipe.nodes[at];
   if (info.kind == NodeKind::kInput) {
@@ -232,32 +255,7 @@ Status Lowering::RunNode(Frame& frame, uint32_t at) {
     operands.values.push_back(source.present() ? &frame.values[source.node][source.output] : nullptr);
   }
   std::vector<Value> made;
-  switch (info.kind) {
-    case NodeKind::kView:
-      MP_RETURN_IF_ERROR(RunView(info, operands, &made));
-      break;
-    case NodeKind::kCopy:
-      MP_RETURN_IF_ERROR(RunCopy(frame, at, operands, &made));
-      break;
-    case NodeKind::kAssign:
-      MP_RETURN_IF_ERROR(RunAssign(info, operands, &made));
-      break;
-    case NodeKind::kShape:
-      MP_RETURN_IF_ERROR(RunShape(info, operands, &made));
-      break;
-    case NodeKind::kKernel:
-      MP_RETURN_IF_ERROR(RunKernel(frame, at, operands, &made));
-      break;
-    case NodeKind::kBranch:
-    case NodeKind::kWhile:
-    case NodeKind::kFor:
-    case NodeKind::kCall:
-      MP_RETURN_IF_ERROR(RunFlow(info, operands, &made));
-      break;
-    default:
-      MP_RETURN_IF_ERROR(RunSource(info, &made));
-      break;
-  }
+  MP_RETURN_IF_ERROR(RunKind(frame, at, operands, &made));
   MP_CHECK(made.size() >= info.uses.size(), kInternal, "%s: %zu outputs were made; it has %zu",
            passes::Named(*info.node).c_str(), made.size(), info.uses.size());
   // What control flow hands over is held already, once for each.

@@ -81,6 +81,7 @@ class Lowering {
 
   Status RunGraph(const Recipe& recipe, bool root, const std::vector<Value>& arguments, std::vector<Value>* results);
   Status RunNode(Frame& frame, uint32_t at);
+  Status RunKind(Frame& frame, uint32_t at, Operands& operands, std::vector<Value>* out);
   Status RunSource(const NodeInfo& info, std::vector<Value>* out);
   Status RunView(const NodeInfo& info, Operands& operands, std::vector<Value>* out);
   Status RunCopy(Frame& frame, uint32_t at, Operands& operands, std::vector<Value>* out);
@@ -104,6 +105,9 @@ class Lowering {
   Status BranchByJumps(const NodeInfo& info, Value* condition, const std::vector<Value>& arguments,
                        std::vector<Value>* out);
   Status RunWhile(const NodeInfo& info, std::vector<Value> arguments, std::vector<Value>* out);
+  // A loop's body, once: what it gives replaces what is carried, which it must be as many as.
+  Status RunBody(const NodeInfo& info, const Recipe& body, const std::vector<Value>& arguments,
+                 std::vector<Value>* carried);
   Status WhileByJumps(const NodeInfo& info, std::vector<Value> arguments, std::vector<Value>* out);
   Status RunFor(const NodeInfo& info, Operands& operands, std::vector<Value>* out);
   Status ForByJumps(const NodeInfo& info, Operands& operands, std::vector<Value>* out);

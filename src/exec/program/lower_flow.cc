@@ -122,6 +122,17 @@ Status Lowering::BranchByJumps(const NodeInfo& info, Value* condition, const std
 
 // --- Loops ---------------------------------------------------------------------------------------------------------
 
+Status Lowering::RunBody(const NodeInfo& info, const Recipe& body, const std::vector<Value>& arguments,
+                         std::vector<Value>* carried) {
+  std::vector<Value> results;
+  MP_RETURN_IF_ERROR(RunGraph(body, false, arguments, &results));
+  MP_REQUIRE(results.size() == carried->size(), "%s: its body takes %zu values and gives %zu; it must give as many",
+             passes::Named(*info.node).c_str(), carried->size(), results.size());
+  for (Value& value : *carried) Drop(&value);
+  *carried = std::move(results);
+  return Ok();
+}
+
 Status Lowering::RunWhile(const NodeInfo& info, std::vector<Value> arguments, std::vector<Value>* out) {
   for (Value& value : arguments) {
     value.uses = 0;
@@ -138,12 +149,7 @@ Status Lowering::RunWhile(const NodeInfo& info, std::vector<Value> arguments, st
     Drop(&condition[0]);
     if (!goes_on) break;
     MP_RETURN_IF_ERROR(NextRound());
-    std::vector<Value> results;
-    MP_RETURN_IF_ERROR(RunGraph(*info.bodies[1], false, arguments, &results));
-    MP_REQUIRE(results.size() == arguments.size(), "%s: its body takes %zu values and gives %zu; it must give as many",
-               passes::Named(*info.node).c_str(), arguments.size(), results.size());
-    for (Value& argument : arguments) Drop(&argument);
-    arguments = std::move(results);
+    MP_RETURN_IF_ERROR(RunBody(info, *info.bodies[1], arguments, &arguments));
   }
   *out = std::move(arguments);
   return Ok();
@@ -240,12 +246,7 @@ Status Lowering::RunFor(const NodeInfo& info, Operands& operands, std::vector<Va
     index.host = ir::Bytes::Copy(&narrow, sizeof narrow);
     std::vector<Value> all{std::move(index), Value(), Value()};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    std::vector<Value> results;
-    MP_RETURN_IF_ERROR(RunGraph(*info.bodies[0], false, all, &results));
-    MP_REQUIRE(results.size() == arguments.size(), "%s: its body takes %zu values and gives %zu; it must give as many",
-               passes::Named(*info.node).c_str(), arguments.size(), results.size());
-    for (Value& argument : arguments) Drop(&argument);
-    arguments = std::move(results);
+    MP_RETURN_IF_ERROR(RunBody(info, *info.bodies[0], all, &arguments));
   }
   *out = std::move(arguments);
   return Ok();

@@ -265,6 +265,19 @@ Status ValidateModel(const OmModel& model) {
   return Ok();
 }
 
+// What a model's file and a single operator's both have. `what` is the graph's name in messages.
+Status ReadParts(std::span<const std::byte> file, OmKind kind, const char* what, std::shared_ptr<const void> keep,
+                 OmModel* out_model, std::string* out_type) {
+  std::vector<Section> sections;
+  MP_RETURN_IF_ERROR(RequireKind(file, kind, &sections));
+  std::span<const std::byte> info;
+  std::span<const std::byte> graph;
+  MP_RETURN_IF_ERROR(FindSection(sections, kInfo, &info));
+  MP_RETURN_IF_ERROR(FindSection(sections, kGraph, &graph));
+  MP_RETURN_IF_ERROR(ReadInfo(info, out_model, out_type));
+  return ReadModel(graph, std::move(keep), &out_model->graph).Prefixed(what);
+}
+
 }  // namespace
 
 Status CheckOm(std::span<const std::byte> file, OmKind* out_kind) {
@@ -308,32 +321,18 @@ Status WriteOmBundle(std::span<const std::string> models, std::string* out) {
 }
 
 Status ReadOm(std::span<const std::byte> file, std::shared_ptr<const void> keep, OmModel* out) {
-  std::vector<Section> sections;
-  MP_RETURN_IF_ERROR(RequireKind(file, OmKind::kModel, &sections));
-  std::span<const std::byte> info;
-  std::span<const std::byte> graph;
-  MP_RETURN_IF_ERROR(FindSection(sections, kInfo, &info));
-  MP_RETURN_IF_ERROR(FindSection(sections, kGraph, &graph));
   OmModel model;
   std::string ignored;
-  MP_RETURN_IF_ERROR(ReadInfo(info, &model, &ignored));
-  MP_RETURN_IF_ERROR(ReadModel(graph, std::move(keep), &model.graph).Prefixed("the offline model's graph"));
+  MP_RETURN_IF_ERROR(ReadParts(file, OmKind::kModel, "the offline model's graph", std::move(keep), &model, &ignored));
   MP_RETURN_IF_ERROR(ValidateModel(model));
   *out = std::move(model);
   return Ok();
 }
 
 Status ReadOm(std::span<const std::byte> file, std::shared_ptr<const void> keep, OmSingleOp* out) {
-  std::vector<Section> sections;
-  MP_RETURN_IF_ERROR(RequireKind(file, OmKind::kSingleOp, &sections));
-  std::span<const std::byte> info;
-  std::span<const std::byte> bytes;
-  MP_RETURN_IF_ERROR(FindSection(sections, kInfo, &info));
-  MP_RETURN_IF_ERROR(FindSection(sections, kGraph, &bytes));
   OmModel model;
   std::string type;
-  MP_RETURN_IF_ERROR(ReadInfo(info, &model, &type));
-  MP_RETURN_IF_ERROR(ReadModel(bytes, std::move(keep), &model.graph).Prefixed("the single operator"));
+  MP_RETURN_IF_ERROR(ReadParts(file, OmKind::kSingleOp, "the single operator", std::move(keep), &model, &type));
   MP_CHECK(model.graph->nodes().size() == 1 && model.graph->nodes()[0]->type == type, kParseFile,
            "the offline model is of the single operator %s, and its graph has %zu nodes", type.c_str(),
            model.graph->nodes().size());

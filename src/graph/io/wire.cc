@@ -28,6 +28,14 @@ const char* NameOf(Kind kind) {
   return "unknown";
 }
 
+// pre: a whole number of them
+template <class Number>
+void AppendBytes(std::span<const std::byte> bytes, std::vector<Number>* out) {
+  const size_t before = out->size();
+  out->resize(before + bytes.size() / sizeof(Number));
+  if (!bytes.empty()) std::memcpy(out->data() + before, bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 bool Reader::Fail(const char* what) {
@@ -149,9 +157,7 @@ Status Reader::Floats(const Field& field, std::vector<float>* out) const {
     return Ok();
   }
   if (field.bytes.size() % sizeof(float) != 0) return Wrong(field, "a whole number of floats");
-  const size_t before = out->size();
-  out->resize(before + field.bytes.size() / sizeof(float));
-  if (!field.bytes.empty()) std::memcpy(out->data() + before, field.bytes.data(), field.bytes.size());
+  AppendBytes(field.bytes, out);
   return Ok();
 }
 
@@ -163,9 +169,7 @@ Status Reader::Doubles(const Field& field, std::vector<double>* out) const {
   if (field.kind != Kind::kBytes || field.bytes.size() % sizeof(double) != 0) {
     return Wrong(field, "a whole number of doubles");
   }
-  const size_t before = out->size();
-  out->resize(before + field.bytes.size() / sizeof(double));
-  if (!field.bytes.empty()) std::memcpy(out->data() + before, field.bytes.data(), field.bytes.size());
+  AppendBytes(field.bytes, out);
   return Ok();
 }
 

@@ -71,88 +71,100 @@ void MaxUnpool(Context& c) {
   c.Out(b.Reshape(filled, shape));
 }
 
-struct Parameters {
-  size_t count = 0;
-  Val rate, step;
-};
-// R, T, then `each` lists of tensors of equal length.
-bool ReadParameters(Context& c, size_t each, Parameters* out) {
-  if (c.inputs() < 2 + each || (c.inputs() - 2) % each != 0) {
-    c.Refuse("%zu inputs are not a rate, a count and %zu lists", c.inputs(), each);
-    return false;
-  }
-  out->count = (c.inputs() - 2) / each;
-  out->rate = c.In(0);
-  out->step = c.b.Cast(c.In(1), DType::kFloat);
-  return true;
-}
-
 Val Times(Builder& b, const Val& x, double factor) { return b.Mul(x, b.ScalarLike(x, factor)); }
+
+// Of an optimiser: a rate R, a count of steps T, then lists of tensors of equal length: the parameters, their
+// gradients and what it keeps of each.
+class Optimised {
+ public:
+  explicit Optimised(Context* context) : c_(*context) {}
+  // `lists` of tensors. False after refusing.
+  bool Read(size_t lists) {
+    if (c_.inputs() < 2 + lists || (c_.inputs() - 2) % lists != 0) {
+      c_.Refuse("%zu inputs are not a rate, a count and %zu lists", c_.inputs(), lists);
+      return false;
+    }
+    count_ = (c_.inputs() - 2) / lists;
+    rate = c_.In(0);
+    step = c_.b.Cast(c_.In(1), DType::kFloat);
+    decay_ = c_.Real("norm_coefficient", 0);
+    return true;
+  }
+  size_t count() const { return count_; }
+  Val Parameter(size_t i) { return In(0, i); }
+  // With the regularisation's part.
+  Val Gradient(size_t i) { return c_.b.Add(Times(c_.b, In(0, i), decay_), In(1, i)); }
+  Val Kept(size_t list, size_t i) { return In(2 + list, i); }
+  void Update(size_t i, const Val& parameter, const Vals& kept) {
+    c_.Out(i, parameter);
+    for (size_t list = 0; list < kept.size(); ++list) c_.Out((1 + list) * count_ + i, kept[list]);
+  }
+
+  Val rate, step;
+
+ private:
+  Val In(size_t list, size_t i) { return c_.In(2 + list * count_ + i); }
+
+  Context& c_;
+  size_t count_ = 0;
+  double decay_ = 0;
+};
 
 void Momentum(Context& c) {
   Builder& b = c.b;
-  Parameters p;
-  if (!ReadParameters(c, 3, &p)) return;
+  Optimised all(&c);
+  if (!all.Read(3)) return;
   const double alpha = c.Real("alpha", 0);
   const double beta = c.Real("beta", 0);
-  const double decay = c.Real("norm_coefficient", 0);
   const bool nesterov = c.Text("mode", "standard") == "nesterov";
-  const Val first = b.Op("LessEqual", {p.step, b.ScalarLike(p.step, 0)});
-  const Val factor = b.Where(first, b.ScalarLike(p.step, 1), b.ScalarLike(p.step, beta));
-  for (size_t i = 0; i < p.count; ++i) {
-    const Val x = c.In(2 + i);
-    const Val v = c.In(2 + 2 * p.count + i);
-    const Val g = b.Add(Times(b, x, decay), c.In(2 + p.count + i));
-    const Val fresh = b.Add(Times(b, v, alpha), b.Mul(g, b.Cast(factor, b.TypeOf(g))));
-    const Val move = nesterov ? b.Add(g, Times(b, fresh, alpha)) : fresh;
-    c.Out(i, b.Sub(x, b.Mul(b.Cast(p.rate, b.TypeOf(x)), move)));
-    c.Out(p.count + i, fresh);
+  const Val first = b.Op("LessEqual", {all.step, b.ScalarLike(all.step, 0)});
+  const Val factor = b.Where(first, b.ScalarLike(all.step, 1), b.ScalarLike(all.step, beta));
+  for (size_t i = 0; i < all.count(); ++i) {
+    const Val x = all.Parameter(i);
+    const Val g = all.Gradient(i);
+    const Val v = b.Add(Times(b, all.Kept(0, i), alpha), b.Mul(g, b.Cast(factor, b.TypeOf(g))));
+    const Val move = nesterov ? b.Add(g, Times(b, v, alpha)) : v;
+    all.Update(i, b.Sub(x, b.Mul(b.Cast(all.rate, b.TypeOf(x)), move)), {v});
   }
 }
 
 void Adagrad(Context& c) {
   Builder& b = c.b;
-  Parameters p;
-  if (!ReadParameters(c, 3, &p)) return;
+  Optimised all(&c);
+  if (!all.Read(3)) return;
   const double epsilon = c.Real("epsilon", 0);
-  const double decay = c.Real("norm_coefficient", 0);
-  const Val slowed = b.Add(Times(b, p.step, c.Real("decay_factor", 0)), b.ScalarLike(p.step, 1));
-  const Val rate = b.Div(b.Cast(p.rate, DType::kFloat), slowed);
-  for (size_t i = 0; i < p.count; ++i) {
-    const Val x = c.In(2 + i);
-    const Val g = b.Add(Times(b, x, decay), c.In(2 + p.count + i));
-    const Val h = b.Add(c.In(2 + 2 * p.count + i), b.Mul(g, g));
+  const Val slowed = b.Add(Times(b, all.step, c.Real("decay_factor", 0)), b.ScalarLike(all.step, 1));
+  const Val rate = b.Div(b.Cast(all.rate, DType::kFloat), slowed);
+  for (size_t i = 0; i < all.count(); ++i) {
+    const Val g = all.Gradient(i);
+    const Val h = b.Add(all.Kept(0, i), b.Mul(g, g));
     const Val root = b.Add(b.Wide("Sqrt", {h}), b.ScalarLike(h, epsilon));
-    c.Out(i, b.Sub(x, b.Div(b.Mul(b.Cast(rate, b.TypeOf(g)), g), root)));
-    c.Out(p.count + i, h);
+    all.Update(i, b.Sub(all.Parameter(i), b.Div(b.Mul(b.Cast(rate, b.TypeOf(g)), g), root)), {h});
   }
 }
 
 void Adam(Context& c) {
   Builder& b = c.b;
-  Parameters p;
-  if (!ReadParameters(c, 4, &p)) return;
+  Optimised all(&c);
+  if (!all.Read(4)) return;
   const double alpha = c.Real("alpha", 0.9F);
   const double beta = c.Real("beta", 0.999F);
   const double epsilon = c.Real("epsilon", 1e-6F);
-  const double decay = c.Real("norm_coefficient", 0);
   const double decay_post = c.Real("norm_coefficient_post", 0);
   const auto real = [&](double value) { return b.Scalar(DType::kDouble, value); };
-  const Val t = b.Cast(p.step, DType::kDouble);
+  const Val t = b.Cast(all.step, DType::kDouble);
   const auto rest = [&](double base) { return b.Sub(real(1), b.Op("Pow", {real(base), t})); };
   const Val corrected = b.Div(b.Op("Sqrt", {rest(beta)}), rest(alpha));
   const Val factor = b.Where(b.Op("Greater", {t, real(0)}), corrected, real(1));
-  const Val rate = b.Mul(b.Cast(p.rate, DType::kDouble), factor);
-  for (size_t i = 0; i < p.count; ++i) {
-    const Val x = c.In(2 + i);
-    const Val g = b.Add(Times(b, x, decay), c.In(2 + p.count + i));
-    const Val v = b.Add(Times(b, c.In(2 + 2 * p.count + i), alpha), Times(b, g, 1 - alpha));
-    const Val h = b.Add(Times(b, c.In(2 + 3 * p.count + i), beta), Times(b, b.Mul(g, g), 1 - beta));
+  const Val rate = b.Mul(b.Cast(all.rate, DType::kDouble), factor);
+  for (size_t i = 0; i < all.count(); ++i) {
+    const Val x = all.Parameter(i);
+    const Val g = all.Gradient(i);
+    const Val v = b.Add(Times(b, all.Kept(0, i), alpha), Times(b, g, 1 - alpha));
+    const Val h = b.Add(Times(b, all.Kept(1, i), beta), Times(b, b.Mul(g, g), 1 - beta));
     const Val root = b.Add(b.Wide("Sqrt", {h}), b.ScalarLike(h, epsilon));
     const Val moved = b.Sub(x, b.Mul(b.Cast(rate, b.TypeOf(x)), b.Div(v, root)));
-    c.Out(i, Times(b, moved, 1 - decay_post));
-    c.Out(p.count + i, v);
-    c.Out(2 * p.count + i, h);
+    all.Update(i, Times(b, moved, 1 - decay_post), {v, h});
   }
 }
 

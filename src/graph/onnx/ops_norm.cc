@@ -80,22 +80,36 @@ void InstanceNormalization(Context& c) {
   c.Out(b.Add(b.Mul(normal, AsChannels(c, c.In(1), rank)), AsChannels(c, c.In(2), rank)));
 }
 
-// The type that the statistics are computed in.
-DType StashType(Context& c, const char* name) {
-  const DType type = TypeFromOnnx(c.Int(name, 1));
-  return type == DType::kUndefined ? DType::kFloat : type;
+// The type that the statistics of values of `type` are computed in.
+DType StashType(Context& c, DType type) {
+  const DType asked = TypeFromOnnx(c.Int("stash_type", 1));
+  if (type == DType::kDouble) return type;
+  return asked == DType::kUndefined ? DType::kFloat : asked;
+}
+
+// What is normalised over all dimensions from an axis on.
+struct Normalised {
+  Val x;
+  DType type, stash;
+  int64_t rank, axis;
+};
+// False after refusing.
+bool ReadNormalised(Context& c, Normalised* out) {
+  out->x = c.In(0);
+  out->type = c.b.TypeOf(out->x);
+  out->rank = c.KnownRank(out->x);
+  if (out->rank < 0) return false;
+  out->axis = c.Axis(c.Int("axis", -1), out->rank);
+  out->stash = StashType(c, out->type);
+  return true;
 }
 
 void LayerNormalization(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
-  const DType type = b.TypeOf(x);
-  const int64_t rank = c.KnownRank(x);
-  if (rank < 0) return;
-  const int64_t axis = c.Axis(c.Int("axis", -1), rank);
+  Normalised read;
+  if (!ReadNormalised(c, &read)) return;
+  const auto& [x, type, stash, rank, axis] = read;
   const double epsilon = c.Real("epsilon", 1e-5);
-  const DType stash = type == DType::kDouble ? type : StashType(c, "stash_type");
-  c.Ignore("stash_type");
   const Val scale = c.In(1);
   const Val bias = c.Maybe(2);
   const ir::Dims dims = b.DimsOf(x);
@@ -118,13 +132,9 @@ void LayerNormalization(Context& c) {
 
 void RmsNormalization(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
-  const DType type = b.TypeOf(x);
-  const int64_t rank = c.KnownRank(x);
-  if (rank < 0) return;
-  const int64_t axis = c.Axis(c.Int("axis", -1), rank);
-  const DType stash = type == DType::kDouble ? type : StashType(c, "stash_type");
-  c.Ignore("stash_type");
+  Normalised read;
+  if (!ReadNormalised(c, &read)) return;
+  const auto& [x, type, stash, rank, axis] = read;
   const Val wide = b.Cast(x, stash);
   const Val mean = b.Reduce("ReduceMean", b.Mul(wide, wide), Counted(axis, rank), true);
   const Val normal = b.Mul(wide, InverseRoot(b, mean, c.Real("epsilon", 1e-5)));
@@ -137,8 +147,7 @@ void GroupNormalization(Context& c) {
   const DType type = b.TypeOf(x);
   const int64_t groups = c.Int("num_groups", 0);
   const double epsilon = c.Real("epsilon", 1e-5);
-  const DType stash = type == DType::kDouble ? type : StashType(c, "stash_type");
-  c.Ignore("stash_type");
+  const DType stash = StashType(c, type);
   if (!b.IsStatic(x) || b.RankOf(x) < 2) return c.Refuse("its input's shape must be known");
   const ir::Dims dims = b.DimsOf(x);
   const auto rank = static_cast<int64_t>(dims.size());

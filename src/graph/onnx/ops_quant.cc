@@ -42,9 +42,11 @@ Val Rounded(Context& c, const Val& x, const Val& zero, DType type) {
   return b.Cast(b.Wide("Minimum", {result, b.ScalarLike(x, bounds.high)}), type);
 }
 
-// A scale or zero point for x: per tensor, per index of an axis, or per block along it.
-Val Beside(Context& c, const Val& value, const Val& x, int64_t axis, int64_t block) {
+// A scale or zero point for x: per tensor, per index of the node's axis, or per block along it.
+Val Beside(Context& c, const Val& value, const Val& x) {
   Builder& b = c.b;
+  const int64_t axis = c.Int("axis", 1);
+  const int64_t block = c.Int("block_size", 0);
   const int64_t rank = c.KnownRank(x);
   if (rank < 0 || b.RankOf(value) < 0) return {};
   if (b.RankOf(value) == 0) return value;
@@ -72,8 +74,6 @@ Val Beside(Context& c, const Val& value, const Val& x, int64_t axis, int64_t blo
 void QuantizeLinear(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
-  const int64_t axis = c.Int("axis", 1);
-  const int64_t block = c.Int("block_size", 0);
   const int64_t output = c.Int("output_dtype", 0);
   const int64_t precision = c.Int("precision", 0);
   c.Ignore("saturate");
@@ -87,16 +87,14 @@ void QuantizeLinear(Context& c) {
   if (!BoundsOf(type, &bounds))
     return c.Refuse("quantising to %s is not supported", type == DType::kUndefined ? "this type" : DTypeName(type));
   if (precision != 0 && precision != 1) return c.Refuse("precision must be FLOAT");
-  const Val scale = Beside(c, b.Cast(c.In(1), DType::kFloat), x, axis, block);
-  const Val zero = c.Has(2) ? Beside(c, c.In(2), x, axis, block) : Val();
+  const Val scale = Beside(c, b.Cast(c.In(1), DType::kFloat), x);
+  const Val zero = c.Has(2) ? Beside(c, c.In(2), x) : Val();
   c.Out(Rounded(c, b.Div(b.Cast(x, DType::kFloat), scale), zero, type));
 }
 
 void DequantizeLinear(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
-  const int64_t axis = c.Int("axis", 1);
-  const int64_t block = c.Int("block_size", 0);
   const int64_t output = c.Int("output_dtype", 0);
   const Val given = c.In(1);
   const DType type = output != 0 ? TypeFromOnnx(output) : b.TypeOf(given);
@@ -108,8 +106,8 @@ void DequantizeLinear(Context& c) {
   }
   // 32-bit integers do not fit a float; subtract first.
   Val wide = b.Cast(x, narrow ? DType::kFloat : DType::kInt64);
-  if (c.Has(2)) wide = b.Sub(wide, b.Cast(Beside(c, c.In(2), x, axis, block), b.TypeOf(wide)));
-  const Val scale = b.Cast(Beside(c, given, x, axis, block), DType::kFloat);
+  if (c.Has(2)) wide = b.Sub(wide, b.Cast(Beside(c, c.In(2), x), b.TypeOf(wide)));
+  const Val scale = b.Cast(Beside(c, given, x), DType::kFloat);
   c.Out(b.Cast(b.Mul(b.Cast(wide, DType::kFloat), scale), type));
 }
 

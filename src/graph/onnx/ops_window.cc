@@ -211,14 +211,26 @@ void ConvTranspose(Context& c) {
               {"groups", c.Int("group", 1)}}));
 }
 
-Vals Pooled(Context& c, const Val& x, const Window& window, bool ceil, const char* how, double p = 2,
-            bool column_major = false) {
-  return c.b.Ops("MillpondPool", {x},
-                 {{"kernel", window.kernel},
-                  {"strides", window.strides},
-                  {"pads", window.pads},
-                  {"dilations", window.dilations},
-                  {"ceil_mode", ceil},
+struct Pool {
+  Val x;
+  Window window;
+  bool ceil = false;
+};
+
+// False after refusing.
+bool ReadPool(Context& c, Pool* out) {
+  out->x = c.In(0);
+  out->ceil = c.Int("ceil_mode", 0) != 0;
+  return ReadWindow(c, out->x, c.List("kernel_shape"), &out->window);
+}
+
+Vals Pooled(Context& c, const Pool& pool, const char* how, double p = 2, bool column_major = false) {
+  return c.b.Ops("MillpondPool", {pool.x},
+                 {{"kernel", pool.window.kernel},
+                  {"strides", pool.window.strides},
+                  {"pads", pool.window.pads},
+                  {"dilations", pool.window.dilations},
+                  {"ceil_mode", pool.ceil},
                   {"how", how},
                   {"p", p},
                   {"column_major", column_major}});
@@ -232,29 +244,27 @@ bool IsPlain(const Window& window) {
 
 void MaxPool(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
-  Window window;
+  Pool pool;
   const bool column_major = c.Int("storage_order", 0) != 0;
-  const bool ceil = c.Int("ceil_mode", 0) != 0;
-  if (!ReadWindow(c, x, c.List("kernel_shape"), &window)) return;
+  if (!ReadPool(c, &pool)) return;
+  const auto& [x, window, ceil] = pool;
   const DType type = b.TypeOf(x);
   if (IsPlain(window) && !c.Wants(1) && !ceil && (type == DType::kFloat || type == DType::kDouble)) {
     return c.Out(
         b.Op("MaxPoolV3", {x},
              {{"ksize", Full(window.kernel)}, {"strides", Full(window.strides)}, {"pads", Paired(window.pads)}}));
   }
-  const Vals out = Pooled(c, x, window, ceil, "max", 2, column_major);
+  const Vals out = Pooled(c, pool, "max", 2, column_major);
   c.Out(0, out[0]);
   c.Out(1, out[1]);
 }
 
 void AveragePool(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
-  Window window;
+  Pool pool;
   const bool padded = c.Int("count_include_pad", 0) != 0;
-  const bool ceil = c.Int("ceil_mode", 0) != 0;
-  if (!ReadWindow(c, x, c.List("kernel_shape"), &window)) return;
+  if (!ReadPool(c, &pool)) return;
+  const auto& [x, window, ceil] = pool;
   if (IsPlain(window) && !ceil && b.TypeOf(x) == DType::kFloat) {
     return c.Out(b.Op("AvgPoolV2", {x},
                       {{"ksize", Full(window.kernel)},
@@ -262,16 +272,13 @@ void AveragePool(Context& c) {
                        {"pads", Paired(window.pads)},
                        {"exclusive", !padded}}));
   }
-  c.Out(Pooled(c, x, window, ceil, padded ? "average_padded" : "average")[0]);
+  c.Out(Pooled(c, pool, padded ? "average_padded" : "average")[0]);
 }
 
 void LpPool(Context& c) {
-  const Val x = c.In(0);
-  Window window;
+  Pool pool;
   const auto p = static_cast<double>(c.Int("p", 2));
-  const bool ceil = c.Int("ceil_mode", 0) != 0;
-  if (!ReadWindow(c, x, c.List("kernel_shape"), &window)) return;
-  c.Out(Pooled(c, x, window, ceil, "lp", p)[0]);
+  if (ReadPool(c, &pool)) c.Out(Pooled(c, pool, "lp", p)[0]);
 }
 
 void GlobalPool(Context& c) {

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "src/graph/passes/activations.h"
 #include "src/graph/passes/fuse.h"
-#include "src/graph/passes/fuse_tools.h"
+#include "src/graph/passes/fuse_tail.h"
 
 namespace millpond::passes {
 namespace {
@@ -20,24 +19,22 @@ Floats FloatsOf(const ir::Tensor& tensor) {
   return values;
 }
 
-class ConvFusion : public FusingPass {
-  using FusingPass::FusingPass;
+class ConvFusion : public TailFusingPass {
+ public:
+  using TailFusingPass::TailFusingPass;
 
+ private:
   Status Visit(const ir::NodePtr& node) override {
     Conv conv;
     return Read(node, &conv) ? Fuse(&conv) : Ok();
   }
 
-  struct Conv {
-    ir::NodePtr node;
-    ir::NodePtr last;  // the fused node replaces its output
+  struct Conv : Tail {
     ir::TensorPtr filter;
     std::vector<int64_t> strides, pads, dilations;  // of height and width; pads: both begins, then both ends
     int64_t groups = 1;
     bool has_bias = false;
     Floats bias, factor;  // by output channel; the factor is that of batch norm
-    ir::Endpoint addend;
-    std::string activation = kNoActivation;
     int64_t channels() const { return filter->desc.dims[0]; }
   };
 
@@ -119,46 +116,29 @@ class ConvFusion : public FusingPass {
 
   // A constant with one value per channel, shaped to broadcast along dimension 1.
   bool AbsorbBias(Conv* conv) {
-    const ir::NodePtr sum = fuser_.SoleReader({conv->last, 0});
-    if (sum == nullptr || (sum->type != "Add" && sum->type != "BiasAdd")) return false;
-    ir::Endpoint other;
-    if (!Fuser::Pairs(*sum, {conv->last, 0}, &other)) return false;
-    const ir::TensorPtr row = Fuser::ConstOf(other, DType::kFloat);
-    if (row == nullptr || ir::ElementsOf(row->desc.dims) != conv->channels()) return false;
-    if (sum->type == "BiasAdd") {
-      if (Fuser::TextAttr(*sum, "data_format", "NHWC") != "NCHW") return false;
-    } else {
-      const ir::Dims& dims = row->desc.dims;
-      const bool meets = dims.size() >= 3 && dims.size() <= 4 && dims[dims.size() - 3] == conv->channels();
-      if (!meets) return false;
-    }
-    const Floats values = FloatsOf(*row);
-    for (size_t c = 0; c < values.size(); ++c) conv->bias[c] += values[c];
-    conv->has_bias = true;
-    conv->last = sum;
-    return true;
+    return AbsorbSum(conv, [&](const ir::Node& sum, const ir::Endpoint& other) {
+      const ir::TensorPtr row = Fuser::ConstOf(other, DType::kFloat);
+      if (row == nullptr || ir::ElementsOf(row->desc.dims) != conv->channels()) return false;
+      if (sum.type == "BiasAdd") {
+        if (Fuser::TextAttr(sum, "data_format", "NHWC") != "NCHW") return false;
+      } else {
+        const ir::Dims& dims = row->desc.dims;
+        const bool meets = dims.size() >= 3 && dims.size() <= 4 && dims[dims.size() - 3] == conv->channels();
+        if (!meets) return false;
+      }
+      const Floats values = FloatsOf(*row);
+      for (size_t c = 0; c < values.size(); ++c) conv->bias[c] += values[c];
+      conv->has_bias = true;
+      return true;
+    });
   }
 
   void AbsorbAddend(Conv* conv) {
-    const ir::NodePtr sum = fuser_.SoleReader({conv->last, 0});
-    ir::Endpoint other;
-    if (sum == nullptr || sum->type != "Add" || !Fuser::Pairs(*sum, {conv->last, 0}, &other)) return;
-    if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return;
-    const ir::TensorDesc& own = conv->last->outputs[0];
-    const ir::TensorDesc& added = Fuser::DescOf(other);
-    // No broadcasting as far as shapes are known; what turns out at run time the node can handle.
-    if (Fuser::RankOf(other) != 4 || own.dims != added.dims) return;
-    conv->addend = other;
-    conv->last = sum;
-  }
-
-  void AbsorbActivation(Conv* conv) {
-    const ir::NodePtr after = fuser_.SoleReader({conv->last, 0});
-    if (after == nullptr) return;
-    const std::string activation = ActivationOf(*after);
-    if (activation.empty()) return;
-    conv->activation = activation;
-    conv->last = after;
+    AbsorbSum(conv, [&](const ir::Node& sum, const ir::Endpoint& other) {
+      if (sum.type != "Add" || !IsAddend(*conv, other) || Fuser::RankOf(other) != 4) return false;
+      conv->addend = other;
+      return true;
+    });
   }
 
   Status Emit(const Conv& conv, bool scaled) {

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuses a GEMM with constant RHS and what follows it.
-#include "src/graph/passes/activations.h"
 #include "src/graph/passes/fuse.h"
-#include "src/graph/passes/fuse_tools.h"
+#include "src/graph/passes/fuse_tail.h"
 
 namespace millpond::passes {
 namespace {
 
-class MatMulFusion : public FusingPass {
-  using FusingPass::FusingPass;
+class MatMulFusion : public TailFusingPass {
+ public:
+  using TailFusingPass::TailFusingPass;
 
+ private:
   Status Visit(const ir::NodePtr& node) override {
     Product product;
     return Read(node, &product) ? Fuse(&product) : Ok();
   }
 
-  struct Product {
-    ir::NodePtr node;
-    ir::NodePtr last;
+  struct Product : Tail {
     int64_t columns = 0;      // of the result
     bool transposed = false;  // the matrix is [columns, inner]
-    ir::Endpoint bias, addend;
-    std::string activation = kNoActivation;
+    ir::Endpoint bias;
   };
 
   bool Read(const ir::NodePtr& node, Product* product) const {
@@ -52,40 +50,18 @@ class MatMulFusion : public FusingPass {
   }
 
   Status Fuse(Product* product) {
-    Sum(product, [&](const ir::Endpoint& other) {
+    AbsorbSum(product, [&](const ir::Node&, const ir::Endpoint& other) {
       if (product->bias.node != nullptr || !IsBias(other, *product)) return false;
       product->bias = other;
       return true;
     });
-    const bool added = Sum(product, [&](const ir::Endpoint& other) {
-      if (!Fuser::IsFloat(other) || fuser_.IsMutable(other)) return false;
-      const ir::TensorDesc& own = product->last->outputs[0];
-      const ir::TensorDesc& that = Fuser::DescOf(other);
-      // As for convolutions: what turns out at run time the node can handle.
-      if (Fuser::RankOf(other) < 0 || own.dims != that.dims) return false;
+    const bool added = AbsorbSum(product, [&](const ir::Node&, const ir::Endpoint& other) {
+      if (!IsAddend(*product, other)) return false;
       product->addend = other;
       return true;
     });
-    if (!added) {
-      const ir::NodePtr after = fuser_.SoleReader({product->last, 0});
-      const std::string activation = after != nullptr ? ActivationOf(*after) : "";
-      if (!activation.empty()) {
-        product->activation = activation;
-        product->last = after;
-      }
-    }
+    if (!added) AbsorbActivation(product);
     return Emit(*product);
-  }
-
-  // Absorbs the sum that reads the result, if `take` accepts the other operand.
-  template <class Take>
-  bool Sum(Product* product, Take take) {
-    const ir::NodePtr sum = fuser_.SoleReader({product->last, 0});
-    ir::Endpoint other;
-    if (sum == nullptr || (sum->type != "Add" && sum->type != "BiasAdd")) return false;
-    if (!Fuser::Pairs(*sum, {product->last, 0}, &other) || !take(other)) return false;
-    product->last = sum;
-    return true;
   }
 
   Status Emit(const Product& product) {

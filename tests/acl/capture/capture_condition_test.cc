@@ -41,6 +41,15 @@ class CaptureConditionTest : public CaptureTest {
   void NoteIn(aclmdlRI body, int number) {
     CaptureBody(body, [&] { ACL_OK(Note(body_, number)); });
   }
+  // A loop whose body does `act`, then counts down from `times`.
+  void AddLoop(uint32_t times, const std::function<void()>& act) {
+    aclmdlRICondHandle condition = Condition(stream_, times, true);
+    auto* word = static_cast<uint64_t*>(millpond_reachable(Word(condition)));
+    CaptureBody(AddTask(stream_, condition, ACL_MODEL_RI_COND_TYPE_WHILE, 1)[0], [&] {
+      act();
+      ACL_OK(Task(body_, [word] { --*word; }));
+    });
+  }
   // Sets the word from the host.
   void Set(uint64_t* word, uint64_t value) { ACL_OK(aclrtMemcpy(word, 8, &value, 8, ACL_MEMCPY_HOST_TO_DEVICE)); }
 
@@ -85,13 +94,7 @@ TEST_F(CaptureConditionTest, IfWithOneBodySkipsItWhenTheValueIsZero) {
 // "initialised to defaultLaunchValue at the start of each execution", and the body may change the value.
 TEST_F(CaptureConditionTest, WhileRunsUntilItsBodyClearsTheValue) {
   aclmdlRI graph = Capture(stream_, [&] {
-    aclmdlRICondHandle condition = Condition(stream_, 3, true);
-    auto* word = static_cast<uint64_t*>(millpond_reachable(Word(condition)));
-    const auto bodies = AddTask(stream_, condition, ACL_MODEL_RI_COND_TYPE_WHILE, 1);
-    CaptureBody(bodies[0], [&] {
-      ACL_OK(Note(body_, 5));
-      ACL_OK(Task(body_, [word] { --*word; }));
-    });
+    AddLoop(3, [&] { ACL_OK(Note(body_, 5)); });
     ACL_OK(Note(stream_, 9));
   });
   for (int i = 0; i < 3; ++i) {
@@ -135,17 +138,13 @@ TEST_F(CaptureConditionTest, ATaskOfTheGraphSetsTheValue) {
 TEST_F(CaptureConditionTest, ConditionsNest) {
   aclrtStream inner = NewStream();
   aclmdlRI graph = Capture(stream_, [&] {
-    aclmdlRICondHandle outer = Condition(stream_, 2, true);
-    auto* word = static_cast<uint64_t*>(millpond_reachable(Word(outer)));
-    const auto bodies = AddTask(stream_, outer, ACL_MODEL_RI_COND_TYPE_WHILE, 1);
-    CaptureBody(bodies[0], [&] {
+    AddLoop(2, [&] {
       ACL_OK(Note(body_, 1));
       aclmdlRICondHandle nested = Condition(body_, 1, true);
       const auto inner_bodies = AddTask(body_, nested, ACL_MODEL_RI_COND_TYPE_IF, 1);
       ACL_OK(aclmdlRICaptureToModelRIBegin(inner, inner_bodies[0], kGlobal));
       ACL_OK(Note(inner, 2));
       ACL_OK(aclmdlRICaptureEnd(inner, nullptr));
-      ACL_OK(Task(body_, [word] { --*word; }));
     });
   });
   Run(graph, stream_);
@@ -155,14 +154,10 @@ TEST_F(CaptureConditionTest, ConditionsNest) {
 TEST_F(CaptureConditionTest, ABodyThatBlocksBlocksTheGraphAndContinues) {
   std::atomic<int> calls{0};
   aclmdlRI graph = Capture(stream_, [&] {
-    aclmdlRICondHandle condition = Condition(stream_, 2, true);
-    auto* word = static_cast<uint64_t*>(millpond_reachable(Word(condition)));
-    const auto bodies = AddTask(stream_, condition, ACL_MODEL_RI_COND_TYPE_WHILE, 1);
-    CaptureBody(bodies[0], [&] {
+    AddLoop(2, [&] {
       ACL_OK(Note(body_, 1));
       ACL_OK(aclrtLaunchHostFunc(
           body_, [](void* argument) { static_cast<std::atomic<int>*>(argument)->fetch_add(1); }, &calls));
-      ACL_OK(Task(body_, [word] { --*word; }));
     });
     ACL_OK(Note(stream_, 2));
   });

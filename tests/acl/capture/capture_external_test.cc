@@ -9,6 +9,15 @@ using namespace acl_test;  // NOLINT: the suite's own helpers
 
 class CaptureExternalTest : public CaptureTest {
  protected:
+  // A note, then a record that is visible outside, then what `more` launches.
+  template <class More>
+  aclmdlRI CaptureRecord(aclrtEvent event, const More& more) {
+    return Capture(stream_, [&] {
+      ACL_OK(Note(stream_, 1));
+      ACL_OK(aclrtRecordEventWithFlag(event, stream_, ACL_EVENT_RECORD_EXTERNAL));
+      more();
+    });
+  }
   aclrtStream& outside_ = side_;
 };
 
@@ -16,11 +25,7 @@ class CaptureExternalTest : public CaptureTest {
 TEST_F(CaptureExternalTest, AnOuterStreamWaitsForAPointInsideTheGraph) {
   aclrtEvent event = Event();
   Hold hold;
-  aclmdlRI graph = Capture(stream_, [&] {
-    ACL_OK(Note(stream_, 1));
-    ACL_OK(aclrtRecordEventWithFlag(event, stream_, ACL_EVENT_RECORD_EXTERNAL));
-    ACL_OK(hold.On(stream_));
-  });
+  aclmdlRI graph = CaptureRecord(event, [&] { ACL_OK(hold.On(stream_)); });
   ACL_OK(aclmdlRIExecuteAsync(graph, stream_));
   ACL_OK(aclrtStreamWaitEvent(outside_, event));
   ACL_OK(Note(outside_, 2));
@@ -33,10 +38,7 @@ TEST_F(CaptureExternalTest, AnOuterStreamWaitsForAPointInsideTheGraph) {
 TEST_F(CaptureExternalTest, EachExecutionRecordsAgain) {
   aclrtEvent event = Event();
   Hold hold;
-  aclmdlRI graph = Capture(stream_, [&] {
-    ACL_OK(Note(stream_, 1));
-    ACL_OK(aclrtRecordEventWithFlag(event, stream_, ACL_EVENT_RECORD_EXTERNAL));
-  });
+  aclmdlRI graph = CaptureRecord(event, [] {});
   Run(graph, stream_);
   ACL_OK(hold.On(stream_));
   ACL_OK(aclmdlRIExecuteAsync(graph, stream_));

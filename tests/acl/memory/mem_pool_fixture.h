@@ -40,6 +40,15 @@ class MemPoolTest : public AclTest {
     EXPECT_EQ(aclrtMemPoolCreate(&pool, &props), ACL_SUCCESS) << RecentMessage();
     return pool;
   }
+  static void SetThreshold(aclrtMemPool pool, uint64_t threshold) {
+    ACL_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  }
+  // 64 MiB, of which so many may stay idle.
+  aclrtMemPool CreateKeeping(uint64_t threshold) {
+    aclrtMemPool pool = Create(64 * kMiB);
+    SetThreshold(pool, threshold);
+    return pool;
+  }
   void Destroy(aclrtMemPool pool) { ACL_OK(aclrtMemPoolDestroy(pool)); }
   void* Alloc(aclrtMemPool pool, size_t size) { return Alloc(pool, size, stream_); }
   void* Alloc(aclrtMemPool pool, size_t size, aclrtStream stream) {

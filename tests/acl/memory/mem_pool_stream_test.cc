@@ -20,38 +20,52 @@ class MemPoolOrder : public MemPoolTest {
     ACL_OK(Launch(stream, [=] { std::memset(millpond_reachable(block), value, size); }));
   }
   // Counts the bytes that are not `value`, as a kernel on `stream`.
-  static void Check(aclrtStream stream, void* block, size_t size, uint8_t value, std::atomic<size_t>* wrong) {
-    ACL_OK(Launch(stream, [=] {
+  void Check(aclrtStream stream, void* block, size_t size, uint8_t value) {
+    ACL_OK(Launch(stream, [=, this] {
       const auto* bytes = static_cast<const uint8_t*>(millpond_reachable(block));
       size_t bad = 0;
       for (size_t i = 0; i < size; ++i) bad += bytes[i] != value;
-      wrong->fetch_add(bad);
+      wrong_.fetch_add(bad);
     }));
   }
-  static void Use(aclrtStream stream, void* block, size_t size, uint8_t value, std::atomic<size_t>* wrong) {
+  void Use(aclrtStream stream, void* block, size_t size, uint8_t value) {
     Write(stream, block, size, value);
-    Check(stream, block, size, value, wrong);
+    Check(stream, block, size, value);
   }
-  // stream_ uses all that the pool has behind the gate, which is closed, then sets `done`; the memory is freed there.
-  void UseAndFreeBehind(Gate* gate, aclrtMemPool pool, std::atomic<size_t>* wrong, std::atomic<bool>* done) {
+  // All that the pool has.
+  void UseAndFree(aclrtStream stream, aclrtMemPool pool) {
+    void* block = Alloc(pool, 4 * kMiB, stream);
+    Use(stream, block, 4 * kMiB, 0xaa);
+    ACL_OK(aclrtMemPoolFreeAsync(block, stream));
+  }
+  // stream_ uses all that the pool has behind the gate, which is closed, then sets done_; the memory is freed there.
+  void UseAndFreeBehind(Gate* gate, aclrtMemPool pool) {
     ACL_OK(gate->LaunchOn(stream_));
     void* block = Alloc(pool, 4 * kMiB);
-    Use(stream_, block, 4 * kMiB, 0xaa, wrong);
-    ACL_OK(Launch(stream_, [done] { *done = true; }));
+    Use(stream_, block, 4 * kMiB, 0xaa);
+    ACL_OK(Launch(stream_, [this] { done_ = true; }));
     ACL_OK(aclrtMemPoolFreeAsync(block, stream_));
+  }
+  // The block is all that the pool has, and the stream's alone: so was everybody's before.
+  void UseLast(aclrtStream stream, void* block, aclrtMemPool pool) {
+    Use(stream, block, 4 * kMiB, 0xbb);
+    ACL_OK(aclrtSynchronizeStream(stream));
+    EXPECT_EQ(wrong_, 0u);
+    Destroy(pool);
   }
   static int TryAlloc(aclrtMemPool pool, size_t size, aclrtStream stream, void** block) {
     return aclrtMemPoolMallocAsync(block, size, pool, stream);
   }
 
   aclrtStream other_ = nullptr;
+  std::atomic<size_t> wrong_{0};
+  std::atomic<bool> done_{false};
 };
 
 // CANN's chapter on memory pools: within a stream, what an earlier task has returned is reused, before the task has
 // run; nothing waits.
 TEST_F(MemPoolOrder, SameStreamReusesAtOnce) {
   aclrtMemPool pool = Create(4 * kMiB);
-  std::atomic<size_t> wrong{0};
   Gate gate;
   ACL_OK(gate.LaunchOn(stream_));
   void* first = nullptr;
@@ -59,12 +73,12 @@ TEST_F(MemPoolOrder, SameStreamReusesAtOnce) {
     void* block = Alloc(pool, 4 * kMiB);  // all the pool has
     if (first == nullptr) first = block;
     EXPECT_EQ(block, first);
-    Use(stream_, block, 4 * kMiB, i, &wrong);
+    Use(stream_, block, 4 * kMiB, i);
     ACL_OK(aclrtMemPoolFreeAsync(block, stream_));
   }
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(wrong_, 0u);
   Destroy(pool);
 }
 
@@ -92,22 +106,17 @@ TEST_F(MemPoolOrder, FreeMemoryIsUsedBeforeNewMemory) {
 TEST_F(MemPoolOrder, OtherStreamDoesNotGetMemoryBeforeItsWorkIsDone) {
   aclrtMemPool pool = Create(4 * kMiB);
   Switch(pool, ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC, 1);
-  std::atomic<size_t> wrong{0};
-  std::atomic<bool> done{false};
   Gate gate;
-  UseAndFreeBehind(&gate, pool, &wrong, &done);
+  UseAndFreeBehind(&gate, pool);
   void* again = nullptr;
   for (int i = 0; i < 3; ++i) ACL_FAILS(ACL_ERROR_RT_MEMORY_ALLOCATION, TryAlloc(pool, 4 * kMiB, other_, &again));
   EXPECT_NE(RecentMessage().find("ALLOW_INTERNAL_DEPENDENCIES"), std::string::npos);
-  EXPECT_FALSE(done);
+  EXPECT_FALSE(done_);
   gate.Open();
-  EXPECT_TRUE(Eventually([&] { return done.load(); }));
+  EXPECT_TRUE(Eventually([&] { return done_.load(); }));
   // Done, though not synchronised: reused now.
   EXPECT_TRUE(Eventually([&] { return TryAlloc(pool, 4 * kMiB, other_, &again) == ACL_SUCCESS; }));
-  Use(other_, again, 4 * kMiB, 0xbb, &wrong);
-  ACL_OK(aclrtSynchronizeStream(other_));
-  EXPECT_EQ(wrong, 0u);
-  Destroy(pool);
+  UseLast(other_, again, pool);
 }
 
 // CANN's chapter on memory pools, "implicit dependency": the allocation itself waits until the other stream is done
@@ -115,21 +124,16 @@ TEST_F(MemPoolOrder, OtherStreamDoesNotGetMemoryBeforeItsWorkIsDone) {
 TEST_F(MemPoolOrder, InternalDependencyWaitsForTheOtherStream) {
   aclrtMemPool pool = Create(4 * kMiB);
   Switch(pool, ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 1);
-  std::atomic<size_t> wrong{0};
-  std::atomic<bool> done{false};
   Gate gate;
-  UseAndFreeBehind(&gate, pool, &wrong, &done);
+  UseAndFreeBehind(&gate, pool);
   std::thread opener([&] {
     std::this_thread::sleep_for(milliseconds(30));
     gate.Open();
   });
   void* again = Alloc(pool, 4 * kMiB, other_);
-  EXPECT_TRUE(done) << "the memory came before its last use was over";
-  Use(other_, again, 4 * kMiB, 0xbb, &wrong);
-  ACL_OK(aclrtSynchronizeStream(other_));
+  EXPECT_TRUE(done_) << "the memory came before its last use was over";
+  UseLast(other_, again, pool);
   opener.join();
-  EXPECT_EQ(wrong, 0u);
-  Destroy(pool);
 }
 
 // CANN's chapter on memory pools, "event dependency": a stream that waits for an event of the other may reuse what was
@@ -137,11 +141,8 @@ TEST_F(MemPoolOrder, InternalDependencyWaitsForTheOtherStream) {
 TEST_F(MemPoolOrder, EventDependencyReusesOnceTheEventHasHappened) {
   aclrtMemPool pool = Create(4 * kMiB);
   Switch(pool, ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1);
-  std::atomic<size_t> wrong{0};
   aclrtEvent event = NewEvent();
-  void* block = Alloc(pool, 4 * kMiB);
-  Use(stream_, block, 4 * kMiB, 0xaa, &wrong);
-  ACL_OK(aclrtMemPoolFreeAsync(block, stream_));
+  UseAndFree(stream_, pool);
   ACL_OK(aclrtRecordEvent(event, stream_));
   ACL_OK(aclrtStreamWaitEvent(other_, event));
   EXPECT_TRUE(Eventually([&] {
@@ -149,21 +150,17 @@ TEST_F(MemPoolOrder, EventDependencyReusesOnceTheEventHasHappened) {
     return aclrtQueryEventStatus(event, &status) == ACL_SUCCESS && status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
   }));
   void* again = Alloc(pool, 4 * kMiB, other_);
-  Use(other_, again, 4 * kMiB, 0xbb, &wrong);
-  ACL_OK(aclrtSynchronizeStream(other_));
-  EXPECT_EQ(wrong, 0u);
-  Destroy(pool);
+  UseLast(other_, again, pool);
 }
 
 // Page "aclrtMemPoolFreeAsync": the stream given is the one that performs the free. Freed on another stream than it was
 // allocated on, a block is in use until that one gets there, for its own stream too.
 TEST_F(MemPoolOrder, FreeOnAnotherStreamIsInThatStreamsOrder) {
   aclrtMemPool pool = Create(4 * kMiB);
-  std::atomic<size_t> wrong{0};
   void* block = Alloc(pool, 4 * kMiB, stream_);
   Gate gate;
   ACL_OK(gate.LaunchOn(other_));
-  Use(other_, block, 4 * kMiB, 0xcc, &wrong);
+  Use(other_, block, 4 * kMiB, 0xcc);
   ACL_OK(aclrtMemPoolFreeAsync(block, other_));
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT), 0u);
   void* again = nullptr;
@@ -172,21 +169,17 @@ TEST_F(MemPoolOrder, FreeOnAnotherStreamIsInThatStreamsOrder) {
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(other_));
   again = Alloc(pool, 4 * kMiB, stream_);
-  Use(stream_, again, 4 * kMiB, 0xdd, &wrong);
-  ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(wrong, 0u);
-  Destroy(pool);
+  UseLast(stream_, again, pool);
 }
 
 // CANN's chapter on memory pools: synchronising one stream, and trimming, leave alone what another stream still works
 // on.
 TEST_F(MemPoolOrder, MemoryInUseByAStreamIsNotReleased) {
   aclrtMemPool pool = Create(16 * kMiB);
-  std::atomic<size_t> wrong{0};
   Gate gate;
   ACL_OK(gate.LaunchOn(stream_));
   void* block = Alloc(pool, 8 * kMiB);
-  Use(stream_, block, 8 * kMiB, 0x11, &wrong);
+  Use(stream_, block, 8 * kMiB, 0x11);
   ACL_OK(aclrtMemPoolFreeAsync(block, stream_));
   ACL_OK(aclrtSynchronizeStream(other_));
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT), 8 * kMiB);
@@ -195,7 +188,7 @@ TEST_F(MemPoolOrder, MemoryInUseByAStreamIsNotReleased) {
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT), 0u);
-  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(wrong_, 0u);
   Destroy(pool);
 }
 
@@ -219,14 +212,11 @@ TEST_F(MemPoolOrder, DestroyedStreamLeavesItsMemory) {
 // A stream that is being destroyed has work until the call returns: its memory is not reused before that.
 TEST_F(MemPoolOrder, StreamUnderDestructionKeepsItsMemory) {
   aclrtMemPool pool = Create(4 * kMiB);
-  std::atomic<size_t> wrong{0};
   aclrtStream stream = nullptr;
   ACL_REQUIRE_OK(aclrtCreateStream(&stream));
   Gate gate;
   ACL_OK(gate.LaunchOn(stream));
-  void* block = Alloc(pool, 4 * kMiB, stream);
-  Use(stream, block, 4 * kMiB, 0x77, &wrong);
-  ACL_OK(aclrtMemPoolFreeAsync(block, stream));
+  UseAndFree(stream, pool);
   EXPECT_TRUE(gate.WaitEntered());
   std::atomic<bool> destroyed{false};
   std::thread destroyer([&] {
@@ -243,7 +233,7 @@ TEST_F(MemPoolOrder, StreamUnderDestructionKeepsItsMemory) {
   gate.Open();
   destroyer.join();
   Alloc(pool, 4 * kMiB, other_);
-  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(wrong_, 0u);
   Destroy(pool);
 }
 
@@ -254,9 +244,7 @@ TEST_F(MemPoolOrder, ForcedDestructionFreesTheMemory) {
   ACL_REQUIRE_OK(aclrtCreateStream(&stream));
   Hold hold;
   ACL_OK(hold.On(stream));
-  void* block = Alloc(pool, 4 * kMiB, stream);
-  Write(stream, block, 4 * kMiB, 1);
-  ACL_OK(aclrtMemPoolFreeAsync(block, stream));
+  UseAndFree(stream, pool);
   void* again = nullptr;
   ACL_FAILS(ACL_ERROR_RT_MEMORY_ALLOCATION, TryAlloc(pool, 4 * kMiB, other_, &again));
   ACL_OK(aclrtDestroyStreamForce(stream));
@@ -277,10 +265,9 @@ TEST_F(MemPoolOrder, CapturingStreamIsRefused) {
   aclmdlRI model = nullptr;
   ACL_REQUIRE_OK(aclmdlRICaptureEnd(stream_, &model));
   ACL_OK(aclmdlRIExecuteAsync(model, stream_));
-  std::atomic<size_t> wrong{0};
-  Check(stream_, block, 64, 9, &wrong);
+  Check(stream_, block, 64, 9);
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(wrong_, 0u);
   ACL_OK(aclmdlRIDestroy(model));
   ACL_OK(aclrtMemPoolFreeAsync(block, stream_));
   Destroy(pool);
@@ -294,7 +281,7 @@ TEST_F(MemPoolOrder, ThreadsNeverSeeEachOthersBlocks) {
   aclrtMemPool pool = Create(24 * kMiB);
   std::vector<aclrtStream> streams;
   for (int i = 0; i < kThreads; ++i) streams.push_back(NewStream());
-  std::atomic<size_t> wrong{0}, failures{0};
+  std::atomic<size_t> failures{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
@@ -305,7 +292,7 @@ TEST_F(MemPoolOrder, ThreadsNeverSeeEachOthersBlocks) {
       const auto release = [&] {
         const auto [block, size] = mine.back();
         mine.pop_back();
-        Check(streams[t], block, size, value, &wrong);
+        Check(streams[t], block, size, value);
         ACL_OK(aclrtMemPoolFreeAsync(block, streams[t]));
       };
       for (int round = 0; round < kRounds; ++round) {
@@ -329,7 +316,7 @@ TEST_F(MemPoolOrder, ThreadsNeverSeeEachOthersBlocks) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(wrong_, 0u);
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT), 0u);
   EXPECT_LE(Attr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH), 24 * kMiB);
   ACL_OK(aclrtSynchronizeDevice());

@@ -326,9 +326,7 @@ TEST_F(MemPool, SynchronisationReleasesIdleMemory) {
 
 // CANN's chapter on memory pools: that much idle memory is kept; the last threshold set is the one in force.
 TEST_F(MemPool, ReleaseThresholdKeepsIdleMemory) {
-  aclrtMemPool pool = Create(64 * kMiB);
-  uint64_t threshold = 8 * kMiB;
-  ACL_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  aclrtMemPool pool = CreateKeeping(8 * kMiB);
   void* keep = Alloc(pool, 2 * kMiB);
   ACL_OK(aclrtMemPoolFreeAsync(Alloc(pool, 6 * kMiB), stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
@@ -336,8 +334,7 @@ TEST_F(MemPool, ReleaseThresholdKeepsIdleMemory) {
   ACL_OK(aclrtMemPoolFreeAsync(Alloc(pool, 20 * kMiB), stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT), 10 * kMiB) << "2 MiB in use, 8 MiB idle";
-  threshold = 0;
-  ACL_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  SetThreshold(pool, 0);
   ACL_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(Attr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT), 2 * kMiB);
   ACL_OK(aclrtMemPoolFreeAsync(keep, stream_));
@@ -347,9 +344,7 @@ TEST_F(MemPool, ReleaseThresholdKeepsIdleMemory) {
 // Page "aclrtMemPoolTrimTo": gives unused memory back down to minBytesToKeep, does not touch what is in use, and has
 // the last word over the threshold.
 TEST_F(MemPool, TrimToReleasesUnusedMemory) {
-  aclrtMemPool pool = Create(64 * kMiB);
-  uint64_t threshold = 64 * kMiB;
-  ACL_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  aclrtMemPool pool = CreateKeeping(64 * kMiB);
   void* keep = Alloc(pool, 4 * kMiB);
   ACL_OK(aclrtMemset(keep, 4 * kMiB, 0x5a, 4 * kMiB));
   std::vector<void*> blocks;

@@ -16,14 +16,6 @@ class AsyncCopy : public AclTest {
     stream_ = NewStream();
   }
   template <class T>
-  std::vector<T> ReadBack(const void* device, size_t count) {
-    std::vector<T> data(count);
-    EXPECT_EQ(aclrtMemcpy(data.data(), count * sizeof(T), device, count * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST),
-              ACL_SUCCESS)
-        << RecentMessage();
-    return data;
-  }
-  template <class T>
   void Write(void* device, const std::vector<T>& data) {
     ACL_REQUIRE_OK(
         aclrtMemcpy(device, data.size() * sizeof(T), data.data(), data.size() * sizeof(T), ACL_MEMCPY_HOST_TO_DEVICE));
@@ -62,7 +54,7 @@ TEST_F(AsyncCopy, RegisteredAndDeviceCopiesAreAsynchronous) {
   std::memset(registered, 2, 64);
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(ReadBack<uint8_t>(b.get(), 64), std::vector<uint8_t>(64, 2));
+  EXPECT_EQ(ReadDevice<uint8_t>(b.get(), 64), std::vector<uint8_t>(64, 2));
   ACL_OK(aclrtHostUnregister(registered));
   std::free(registered);
 }
@@ -95,7 +87,7 @@ TEST_F(AsyncCopy, BufferedCopiesTakeTheBytesAtTheCall) {
   std::memset(from.get(), 2, 64);
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(ReadBack<uint8_t>(block.get(), 64), std::vector<uint8_t>(64, 1));
+  EXPECT_EQ(ReadDevice<uint8_t>(block.get(), 64), std::vector<uint8_t>(64, 1));
 }
 
 // CANN's chapter on copies: host to host is 207000 for the asynchronous call. docs/compat.md, "What clients rely on":
@@ -128,7 +120,7 @@ TEST_F(AsyncCopy, TheNullStreamWorks) {
   ACL_OK(aclrtMemcpyAsync(block.get(), 64, from.get(), 64, ACL_MEMCPY_HOST_TO_DEVICE, nullptr));
   ACL_OK(aclrtMemsetAsync(block.get(), 64, 8, 32, nullptr));
   ACL_OK(aclrtSynchronizeStream(nullptr));
-  const auto bytes = ReadBack<uint8_t>(block.get(), 64);
+  const auto bytes = ReadDevice<uint8_t>(block.get(), 64);
   EXPECT_EQ(bytes[31], 8);
   EXPECT_EQ(bytes[32], 9);
 }
@@ -145,12 +137,12 @@ TEST_F(AsyncCopy, FillsRunInStreamOrder) {
   ACL_OK(aclrtMemsetD32Async(block.get(), 64, 0x02020202, 8, stream_));
   ACL_OK(aclrtMemsetD32Async(pinned.get(), 64, 7, 2, stream_));
   EXPECT_EQ(pinned.words()[0], 0x700000007u) << "host memory does not wait for the stream";
-  EXPECT_EQ(ReadBack<uint8_t>(block.get(), 64), std::vector<uint8_t>(64, 0));
+  EXPECT_EQ(ReadDevice<uint8_t>(block.get(), 64), std::vector<uint8_t>(64, 0));
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
   auto expected = std::vector<uint8_t>(64, 1);
   std::fill_n(expected.begin(), 32, uint8_t{2});
-  EXPECT_EQ(ReadBack<uint8_t>(block.get(), 64), expected);
+  EXPECT_EQ(ReadDevice<uint8_t>(block.get(), 64), expected);
   ACL_FAILS(ACL_ERROR_RT_PARAM_INVALID, aclrtMemsetAsync(block.get(), 8, 0, 9, stream_));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemsetD32Async(block.get(), 8, 0, 3, stream_));
 }
@@ -163,7 +155,7 @@ TEST_F(AsyncCopy, RectanglesAlsoWithinTheDevice) {
   ACL_OK(aclrtMemcpy2dAsync(a.get(), 16, data.data(), 8, 8, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
   ACL_OK(aclrtMemcpy2dAsync(b.get(), 8, a.get(), 16, 8, 4, ACL_MEMCPY_DEVICE_TO_DEVICE, stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
-  const auto back = ReadBack<uint8_t>(b.get(), 32);
+  const auto back = ReadDevice<uint8_t>(b.get(), 32);
   EXPECT_TRUE(std::equal(back.begin(), back.end(), data.begin()));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM,
             aclrtMemcpy2dAsync(a.get(), 6000000, data.data(), 6000000, 5000001, 1, ACL_MEMCPY_HOST_TO_DEVICE, stream_));
@@ -187,7 +179,7 @@ TEST_F(AsyncCopy, DescriptorsInDeviceMemoryAreReadWhenTheTaskRuns) {
   ACL_OK(aclrtSetMemcpyDesc(descriptor.get(), ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, c.get(), b.get(), 32, nullptr));
   gate.Open();
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(ReadBack<uint8_t>(b.get(), 32), std::vector<uint8_t>(32, 4));
+  EXPECT_EQ(ReadDevice<uint8_t>(b.get(), 32), std::vector<uint8_t>(32, 4));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtGetMemcpyDescSize(ACL_MEMCPY_HOST_TO_DEVICE, &bytes));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpyAsyncWithDesc(&bytes, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, stream_));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM,
@@ -208,7 +200,7 @@ TEST_F(AsyncCopy, OffsetsAreAddedToAddressesInDeviceMemory) {
   ACL_OK(aclrtMemcpyAsyncWithOffset(src + 1, 64, 8, const_cast<const void**>(src), 16, 4,
                                     ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
-  const auto bytes = ReadBack<uint8_t>(b.get(), 64);
+  const auto bytes = ReadDevice<uint8_t>(b.get(), 64);
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(bytes[i], i >= 8 && i < 24 ? 1 : 0);
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtMemcpyAsyncWithOffset(src + 1, 64, 0, const_cast<const void**>(src), 16, 0,
                                                                 ACL_MEMCPY_DEVICE_TO_DEVICE, stream_));
@@ -228,7 +220,7 @@ TEST_F(AsyncCopy, ReductionsCompute) {
     Write<float>(dst.get(), {10, -20, 2, 4.5});
     ACL_OK(aclrtReduceAsync(dst.get(), src.get(), 16, kind, ACL_FLOAT, stream_, nullptr));
     ACL_OK(aclrtSynchronizeStream(stream_));
-    return ReadBack<float>(dst.get(), 4);
+    return ReadDevice<float>(dst.get(), 4);
   };
   EXPECT_EQ(reduce(ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM), (std::vector<float>{11, -22, 5, 8.5}));
   EXPECT_EQ(reduce(ACL_RT_MEMCPY_SDMA_AUTOMATIC_MAX), (std::vector<float>{10, -2, 3, 4.5}));
@@ -237,7 +229,7 @@ TEST_F(AsyncCopy, ReductionsCompute) {
   Write<int16_t>(src.get(), {2, 7});
   ACL_OK(aclrtReduceAsync(dst.get(), src.get(), 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT16, stream_, nullptr));
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(ReadBack<int16_t>(dst.get(), 2), (std::vector<int16_t>{3, 2}));
+  EXPECT_EQ(ReadDevice<int16_t>(dst.get(), 2), (std::vector<int16_t>{3, 2}));
 }
 
 TEST_F(AsyncCopy, ReductionsCheckTypeKindCountAndPlace) {
@@ -264,7 +256,7 @@ TEST_F(AsyncCopy, PrefetchKeepsTheBytesAndOtherCacheOperationsAreRefused) {
   ACL_OK(aclrtMemset(block.get(), 100000, 6, 100000));
   ACL_OK(aclrtCmoAsync(block.get(), 100000, ACL_RT_CMO_TYPE_PREFETCH, stream_));
   ACL_OK(aclrtSynchronizeStream(stream_));
-  EXPECT_EQ(ReadBack<uint8_t>(block.get(), 100000), std::vector<uint8_t>(100000, 6));
+  EXPECT_EQ(ReadDevice<uint8_t>(block.get(), 100000), std::vector<uint8_t>(100000, 6));
   ACL_FAILS(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtCmoAsync(block.get(), 64, ACL_RT_CMO_TYPE_FLUSH, stream_));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtCmoAsync(block.get(), 0, ACL_RT_CMO_TYPE_PREFETCH, stream_));
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, aclrtCmoAsync(nullptr, 64, ACL_RT_CMO_TYPE_PREFETCH, stream_));

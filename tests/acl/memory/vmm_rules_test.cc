@@ -27,6 +27,18 @@ class VmmRules : public acl_test::PhysicalMemoryTest {
     EXPECT_EQ(aclrtReserveMemAddress(&address, bytes, 0, nullptr, 0), ACL_SUCCESS);
     return static_cast<char*>(address);
   }
+  // A page of memory, mapped there.
+  static aclrtDrvMemHandle MakeAt(char* base) {
+    aclrtDrvMemHandle handle = Make();
+    EXPECT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+    return handle;
+  }
+  // What is mapped there, the memory itself, and the address.
+  static void Unmap(char* base, aclrtDrvMemHandle handle) {
+    EXPECT_EQ(aclrtUnmapMem(base), ACL_SUCCESS);
+    EXPECT_EQ(aclrtFreePhysical(handle), ACL_SUCCESS);
+    EXPECT_EQ(aclrtReleaseMemAddress(base), ACL_SUCCESS);
+  }
   static void Write(char* to, const std::string& text) {
     EXPECT_EQ(aclrtMemcpy(to, text.size(), text.data(), text.size(), ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
   }
@@ -234,8 +246,7 @@ TEST_F(VmmRules, GarbageHandlesAreRefusedByName) {
 // Page "aclrtFreePhysical": while mapped, the memory stays until aclrtUnmapMem.
 TEST_F(VmmRules, FreePhysicalWhileMappedWaitsForTheUnmap) {
   char* base = Reserve(kPage);
-  aclrtDrvMemHandle handle = Make();
-  ASSERT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+  aclrtDrvMemHandle handle = MakeAt(base);
   Write(base, "still here");
   EXPECT_EQ(aclrtFreePhysical(handle), ACL_SUCCESS);
   EXPECT_EQ(FreeBytes(), free_before_ - kPage);
@@ -249,8 +260,7 @@ TEST_F(VmmRules, FreePhysicalWhileMappedWaitsForTheUnmap) {
 // at two addresses, and both then show the same bytes.
 TEST_F(VmmRules, OneHandleMayBeMappedAtTwoAddresses) {
   char* base = Reserve(2 * kPage);
-  aclrtDrvMemHandle handle = Make();
-  ASSERT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+  aclrtDrvMemHandle handle = MakeAt(base);
   ASSERT_EQ(aclrtMapMem(base + kPage, kPage, 0, handle, 0), ACL_SUCCESS);
   Write(base + 100, "seen twice");
   EXPECT_EQ(Read(base + kPage + 100, 10), "seen twice");
@@ -265,8 +275,7 @@ TEST_F(VmmRules, CopiesIntoUnmappedReservationsAreRefused) {
   char* base = Reserve(2 * kPage);
   char text[8] = "text";
   EXPECT_NE(aclrtMemcpy(base, 8, text, 8, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
-  aclrtDrvMemHandle handle = Make();
-  ASSERT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+  aclrtDrvMemHandle handle = MakeAt(base);
   EXPECT_EQ(aclrtMemcpy(base, 8, text, 8, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
   EXPECT_NE(aclrtMemcpy(base + kPage - 4, 8, text, 8, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS) << "half unmapped";
   EXPECT_EQ(aclrtUnmapMem(base), ACL_SUCCESS);
@@ -301,17 +310,14 @@ TEST_F(VmmRules, NoAccessMappingOpensWithSetAccess) {
   EXPECT_EQ(flag, uint64_t{ACL_RT_MEM_ACCESS_FLAGS_READWRITE});
   Write(base, "open");
   EXPECT_EQ(Read(base, 4), "open");
-  EXPECT_EQ(aclrtUnmapMem(base), ACL_SUCCESS);
-  EXPECT_EQ(aclrtFreePhysical(handle), ACL_SUCCESS);
-  EXPECT_EQ(aclrtReleaseMemAddress(base), ACL_SUCCESS);
+  Unmap(base, handle);
 }
 
 TEST_F(VmmRules, OnlyTheDeviceHasAccessToMappedMemory) {
   const char* mode = getenv("MILLPOND_DEVICE_MEMORY");
   if (mode != nullptr && strcmp(mode, "shared") == 0) GTEST_SKIP() << "shared mode gives the host access";
   char* base = Reserve(kPage);
-  aclrtDrvMemHandle handle = Make();
-  ASSERT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+  aclrtDrvMemHandle handle = MakeAt(base);
   uint64_t flag = 9;
   aclrtMemLocation device{0, ACL_MEM_LOCATION_TYPE_DEVICE};
   aclrtMemLocation host{0, ACL_MEM_LOCATION_TYPE_HOST};
@@ -336,9 +342,7 @@ TEST_F(VmmRules, OnlyTheDeviceHasAccessToMappedMemory) {
   desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READ;
   desc.location.id = 4096;
   EXPECT_EQ(aclrtMemSetAccess(base, kPage, &desc, 1), ACL_ERROR_RT_INVALID_DEVICEID);
-  EXPECT_EQ(aclrtUnmapMem(base), ACL_SUCCESS);
-  EXPECT_EQ(aclrtFreePhysical(handle), ACL_SUCCESS);
-  EXPECT_EQ(aclrtReleaseMemAddress(base), ACL_SUCCESS);
+  Unmap(base, handle);
 }
 
 // Page "aclrtMemRetainAllocationHandle": as many aclrtFreePhysical as calls.
@@ -384,16 +388,13 @@ TEST_F(VmmRules, PropertiesAreReturnedAsRequested) {
 // A CPU has no links between dies; choosing one would be success for nothing.
 TEST_F(VmmRules, LinksAreRefused) {
   char* base = Reserve(2 * kPage);
-  aclrtDrvMemHandle handle = Make();
-  ASSERT_EQ(aclrtMapMem(base, kPage, 0, handle, 0), ACL_SUCCESS);
+  aclrtDrvMemHandle handle = MakeAt(base);
   EXPECT_EQ(aclrtMemMapSetLink(nullptr, ACL_RT_MEM_ACCESS_LINK_SIO), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclrtMemMapSetLink(handle, ACL_RT_MEM_ACCESS_LINK_SIO), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
   EXPECT_EQ(aclrtMemMapSelectedLink(base + kPage, 0, base, 0), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclrtMemMapSelectedLink(base + kPage, kPage, base, 2), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclrtMemMapSelectedLink(base + kPage, kPage, base, 0), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-  EXPECT_EQ(aclrtUnmapMem(base), ACL_SUCCESS);
-  EXPECT_EQ(aclrtFreePhysical(handle), ACL_SUCCESS);
-  EXPECT_EQ(aclrtReleaseMemAddress(base), ACL_SUCCESS);
+  Unmap(base, handle);
 }
 
 // CANN's chapter on virtual memory: host memory, numbered by NUMA node or not, is memory the host may touch.

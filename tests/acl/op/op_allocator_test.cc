@@ -38,6 +38,16 @@ class OpAllocatorTest : public OpTest {
     EXPECT_NE(message.find("outputs[0]"), std::string::npos) << message;
     EXPECT_EQ(y.address(), nullptr) << "a failed execution changes no buffer";
   }
+  // Two inputs that stand on the host, and an output that the allocator gives.
+  void ExpectAddRefused(const char* part) {
+    Floats host = {5, 6};
+    const Operand x(host.data(), 8, {2});
+    x.OnHost();
+    Operand y(nullptr, 0, {2});
+    EXPECT_EQ(Execute("Add", {&x, &x}, {&y}), ACL_ERROR_INVALID_PARAM);
+    EXPECT_NE(RecentMessage().find(part), std::string::npos);
+    EXPECT_EQ(y.address(), nullptr);
+  }
   // The next execution is unaffected.
   void ExpectWorks() {
     bank_->instead = nullptr;
@@ -265,12 +275,7 @@ TEST_F(OpAllocatorTest, ABlockThatIsTooSmallIsNamedAndFreed) {
 TEST_F(OpAllocatorTest, ABlockReturnedTwiceIsNamed) {
   const DeviceValues memory(std::vector<uint8_t>(4096));
   bank_->instead = [&](size_t size) { return bank_->NewBlockAt(memory.address(), size); };
-  Floats host = {5, 6};
-  const Operand x(host.data(), 8, {2});
-  x.OnHost();
-  Operand y(nullptr, 0, {2});
-  EXPECT_EQ(Execute("Add", {&x, &x}, {&y}), ACL_ERROR_INVALID_PARAM);
-  EXPECT_NE(RecentMessage().find("overlaps a block still in use"), std::string::npos);
+  ExpectAddRefused("overlaps a block still in use");
   EXPECT_EQ(bank_->allocs, 2);
   EXPECT_EQ(bank_->frees, 2) << "the first block and the refused one";
   ExpectWorks();
@@ -278,13 +283,7 @@ TEST_F(OpAllocatorTest, ABlockReturnedTwiceIsNamed) {
 
 TEST_F(OpAllocatorTest, AFreeThatThrowsFailsThatExecutionOnly) {
   bank_->at_free = [] { throw std::runtime_error("not mine"); };
-  Floats host = {5, 6};
-  const Operand x(host.data(), 8, {2});
-  x.OnHost();
-  Operand y(nullptr, 0, {2});
-  EXPECT_EQ(Execute("Add", {&x, &x}, {&y}), ACL_ERROR_INVALID_PARAM);
-  EXPECT_NE(RecentMessage().find("free function (aclrtAllocatorSetFreeFuncToDesc) threw: not mine"), std::string::npos);
-  EXPECT_EQ(y.address(), nullptr);
+  ExpectAddRefused("free function (aclrtAllocatorSetFreeFuncToDesc) threw: not mine");
   ACL_OK(Synchronize());
   bank_->at_free = nullptr;
   ExpectWorks();

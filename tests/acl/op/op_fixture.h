@@ -37,15 +37,6 @@ class DeviceValues {
   size_t bytes_;
 };
 
-template <class T = float>
-std::vector<T> ReadDevice(const void* address, size_t count) {
-  std::vector<T> values(count);
-  EXPECT_EQ(aclrtMemcpy(values.data(), count * sizeof(T), address, count * sizeof(T), ACL_MEMCPY_DEVICE_TO_HOST),
-            ACL_SUCCESS)
-      << RecentMessage();
-  return values;
-}
-
 // Descriptor and buffer of one operand.
 class Operand {
  public:

@@ -6,13 +6,7 @@ namespace {
 
 using namespace acl_test;  // NOLINT: the suite's own helpers
 
-class NotifyTest : public AclTest {
- protected:
-  // True when the stream is still held after a moment.
-  bool Held(aclrtStream stream) {
-    return aclrtSynchronizeStreamWithTimeout(stream, 20) == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
-  }
-};
+class NotifyTest : public AclTest {};
 
 // Page "aclrtWaitAndResetNotify": holds the stream until the record, then takes it back to unrecorded.
 TEST_F(NotifyTest, WaitTakesTheRecordAndResets) {

@@ -8,9 +8,6 @@ using namespace acl_test;  // NOLINT: the suite's own helpers
 
 class ValueTest : public AclTest {
  protected:
-  bool Held(aclrtStream stream) {
-    return aclrtSynchronizeStreamWithTimeout(stream, 20) == ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
-  }
   // Whether a wait passes while the word holds `word`.
   bool Passes(uint64_t word, uint64_t value, uint32_t flag) {
     aclrtStream waiter = NewStream();

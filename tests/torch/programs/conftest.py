@@ -44,6 +44,19 @@ def start(torch_env, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def compiled(ascend, tmp_path_factory):
+    """compiled(source): the library that a user would build of an allocator for torch_npu."""
+
+    def build(source):
+        path = tmp_path_factory.mktemp("allocator") / f"lib{source.stem}.so"
+        subprocess.run(["g++", "-std=c++17", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{ascend}/include", source,
+                        "-o", path, f"-L{ascend}/lib64", "-lascendcl"], check=True, timeout=120)
+        return path
+
+    return build
+
+
+@pytest.fixture(scope="session")
 def on_npu(start):
     """on_npu(name, *arguments, env=...): an example on the virtual NPU; it must end well."""
 

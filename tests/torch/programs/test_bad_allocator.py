@@ -2,7 +2,6 @@
 """A user's my_malloc that returns a bad pointer: it is named when it first reaches us, and only that operation fails."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,8 @@ NAMED = {"null": r"NULL|data_ptr", "misaligned": "aligned", "host": "ordinary ho
 
 
 @pytest.fixture(scope="module")
-def library(ascend, tmp_path_factory):
-    path = tmp_path_factory.mktemp("allocator") / "libbad_allocator.so"
-    subprocess.run(["g++", "-std=c++17", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{ascend}/include", HERE / "bad_allocator.cc",
-                    "-o", path, f"-L{ascend}/lib64", "-lascendcl"], check=True, timeout=120)
-    return path
+def library(compiled):
+    return compiled(HERE / "bad_allocator.cc")
 
 
 # Not with TASK_QUEUE_ENABLE=2: there torch_npu asks for everything on its queue's thread, and stops the queue at the first error.

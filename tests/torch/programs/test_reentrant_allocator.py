@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user's my_malloc and my_free that wait, allocate, copy, and change streams and contexts: the program computes the same. Issue 13."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,8 @@ ACTS = ("stream", "device", "memory", "other stream", "context", "copy")
 
 
 @pytest.fixture(scope="module")
-def library(ascend, tmp_path_factory):
-    path = tmp_path_factory.mktemp("allocator") / "libreentrant_allocator.so"
-    subprocess.run(["g++", "-std=c++17", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{ascend}/include", HERE / "reentrant_allocator.cc",
-                    "-o", path, f"-L{ascend}/lib64", "-lascendcl"], check=True, timeout=120)
-    return path
+def library(compiled):
+    return compiled(HERE / "reentrant_allocator.cc")
 
 
 @pytest.mark.parametrize("queue", ["0", "1", "2"])

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "include/acl/acl_prof.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/magic.h"
 #include "src/api/common/message.h"
@@ -59,6 +60,12 @@ Status CheckStep(const char* parameter, const aclprofStepInfo* step) {
   return Ok();
 }
 
+template <class Act>
+aclError OnStamp(const char* api, void* stamp, Act&& act) {
+  return On<Stamp>(
+      api, [&](Stamp** out_stamp) { return FindStamp(stamp, out_stamp); }, act);
+}
+
 }  // namespace
 
 extern "C" void* aclprofCreateStamp(void) {
@@ -72,17 +79,11 @@ extern "C" void* aclprofCreateStamp(void) {
 }
 
 extern "C" void aclprofDestroyStamp(void* stamp) {
-  static_cast<void>(Guard("aclprofDestroyStamp", [&]() -> Status {
-    Stamp* found = nullptr;
-    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
-    return Destroy("stamp", found);
-  }));
+  static_cast<void>(OnStamp("aclprofDestroyStamp", stamp, [&](Stamp* found) { return Destroy("stamp", found); }));
 }
 
 extern "C" aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen) {
-  return Guard("aclprofSetStampTraceMessage", [&]() -> Status {
-    Stamp* found = nullptr;
-    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+  return OnStamp("aclprofSetStampTraceMessage", stamp, [&](Stamp* found) -> Status {
     MP_RETURN_IF_ERROR(CheckText(msg, msgLen));
     found->text.assign(msg, msgLen);
     return Ok();
@@ -90,9 +91,7 @@ extern "C" aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, ui
 }
 
 extern "C" aclError aclprofMark(void* stamp) {
-  return Guard("aclprofMark", [&]() -> Status {
-    Stamp* found = nullptr;
-    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+  return OnStamp("aclprofMark", stamp, [&](Stamp* found) {
     trace::Mark(trace::Interned(found->text));
     return Ok();
   });
@@ -109,9 +108,7 @@ extern "C" aclError aclprofMarkEx(const char* msg, size_t msgLen, aclrtStream st
 }
 
 extern "C" aclError aclprofPush(void* stamp) {
-  return Guard("aclprofPush", [&]() -> Status {
-    Stamp* found = nullptr;
-    MP_RETURN_IF_ERROR(FindStamp(stamp, &found));
+  return OnStamp("aclprofPush", stamp, [&](Stamp* found) {
     trace::PushRange(trace::Interned(found->text));
     return Ok();
   });

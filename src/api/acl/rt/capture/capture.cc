@@ -20,6 +20,16 @@ Status ModeFrom(int32_t mode, capture::Mode* out_mode) {
   return Ok();
 }
 
+// A task group is of a stream that is named, not of the default one, and of what captures it.
+Status FindForGroup(aclrtStream stream, Stream** out_stream, capture::Handle** out_graph) {
+  MP_NOT_NULL(stream);
+  MP_RETURN_IF_ERROR(ResolveStream(stream, out_stream));
+  *out_graph = capture::CaptureOf(**out_stream);
+  MP_CHECK(*out_graph != nullptr, kStreamNotCaptured,
+           "stream %d is not being captured; a task group is part of a capture", (*out_stream)->id());
+  return Ok();
+}
+
 }  // namespace
 
 extern "C" aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
@@ -86,26 +96,20 @@ extern "C" aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode)
 
 extern "C" aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
   return Guard("aclmdlRICaptureTaskGrpBegin", [&]() -> Status {
-    MP_NOT_NULL(stream);
     Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    capture::Handle* graph = capture::CaptureOf(*found);
-    MP_CHECK(graph != nullptr, kStreamNotCaptured, "stream %d is not being captured; a task group is part of a capture",
-             found->id());
+    capture::Handle* graph = nullptr;
+    MP_RETURN_IF_ERROR(FindForGroup(stream, &found, &graph));
     return graph->BeginGroup(found);
   });
 }
 
 extern "C" aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
   return Guard("aclmdlRICaptureTaskGrpEnd", [&]() -> Status {
-    MP_NOT_NULL(stream);
     MP_NOT_NULL(handle);
     *handle = nullptr;
     Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    capture::Handle* graph = capture::CaptureOf(*found);
-    MP_CHECK(graph != nullptr, kStreamNotCaptured, "stream %d is not being captured; a task group is part of a capture",
-             found->id());
+    capture::Handle* graph = nullptr;
+    MP_RETURN_IF_ERROR(FindForGroup(stream, &found, &graph));
     return graph->EndGroup(found, handle);
   });
 }

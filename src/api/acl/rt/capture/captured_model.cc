@@ -8,6 +8,7 @@
 
 #include "include/acl/acl_mdl.h"
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/acl/rt/stream/timeout.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
@@ -28,11 +29,28 @@ Status Find(aclmdlRI modelRI, capture::Handle** out_graph) {
   return capture::FindGraph(modelRI, out_graph);
 }
 
-// A graph to be built, and a stream for it; null is refused, since the default stream cannot be bound.
-Status FindForBuilding(aclmdlRI modelRI, aclrtStream stream, capture::Handle** out_graph, Stream** out_stream) {
-  MP_RETURN_IF_ERROR(Find(modelRI, out_graph));
-  MP_NOT_NULL(stream);
-  return ResolveStream(stream, out_stream);
+template <class Act>
+aclError OnGraph(const char* api, aclmdlRI modelRI, Act&& act) {
+  return On<capture::Handle>(
+      api, [&](capture::Handle** out_graph) { return Find(modelRI, out_graph); }, act);
+}
+
+// `act` on a graph to be built and a stream for it; null is refused, since the default stream cannot be bound.
+template <class Act>
+aclError Build(const char* api, aclmdlRI modelRI, aclrtStream stream, Act&& act) {
+  return OnGraph(api, modelRI, [&](capture::Handle* graph) -> Status {
+    MP_NOT_NULL(stream);
+    Stream* found = nullptr;
+    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    return act(graph, found);
+  });
+}
+
+// `act` on a graph, with an argument that must be given.
+template <class Argument, class Act>
+aclError With(const char* api, aclmdlRI modelRI, const char* parameter, Argument argument, Act&& act) {
+  return OnGiven<capture::Handle>(
+      api, parameter, argument, [&](capture::Handle** out_graph) { return Find(modelRI, out_graph); }, act);
 }
 
 }  // namespace
@@ -50,9 +68,7 @@ extern "C" aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
 }
 
 extern "C" aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-  return Guard("aclmdlRIExecute", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return OnGraph("aclmdlRIExecute", modelRI, [&](capture::Handle* graph) -> Status {
     MP_CHECK(timeout != 0, kRuntimeArgument, "timeout is 0 ms; it must be -1 (for ever) or positive");
     Deadline deadline;
     MP_RETURN_IF_ERROR(DeadlineFrom(timeout, &deadline));
@@ -61,9 +77,7 @@ extern "C" aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 extern "C" aclError aclmdlRIAbort(aclmdlRI modelRI) {
-  return Guard("aclmdlRIAbort", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return OnGraph("aclmdlRIAbort", modelRI, [&](capture::Handle* graph) -> Status {
     MP_CHECK(graph->making() == capture::Handle::Making::kBuilt, kUnsupported,
              "a captured model running instance cannot be aborted; abort the stream it runs on with aclrtStreamAbort");
     std::shared_ptr<capture::Graph> content;
@@ -74,9 +88,7 @@ extern "C" aclError aclmdlRIAbort(aclmdlRI modelRI) {
 }
 
 extern "C" aclError aclmdlRIUpdate(aclmdlRI modelRI) {
-  return Guard("aclmdlRIUpdate", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return OnGraph("aclmdlRIUpdate", modelRI, [&](capture::Handle* graph) -> Status {
     MP_CHECK(graph->making() == capture::Handle::Making::kCaptured, kUnsupported,
              "only captured model running instances can be updated");
     MP_CHECK(graph->state() == capture::Handle::State::kReady, kModelUpdateFailed,
@@ -111,10 +123,7 @@ extern "C" aclError aclmdlRIBuildBegin(aclmdlRI* modelRI, uint32_t flag) {
 }
 
 extern "C" aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag) {
-  return Guard("aclmdlRIBindStream", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForBuilding(modelRI, stream, &graph, &found));
+  return Build("aclmdlRIBindStream", modelRI, stream, [&](auto* graph, Stream* found) -> Status {
     MP_CHECK((found->flags() & ACL_STREAM_PERSISTENT) != 0, kRuntimeArgument,
              "stream %d has flags 0x%x; only a stream made by aclrtCreateStreamWithConfig with ACL_STREAM_PERSISTENT "
              "can be bound to a model",
@@ -129,27 +138,16 @@ extern "C" aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uin
 }
 
 extern "C" aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream) {
-  return Guard("aclmdlRIUnbindStream", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForBuilding(modelRI, stream, &graph, &found));
-    return graph->Unbind(found);
-  });
+  return Build("aclmdlRIUnbindStream", modelRI, stream,
+               [](auto* graph, Stream* bound) { return graph->Unbind(bound); });
 }
 
 extern "C" aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream) {
-  return Guard("aclmdlRIEndTask", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForBuilding(modelRI, stream, &graph, &found));
-    return graph->EndTasks(found);
-  });
+  return Build("aclmdlRIEndTask", modelRI, stream, [](auto* graph, Stream* bound) { return graph->EndTasks(bound); });
 }
 
 extern "C" aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve) {
-  return Guard("aclmdlRIBuildEnd", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return OnGraph("aclmdlRIBuildEnd", modelRI, [&](capture::Handle* graph) -> Status {
     if (reserve != nullptr) return InvalidParameter("reserve", "it is reserved and must be a NULL pointer");
     return graph->FinishBuilding();
   });
@@ -158,30 +156,21 @@ extern "C" aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void* reserve) {
 // --- Names and callbacks ----------------------------------------------------------------------------------------
 
 extern "C" aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t* modelRIId) {
-  return Guard("aclmdlRIGetId", [&]() -> Status {
-    MP_NOT_NULL(modelRIId);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return With("aclmdlRIGetId", modelRI, "modelRIId", modelRIId, [&](auto* graph) {
     *modelRIId = graph->graph()->id();
     return Ok();
   });
 }
 
 extern "C" aclError aclmdlRISetName(aclmdlRI modelRI, const char* name) {
-  return Guard("aclmdlRISetName", [&]() -> Status {
-    MP_NOT_NULL(name);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return With("aclmdlRISetName", modelRI, "name", name, [&](auto* graph) {
     graph->SetName(std::string(name, strnlen(name, kLongestName - 1)));
     return Ok();
   });
 }
 
 extern "C" aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
-  return Guard("aclmdlRIGetName", [&]() -> Status {
-    MP_NOT_NULL(name);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return With("aclmdlRIGetName", modelRI, "name", name, [&](auto* graph) -> Status {
     if (maxLen == 0) return InvalidValue("maxLen", "0", "there must be room for at least the final zero byte");
     const std::string text = graph->name();
     const size_t length = std::min<size_t>(text.size(), maxLen - 1);
@@ -192,29 +181,19 @@ extern "C" aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* nam
 }
 
 extern "C" aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
-  return Guard("aclmdlRIDestroyRegisterCallback", [&]() -> Status {
-    MP_NOT_NULL(func);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
-    return graph->AddCallback(func, userData);
-  });
+  return With("aclmdlRIDestroyRegisterCallback", modelRI, "func", func,
+              [&](auto* graph) { return graph->AddCallback(func, userData); });
 }
 
 extern "C" aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
-  return Guard("aclmdlRIDestroyUnregisterCallback", [&]() -> Status {
-    MP_NOT_NULL(func);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
-    return graph->RemoveCallback(func);
-  });
+  return With("aclmdlRIDestroyUnregisterCallback", modelRI, "func", func,
+              [&](auto* graph) { return graph->RemoveCallback(func); });
 }
 
 // --- Looking ----------------------------------------------------------------------------------------------------
 
 extern "C" aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
-  return Guard("aclmdlRIDebugPrint", [&]() -> Status {
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return OnGraph("aclmdlRIDebugPrint", modelRI, [&](capture::Handle* graph) -> Status {
     std::shared_ptr<capture::Graph> content;
     MP_RETURN_IF_ERROR(graph->Ready(&content));
     // Asked for in so many words, so it is printed whatever the log level is.
@@ -226,10 +205,7 @@ extern "C" aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
 }
 
 extern "C" aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
-  return Guard("aclmdlRIDebugJsonPrint", [&]() -> Status {
-    MP_NOT_NULL(path);
-    capture::Handle* graph = nullptr;
-    MP_RETURN_IF_ERROR(Find(modelRI, &graph));
+  return With("aclmdlRIDebugJsonPrint", modelRI, "path", path, [&](auto* graph) -> Status {
     MP_CHECK(flags <= ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE, kRuntimeArgument,
              "flags is 0x%x; it must be ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY (0) or _VERBOSE (1)", flags);
     std::shared_ptr<capture::Graph> content;

@@ -124,6 +124,18 @@ Status SetParams(capture::Graph& graph, uint32_t number, const aclmdlRITaskParam
              number, node.name));
 }
 
+// `act` on a task of a graph, with an argument that must be given.
+template <class Argument, class Act>
+aclError OnTask(const char* api, aclmdlRITask task, const char* parameter, Argument argument, Act&& act) {
+  return Guard(api, [&]() -> Status {
+    MP_RETURN_IF_ERROR(CheckGiven(parameter, argument));
+    std::shared_ptr<capture::Graph> graph;
+    uint32_t node = 0;
+    MP_RETURN_IF_ERROR(FindTask(task, &graph, &node));
+    return act(*graph, node);
+  });
+}
+
 }  // namespace
 
 extern "C" aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream* streams, uint32_t* numStreams) {
@@ -149,44 +161,29 @@ extern "C" aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask* t
 }
 
 extern "C" aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType* type) {
-  return Guard("aclmdlRITaskGetType", [&]() -> Status {
-    MP_NOT_NULL(type);
-    std::shared_ptr<capture::Graph> graph;
-    uint32_t node = 0;
-    MP_RETURN_IF_ERROR(FindTask(task, &graph, &node));
-    *type = TypeOf(graph->nodes()[node]);
+  return OnTask("aclmdlRITaskGetType", task, "type", type, [&](const capture::Graph& graph, uint32_t node) {
+    *type = TypeOf(graph.nodes()[node]);
     return Ok();
   });
 }
 
 extern "C" aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t* id) {
-  return Guard("aclmdlRITaskGetSeqId", [&]() -> Status {
-    MP_NOT_NULL(id);
-    std::shared_ptr<capture::Graph> graph;
-    MP_RETURN_IF_ERROR(FindTask(task, &graph, id));
+  return OnTask("aclmdlRITaskGetSeqId", task, "id", id, [&](const capture::Graph&, uint32_t node) {
+    *id = node;
     return Ok();
   });
 }
 
 extern "C" aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams* params) {
-  return Guard("aclmdlRITaskGetParams", [&]() -> Status {
-    MP_NOT_NULL(params);
-    std::shared_ptr<capture::Graph> graph;
-    uint32_t node = 0;
-    MP_RETURN_IF_ERROR(FindTask(task, &graph, &node));
+  return OnTask("aclmdlRITaskGetParams", task, "params", params, [&](capture::Graph& graph, uint32_t node) {
     *params = {};
-    return GetParams(*graph, node, params);
+    return GetParams(graph, node, params);
   });
 }
 
 extern "C" aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams* params) {
-  return Guard("aclmdlRITaskSetParams", [&]() -> Status {
-    MP_NOT_NULL(params);
-    std::shared_ptr<capture::Graph> graph;
-    uint32_t node = 0;
-    MP_RETURN_IF_ERROR(FindTask(task, &graph, &node));
-    return SetParams(*graph, node, *params);
-  });
+  return OnTask("aclmdlRITaskSetParams", task, "params", params,
+                [&](capture::Graph& graph, uint32_t node) { return SetParams(graph, node, *params); });
 }
 
 extern "C" aclError aclmdlRITaskDisable(aclmdlRITask task) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/device/device.h"
@@ -19,17 +20,27 @@ Status FindContext(aclrtContext handle, Context** out_context) {
   return Ok();
 }
 
+// The answer is null on failure: a client reads it after ignoring the error (docs/compat.md, "What clients rely on").
+template <class Read>
+aclError TellCurrent(const char* api, const char* parameter, void** out_handle, Read&& read) {
+  return TellFact<Context>(
+      api, parameter, out_handle,
+      [&](Context** out_context) {
+        *out_handle = nullptr;
+        return RequireContext(out_context);
+      },
+      read);
+}
+
 }  // namespace
 
 extern "C" aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   return Guard("aclrtCreateContext", [&]() -> Status {
     MP_NOT_NULL(context);
     *context = nullptr;
-    Runtime* runtime = nullptr;
     Device* device = nullptr;
     Context* created = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     MP_RETURN_IF_ERROR(device->CreateContext(&created));
     SetCurrentContextForThread(created);
     *context = created->handle();
@@ -55,34 +66,17 @@ extern "C" aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 extern "C" aclError aclrtGetCurrentContext(aclrtContext* context) {
-  return Guard("aclrtGetCurrentContext", [&]() -> Status {
-    MP_NOT_NULL(context);
-    *context = nullptr;  // a client reads it after ignoring the error (docs/compat.md, "What clients rely on")
-    Context* current = nullptr;
-    MP_RETURN_IF_ERROR(RequireContext(&current));
-    *context = current->handle();
-    return Ok();
-  });
+  return TellCurrent("aclrtGetCurrentContext", "context", context,
+                     [](const Context& current) { return current.handle(); });
 }
 
 extern "C" aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream) {
-  return Guard("aclrtCtxGetCurrentDefaultStream", [&]() -> Status {
-    MP_NOT_NULL(stream);
-    *stream = nullptr;
-    Context* current = nullptr;
-    MP_RETURN_IF_ERROR(RequireContext(&current));
-    *stream = current->default_stream()->handle();
-    return Ok();
-  });
+  return TellCurrent("aclrtCtxGetCurrentDefaultStream", "stream", stream,
+                     [](const Context& current) { return current.default_stream()->handle(); });
 }
 
 extern "C" aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
-  return Guard("aclrtGetPrimaryCtxState", [&]() -> Status {
-    MP_NOT_NULL(active);
-    Runtime* runtime = nullptr;
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+  return OnDevice("aclrtGetPrimaryCtxState", deviceId, "active", active, [&](Device* device) {
     if (flags != nullptr) *flags = 0;
     *active = device->primary() != nullptr ? 1 : 0;
     return Ok();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/acl/rt/stream/timeout.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
@@ -23,11 +24,9 @@ using namespace millpond::acl;  // NOLINT
 
 extern "C" aclError aclrtSetDevice(int32_t deviceId) {
   return Guard("aclrtSetDevice", [&]() -> Status {
-    Runtime* runtime = nullptr;
     Device* device = nullptr;
     Context* context = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     MP_RETURN_IF_ERROR(device->RetainPrimary(&context));
     SetCurrentContextForThread(context);
     return Ok();
@@ -37,10 +36,8 @@ extern "C" aclError aclrtSetDevice(int32_t deviceId) {
 namespace {
 
 Status ResetDevice(int32_t device_id, bool force) {
-  Runtime* runtime = nullptr;
   Device* device = nullptr;
-  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-  MP_RETURN_IF_ERROR(runtime->FindDevice(device_id, &device));
+  MP_RETURN_IF_ERROR(FindDevice(device_id, &device));
   return device->ReleasePrimary(force);
 }
 
@@ -55,13 +52,8 @@ extern "C" aclError aclrtResetDeviceForce(int32_t deviceId) {
 }
 
 extern "C" aclError aclrtGetDevice(int32_t* deviceId) {
-  return Guard("aclrtGetDevice", [&]() -> Status {
-    MP_NOT_NULL(deviceId);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    *deviceId = device->id();
-    return Ok();
-  });
+  return TellFact<Device>("aclrtGetDevice", "deviceId", deviceId, RequireDevice,
+                          [](const Device& device) { return device.id(); });
 }
 
 extern "C" aclError aclrtGetDeviceCount(uint32_t* count) {
@@ -139,10 +131,8 @@ extern "C" aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority, in
 
 extern "C" aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   return Guard("aclrtDeviceTaskAbort", [&]() -> Status {
-    Runtime* runtime = nullptr;
     Device* device = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     const Telling telling(&TaskAbortCallbacks());
     MP_CHECK(!telling.again(), kInternal,
              "device %d's tasks are being aborted already, and the callback that hears of it need not", deviceId);
@@ -202,12 +192,7 @@ extern "C" aclError aclrtRegStreamStateCallback(const char* regName, aclrtStream
 
 // Faults of hardware: a virtual device has none, so there is nothing to repair. What a task failed of is not one.
 extern "C" aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo* errorInfo) {
-  return Guard("aclrtGetErrorVerbose", [&]() -> Status {
-    MP_NOT_NULL(errorInfo);
-    Runtime* runtime = nullptr;
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+  return OnDevice("aclrtGetErrorVerbose", deviceId, "errorInfo", errorInfo, [&](Device*) {
     *errorInfo = {};
     errorInfo->errorType = ACL_RT_NO_ERROR;
     return Ok();

@@ -117,7 +117,10 @@ Status Add(std::vector<Callback>* callbacks, Callback callback) {
   return Ok();
 }
 
-Status Remove(std::vector<Callback>* callbacks, int type, const void* key) {
+Status Remove(std::vector<Callback> Lifecycle::*list, int type, const void* key) {
+  Lifecycle& lifecycle = Lifecycle::Get();
+  MutexLock lock(lifecycle.mutex);
+  auto* callbacks = &(lifecycle.*list);
   const auto found = std::find_if(callbacks->begin(), callbacks->end(),
                                   [&](const Callback& c) { return c.type == type && c.key == key; });
   MP_CHECK(found != callbacks->end(), kInternal, "no such callback is registered for type %d", type);
@@ -198,9 +201,7 @@ extern "C" aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclIni
 extern "C" aclError aclInitCallbackUnRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(cbFunc);
-    Lifecycle& lifecycle = Lifecycle::Get();
-    MutexLock lock(lifecycle.mutex);
-    return Remove(&lifecycle.init_callbacks, type, KeyOf(cbFunc));
+    return Remove(&Lifecycle::init_callbacks, type, KeyOf(cbFunc));
   });
 }
 
@@ -218,8 +219,6 @@ extern "C" aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type, ac
 extern "C" aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type, aclFinalizeCallbackFunc cbFunc) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(cbFunc);
-    Lifecycle& lifecycle = Lifecycle::Get();
-    MutexLock lock(lifecycle.mutex);
-    return Remove(&lifecycle.finalize_callbacks, type, KeyOf(cbFunc));
+    return Remove(&Lifecycle::finalize_callbacks, type, KeyOf(cbFunc));
   });
 }

@@ -103,9 +103,7 @@ std::optional<uint32_t> StreamValue(Stream* stream, aclrtDevResLimitType type) {
 
 Status FindDeviceAndType(int32_t id, aclrtDevResLimitType type, Device** out_device) {
   MP_RETURN_IF_ERROR(CheckType(type));
-  Runtime* runtime = nullptr;
-  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-  return runtime->FindDevice(id, out_device);
+  return FindDevice(id, out_device);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/api/common/soc.h"
@@ -20,12 +21,6 @@
 namespace millpond::acl {
 
 namespace {
-
-Status FindDevice(int64_t id, Device** out_device) {
-  Runtime* runtime = nullptr;
-  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-  return runtime->FindDevice(id, out_device);
-}
 
 // --- attributes ---
 
@@ -202,19 +197,11 @@ extern "C" const char* aclrtGetSocName() {
 }
 
 extern "C" aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(value);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
-    return Attribute(device, attr, value);
-  });
+  return OnDevice(__func__, deviceId, "value", value, [&](Device* device) { return Attribute(device, attr, value); });
 }
 
 extern "C" aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(value);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+  return OnDevice(__func__, deviceId, "value", value, [&](Device* device) -> Status {
     const Profile& profile = device->profile();
     switch (deviceInfo) {
       case ACL_DEVICE_INFO_AI_CORE_NUM:
@@ -266,10 +253,7 @@ extern "C" aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
 }
 
 extern "C" aclError aclrtGetDeviceCapability(int32_t deviceId, aclrtDevFeatureType devFeatureType, int32_t* value) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(value);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+  return OnDevice(__func__, deviceId, "value", value, [&](Device*) -> Status {
     if (devFeatureType != ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV &&
         devFeatureType != ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV) {
       return InvalidValue("devFeatureType", Format("%d", static_cast<int>(devFeatureType)), "it must be 1 or 21");
@@ -293,10 +277,7 @@ extern "C" aclError aclrtCheckArchCompatibility(const char* socVersion, int32_t*
 }
 
 extern "C" aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* deviceStatus) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(deviceStatus);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+  return OnDevice(__func__, deviceId, "deviceStatus", deviceStatus, [&](Device*) {
     *deviceStatus = ACL_RT_DEVICE_STATUS_NORMAL;
     return Ok();
   });
@@ -304,10 +285,7 @@ extern "C" aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus* 
 
 // A virtual device has no counters: at this instant it is either busy with some stream's tasks or not.
 extern "C" aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo* utilizationInfo) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(utilizationInfo);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+  return OnDevice(__func__, deviceId, "utilizationInfo", utilizationInfo, [&](Device* device) {
     const std::vector<Stream*> streams = device->StreamsOf(nullptr);
     const bool busy = std::any_of(streams.begin(), streams.end(), [](const Stream* s) { return !s->drained(); });
     utilizationInfo->cubeUtilization = busy ? 100 : 0;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/api/common/soc.h"
@@ -21,12 +22,6 @@ namespace millpond::acl {
 namespace {
 
 constexpr int32_t kBusIdBytes = 13;  // "0000:01:00.0" and its end
-
-Status FindDevice(int64_t id, Device** out_device) {
-  Runtime* runtime = nullptr;
-  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-  return runtime->FindDevice(id, out_device);
-}
 
 Status FindPhysical(int32_t physical, Device** out_device) {
   Runtime* runtime = nullptr;
@@ -133,7 +128,7 @@ using namespace millpond::acl;  // NOLINT
 // Outside containers the logical id is the physical one; what two of the documented functions call a logical id is, by
 // the documents' own correction, the user's.
 extern "C" aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t* const logicDevId) {
-  return TranslateId(__func__, userDevid, logicDevId, acl::FindDevice, PhysicalId);
+  return TranslateId(__func__, userDevid, logicDevId, FindDevice, PhysicalId);
 }
 extern "C" aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t* const userDevid) {
   return TranslateId(__func__, logicDevId, userDevid, FindPhysical, UserId);
@@ -142,20 +137,17 @@ extern "C" aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId, int32_t
   return TranslateId(__func__, phyDevId, logicDevId, FindPhysical, UserId);
 }
 extern "C" aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t* const phyDevId) {
-  return TranslateId(__func__, logicDevId, phyDevId, acl::FindDevice, PhysicalId);
+  return TranslateId(__func__, logicDevId, phyDevId, FindDevice, PhysicalId);
 }
 extern "C" aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId, int32_t* const userDevId) {
   return TranslateId(__func__, phyDevId, userDevId, FindPhysical, UserId);
 }
 extern "C" aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId, int32_t* const phyDevId) {
-  return TranslateId(__func__, userDevId, phyDevId, acl::FindDevice, PhysicalId);
+  return TranslateId(__func__, userDevId, phyDevId, FindDevice, PhysicalId);
 }
 
 extern "C" aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(uuid);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+  return OnDevice(__func__, deviceId, "uuid", uuid, [&](Device* device) {
     *uuid = UuidOf(*device);
     return Ok();
   });
@@ -166,7 +158,7 @@ extern "C" aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char* pciBusId, int
     MP_NOT_NULL(pciBusId);
     MP_REQUIRE(len >= kBusIdBytes, "len is %d; a bus id needs %d bytes", len, kBusIdBytes);
     Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     memcpy(pciBusId, BusIdOf(*device).c_str(), kBusIdBytes);
     return Ok();
   });
@@ -245,7 +237,7 @@ extern "C" aclError aclrtDeviceGetHostAtomicCapabilities(uint32_t* capabilities,
                                                          const uint32_t count, int32_t deviceId) {
   return Guard(__func__, [&]() -> Status {
     Device* device = nullptr;
-    MP_RETURN_IF_ERROR(acl::FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     return NoAtomics(capabilities, operations, count);
   });
 }

@@ -121,6 +121,18 @@ Status VersionNumber(const std::string& version, int32_t* out_number) {
   return Ok();
 }
 
+// `tell(version)` with the package's version, where both arguments are given.
+template <class Out, class Tell>
+aclError TellVersion(const char* api, const char* pkgName, const char* parameter, Out* out, Tell&& tell) {
+  return Guard(api, [&]() -> Status {
+    MP_NOT_NULL(pkgName);
+    MP_RETURN_IF_ERROR(CheckGiven(parameter, out));
+    std::string version;
+    MP_RETURN_IF_ERROR(VersionOf(pkgName, &version));
+    return tell(version);
+  });
+}
+
 void PutText(char* out, size_t capacity, const std::string& text) {
   memset(out, 0, capacity);
   memcpy(out, text.data(), std::min(text.size(), capacity - 1));
@@ -146,24 +158,15 @@ extern "C" aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion
 }
 
 extern "C" aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(pkgName);
-    MP_NOT_NULL(versionStr);
-    std::string version;
-    MP_RETURN_IF_ERROR(VersionOf(pkgName, &version));
+  return TellVersion(__func__, pkgName, "versionStr", versionStr, [&](const std::string& version) {
     memcpy(versionStr, version.c_str(), version.size() + 1);  // no more than the version: the buffer's size is unknown
     return Ok();
   });
 }
 
 extern "C" aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum) {
-  return Guard(__func__, [&]() -> Status {
-    MP_NOT_NULL(pkgName);
-    MP_NOT_NULL(versionNum);
-    std::string version;
-    MP_RETURN_IF_ERROR(VersionOf(pkgName, &version));
-    return VersionNumber(version, versionNum);
-  });
+  return TellVersion(__func__, pkgName, "versionNum", versionNum,
+                     [&](const std::string& version) { return VersionNumber(version, versionNum); });
 }
 
 extern "C" aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* version) {

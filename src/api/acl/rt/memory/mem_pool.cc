@@ -60,10 +60,8 @@ extern "C" aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPool
     MP_RETURN_IF_ERROR(CheckProps(*poolProps));
     Context* context = nullptr;
     MP_RETURN_IF_ERROR(RequireContext(&context));
-    Runtime* runtime = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
     Device* device = nullptr;
-    MP_RETURN_IF_ERROR(runtime->FindDevice(poolProps->location.id, &device));
+    MP_RETURN_IF_ERROR(FindDevice(poolProps->location.id, &device));
     return CreateMemPool(device, poolProps->maxSize, memPool);
   });
 }

@@ -226,10 +226,8 @@ extern "C" aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* me
     MP_NOT_NULL(memUsageInfo);
     MP_NOT_NULL(outputNum);
     if (inputNum == 0) return InvalidValue("inputNum", "0", "it must be greater than 0");
-    Runtime* runtime = nullptr;
     Device* device = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+    MP_RETURN_IF_ERROR(FindDevice(deviceId, &device));
     // There is one component here: the program.
     *memUsageInfo = {};
     std::strcpy(memUsageInfo->name, "APP");
@@ -324,10 +322,8 @@ extern "C" aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId, 
     MP_NOT_NULL(devPtr);
     if (size == 0) return InvalidValue("size", "0", "it must be greater than 0");
     if (flags != 0) return InvalidValue("flags", std::to_string(flags), "it is reserved and must be 0");
-    Runtime* runtime = nullptr;
     Device* peer = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(dstDevId, &peer));
+    MP_RETURN_IF_ERROR(FindDevice(dstDevId, &peer));
     PointerInfo info;
     MP_RETURN_IF_ERROR(CheckRange("devPtr", devPtr, size, &info));
     MP_REQUIRE(info.on_device(), "devPtr %p is not device memory", devPtr);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/acl/rt/memory/memory_config.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
@@ -190,12 +191,7 @@ extern "C" aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint3
 
 extern "C" aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
                                                 aclrtHostMemMapCapability* capabilities) {
-  return Guard("aclrtHostMemMapCapabilities", [&]() -> Status {
-    MP_NOT_NULL(capabilities);
-    Runtime* runtime = nullptr;
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-    MP_RETURN_IF_ERROR(runtime->FindDevice(deviceId, &device));
+  return OnDevice("aclrtHostMemMapCapabilities", deviceId, "capabilities", capabilities, [&](Device* device) -> Status {
     if (static_cast<uint32_t>(hacType) > ACL_RT_HAC_TYPE_CCU) {
       return InvalidValue("hacType", std::to_string(hacType), "it must be an aclrtHacType");
     }

@@ -55,10 +55,8 @@ bool NodeExists(int node) {
 Status ReadLocation(const aclrtMemManagedLocation& location, int32_t* out_location) {
   switch (location.type) {
     case ACL_MEM_LOCATIONTYPE_DEVICE: {
-      Runtime* runtime = nullptr;
       Device* device = nullptr;
-      MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-      MP_RETURN_IF_ERROR(runtime->FindDevice(location.id, &device));
+      MP_RETURN_IF_ERROR(FindDevice(location.id, &device));
       *out_location = device->id();
       return Ok();
     }

@@ -50,11 +50,9 @@ Status NameOf(const void* shareable, aclrtMemSharedHandleType type, ShareName* o
 }
 
 Status Import(const ShareName& name, int64_t device_id, aclrtDrvMemHandle* out_handle) {
-  Runtime* runtime = nullptr;
   Device* device = nullptr;
   Context* context = nullptr;
-  MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-  MP_RETURN_IF_ERROR(runtime->FindDevice(device_id, &device));
+  MP_RETURN_IF_ERROR(FindDevice(device_id, &device));
   MP_RETURN_IF_ERROR(RequireContext(&context));
   return ImportPhysical(name, device->id(), out_handle);
 }

@@ -37,6 +37,13 @@ extern "C" aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
 
 namespace {
 
+Status CheckReservation(size_t size, const char* least, uint64_t flags) {
+  MP_REQUIRE(size > 0, "size is 0; reserve at least %s", least);
+  // 1 is what early clients pass (torch_npu does); it means the same.
+  MP_REQUIRE(flags <= 1, "flags is %llu; only 0 is supported", static_cast<unsigned long long>(flags));
+  return Ok();
+}
+
 Status ReserveAddress(void** out_address, size_t size, size_t alignment, void* wanted) {
   MP_CHECK(alignment == 0, kRuntimeArgument, "alignment is %zu; only 0 is supported (addresses come 2 MiB aligned)",
            alignment);
@@ -53,9 +60,7 @@ extern "C" aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t al
                                            uint64_t flags) {
   return Guard("aclrtReserveMemAddress", [&]() -> Status {
     MP_NOT_NULL(virPtr);
-    MP_REQUIRE(size > 0, "size is 0; reserve at least one byte");
-    // 1 is what early clients pass (torch_npu does); it means the same.
-    MP_REQUIRE(flags <= 1, "flags is %llu; only 0 is supported", static_cast<unsigned long long>(flags));
+    MP_RETURN_IF_ERROR(CheckReservation(size, "one byte", flags));
     return ReserveAddress(virPtr, size, alignment, expectPtr);
   });
 }
@@ -64,8 +69,7 @@ extern "C" aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size,
                                                      uint64_t flags) {
   return Guard("aclrtReserveMemAddressNoUCMemory", [&]() -> Status {
     MP_NOT_NULL(virPtr);
-    MP_REQUIRE(size > 0, "size is 0; reserve at least 1 GiB");
-    MP_REQUIRE(flags <= 1, "flags is %llu; only 0 is supported", static_cast<unsigned long long>(flags));
+    MP_RETURN_IF_ERROR(CheckReservation(size, "1 GiB", flags));
     Runtime* runtime = nullptr;
     MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
     MP_CHECK(SeriesOf(runtime->profile().name) == Series::kA3, kUnsupported,
@@ -182,10 +186,8 @@ extern "C" aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location, 
     int32_t id = 0;
     const bool on_device = location->type == ACL_MEM_LOCATION_TYPE_DEVICE;
     if (on_device) {
-      Runtime* runtime = nullptr;
       Device* device = nullptr;
-      MP_RETURN_IF_ERROR(Runtime::Get(&runtime));
-      MP_RETURN_IF_ERROR(runtime->FindDevice(location->id, &device));
+      MP_RETURN_IF_ERROR(FindDevice(location->id, &device));
       id = device->id();
     }
     MemoryAccess access = MemoryAccess::kNone;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/device/device.h"
@@ -17,16 +18,12 @@ using namespace millpond::acl;  // NOLINT
 
 namespace {
 
-Status Subscribe(CallbackThreads& reports, uint64_t thread, aclrtStream stream) {
-  Stream* found = nullptr;
-  MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-  return reports.Subscribe(thread, found);
+aclError Subscribe(const char* api, CallbackThreads& reports, uint64_t thread, aclrtStream stream) {
+  return OnStream(api, stream, [&](Stream* found) { return reports.Subscribe(thread, found); });
 }
 
-Status Unsubscribe(CallbackThreads& reports, uint64_t thread, aclrtStream stream) {
-  Stream* found = nullptr;
-  MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-  return reports.Unsubscribe(thread, found);
+aclError Unsubscribe(const char* api, CallbackThreads& reports, uint64_t thread, aclrtStream stream) {
+  return OnStream(api, stream, [&](Stream* found) { return reports.Unsubscribe(thread, found); });
 }
 
 Status Process(CallbackThreads& reports, int32_t timeout) {
@@ -40,11 +37,11 @@ Status Process(CallbackThreads& reports, int32_t timeout) {
 }  // namespace
 
 extern "C" aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  return Guard("aclrtSubscribeReport", [&] { return Subscribe(CallbackThreads::Callbacks(), threadId, stream); });
+  return Subscribe("aclrtSubscribeReport", CallbackThreads::Callbacks(), threadId, stream);
 }
 
 extern "C" aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
-  return Guard("aclrtUnSubscribeReport", [&] { return Unsubscribe(CallbackThreads::Callbacks(), threadId, stream); });
+  return Unsubscribe("aclrtUnSubscribeReport", CallbackThreads::Callbacks(), threadId, stream);
 }
 
 extern "C" aclError aclrtProcessReport(int32_t timeout) {
@@ -52,13 +49,11 @@ extern "C" aclError aclrtProcessReport(int32_t timeout) {
 }
 
 extern "C" aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
-  return Guard("aclrtSubscribeHostFunc",
-               [&] { return Subscribe(CallbackThreads::HostFuncs(), hostFuncThreadId, exeStream); });
+  return Subscribe("aclrtSubscribeHostFunc", CallbackThreads::HostFuncs(), hostFuncThreadId, exeStream);
 }
 
 extern "C" aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
-  return Guard("aclrtUnSubscribeHostFunc",
-               [&] { return Unsubscribe(CallbackThreads::HostFuncs(), hostFuncThreadId, exeStream); });
+  return Unsubscribe("aclrtUnSubscribeHostFunc", CallbackThreads::HostFuncs(), hostFuncThreadId, exeStream);
 }
 
 extern "C" aclError aclrtProcessHostFunc(int32_t timeout) {
@@ -80,12 +75,8 @@ extern "C" aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtC
 }
 
 extern "C" aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
-  return Guard("aclrtLaunchHostFunc", [&]() -> Status {
-    MP_NOT_NULL(fn);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    return LaunchHostFunc(found, fn, args);
-  });
+  return OnStream("aclrtLaunchHostFunc", stream, "fn", fn,
+                  [&](Stream* found) { return LaunchHostFunc(found, fn, args); });
 }
 
 extern "C" aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/acl/rt/stream/timeout.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
@@ -30,6 +31,16 @@ Status Resolve(aclrtEvent event, aclrtStream stream, Event** out_event, Stream**
   MP_NOT_NULL(event);
   MP_RETURN_IF_ERROR(FindEvent(event, out_event));
   return ResolveStream(stream, out_stream);
+}
+
+template <class Act>
+aclError Enqueue(const char* api, aclrtEvent event, aclrtStream stream, Act&& act) {
+  return Guard(api, [&]() -> Status {
+    Event* found = nullptr;
+    Stream* target = nullptr;
+    MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &target));
+    return act(found, target);
+  });
 }
 
 Status WaitEvent(aclrtStream stream, aclrtEvent event, int64_t timeout_s) {
@@ -83,12 +94,8 @@ extern "C" aclError aclrtDestroyEvent(aclrtEvent event) {
 }
 
 extern "C" aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  return Guard("aclrtRecordEvent", [&]() -> Status {
-    Event* found = nullptr;
-    Stream* recording = nullptr;
-    MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &recording));
-    return found->Record(recording);
-  });
+  return Enqueue("aclrtRecordEvent", event, stream,
+                 [](Event* found, Stream* recording) { return found->Record(recording); });
 }
 
 extern "C" aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
@@ -107,12 +114,8 @@ extern "C" aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream strea
 }
 
 extern "C" aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  return Guard("aclrtResetEvent", [&]() -> Status {
-    Event* found = nullptr;
-    Stream* resetting = nullptr;
-    MP_RETURN_IF_ERROR(Resolve(event, stream, &found, &resetting));
-    return found->Reset(resetting);
-  });
+  return Enqueue("aclrtResetEvent", event, stream,
+                 [](Event* found, Stream* resetting) { return found->Reset(resetting); });
 }
 
 extern "C" aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
@@ -173,32 +176,38 @@ Status NotForIpc(const Event& event) {
   return Ok();
 }
 
+Status ForAll(const Event&) { return Ok(); }
+
+// One fact about an event that `fits`, as `read` has it.
+template <class Fact, class Read>
+aclError Query(const char* api, aclrtEvent event, const char* parameter, Fact* out_fact, Status (*fits)(const Event&),
+               Read&& read) {
+  return Guard(api, [&]() -> Status {
+    Event* found = nullptr;
+    MP_RETURN_IF_ERROR(FindForQuery(event, out_fact, parameter, &found));
+    MP_RETURN_IF_ERROR(fits(*found));
+    return read(found);
+  });
+}
+
 }  // namespace
 
 extern "C" aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
-  return Guard("aclrtQueryEvent", [&]() -> Status {
-    Event* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForQuery(event, status, "status", &found));
-    MP_RETURN_IF_ERROR(NotForEx(*found));
+  return Query("aclrtQueryEvent", event, "status", status, NotForEx, [&](Event* found) {
     *status = found->Complete() ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     return Ok();
   });
 }
 
 extern "C" aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
-  return Guard("aclrtQueryEventStatus", [&]() -> Status {
-    Event* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForQuery(event, status, "status", &found));
+  return Query("aclrtQueryEventStatus", event, "status", status, ForAll, [&](Event* found) {
     *status = found->Complete() ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return Ok();
   });
 }
 
 extern "C" aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
-  return Guard("aclrtQueryEventWaitStatus", [&]() -> Status {
-    Event* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForQuery(event, status, "status", &found));
-    MP_RETURN_IF_ERROR(NotForEx(*found));
+  return Query("aclrtQueryEventWaitStatus", event, "status", status, NotForEx, [&](Event* found) {
     *status = found->WaitsComplete() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
     return Ok();
   });
@@ -253,10 +262,7 @@ extern "C" aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclr
 }
 
 extern "C" aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp) {
-  return Guard("aclrtEventGetTimestamp", [&]() -> Status {
-    Event* found = nullptr;
-    MP_RETURN_IF_ERROR(FindForQuery(event, timestamp, "timestamp", &found));
-    MP_RETURN_IF_ERROR(NotForIpc(*found));
+  return Query("aclrtEventGetTimestamp", event, "timestamp", timestamp, NotForIpc, [&](Event* found) -> Status {
     uint64_t ns = 0;
     MP_RETURN_IF_ERROR(found->Timestamp(&ns));
     *timestamp = ns / 1000;  // microseconds since the (virtual) processor started
@@ -265,25 +271,20 @@ extern "C" aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp
 }
 
 extern "C" aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
-  return Guard("aclrtGetEventId", [&]() -> Status {
-    MP_NOT_NULL(event);
-    MP_NOT_NULL(eventId);
-    Event* found = nullptr;
-    MP_RETURN_IF_ERROR(FindEvent(event, &found));
-    MP_RETURN_IF_ERROR(NotForIpc(*found));
-    *eventId = found->id();
-    return Ok();
-  });
+  return TellFact<Event>(
+      "aclrtGetEventId", "eventId", eventId,
+      [&](Event** out_event) -> Status {
+        MP_NOT_NULL(event);
+        MP_RETURN_IF_ERROR(FindEvent(event, out_event));
+        return NotForIpc(**out_event);
+      },
+      [](const Event& found) { return found.id(); });
 }
 
 extern "C" aclError aclrtGetEventAvailNum(uint32_t* eventCount) {
-  return Guard("aclrtGetEventAvailNum", [&]() -> Status {
-    MP_NOT_NULL(eventCount);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    const uint32_t live = device->live_events.load(std::memory_order_relaxed);
-    const uint32_t limit = device->profile().max_events;
-    *eventCount = live < limit ? limit - live : 0;
-    return Ok();
+  return TellFact<Device>("aclrtGetEventAvailNum", "eventCount", eventCount, RequireDevice, [](const Device& device) {
+    const uint32_t live = device.live_events.load(std::memory_order_relaxed);
+    const uint32_t limit = device.profile().max_events;
+    return live < limit ? limit - live : 0;
   });
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/device/device.h"
@@ -16,8 +17,7 @@ using namespace millpond::acl;  // NOLINT
 namespace {
 
 Status Create(void** out, const char* name, uint64_t flag, uint64_t largest, bool counting) {
-  if (out == nullptr) return NullPointer(name);
-  if (IsWild(out)) return WildPointer(name, out);
+  MP_RETURN_IF_ERROR(CheckGiven(name, out));
   *out = nullptr;
   if (flag > largest)
     return InvalidValue("flag", std::to_string(flag),
@@ -32,6 +32,16 @@ Status Resolve(void* handle, const char* name, aclrtStream stream, bool counting
   if (handle == nullptr) return NullPointer(name);
   MP_RETURN_IF_ERROR(FindNotify(handle, counting, out_notify));
   return ResolveStream(stream, out_stream);
+}
+
+aclError TellId(const char* api, void* handle, const char* name, bool counting, uint32_t* notifyId) {
+  return TellFact<Notify>(
+      api, "notifyId", notifyId,
+      [&](Notify** out_notify) -> Status {
+        if (handle == nullptr) return NullPointer(name);
+        return FindNotify(handle, counting, out_notify);
+      },
+      [](const Notify& notify) { return notify.id(); });
 }
 
 }  // namespace
@@ -66,14 +76,7 @@ extern "C" aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stre
 }
 
 extern "C" aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
-  return Guard("aclrtGetNotifyId", [&]() -> Status {
-    MP_NOT_NULL(notify);
-    MP_NOT_NULL(notifyId);
-    Notify* found = nullptr;
-    MP_RETURN_IF_ERROR(FindNotify(notify, false, &found));
-    *notifyId = found->id();
-    return Ok();
-  });
+  return TellId("aclrtGetNotifyId", notify, "notify", false, notifyId);
 }
 
 extern "C" aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
@@ -144,12 +147,5 @@ extern "C" aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream st
 }
 
 extern "C" aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId) {
-  return Guard("aclrtCntNotifyGetId", [&]() -> Status {
-    MP_NOT_NULL(cntNotify);
-    MP_NOT_NULL(notifyId);
-    Notify* found = nullptr;
-    MP_RETURN_IF_ERROR(FindNotify(cntNotify, true, &found));
-    *notifyId = found->id();
-    return Ok();
-  });
+  return TellId("aclrtCntNotifyGetId", cntNotify, "cntNotify", true, notifyId);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/acl/rt/stream/timeout.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/magic.h"
@@ -53,6 +54,12 @@ Status DestroyStream(aclrtStream stream, bool force) {
         found->id());
   }
   return found->device()->DestroyStream(found, force);
+}
+
+template <class Fact, class Read>
+aclError Tell(const char* api, aclrtStream stream, const char* parameter, Fact* out_fact, Read&& read) {
+  return TellFact<Stream>(
+      api, parameter, out_fact, [&](Stream** out_stream) { return ResolveStream(stream, out_stream); }, read);
 }
 
 Status Synchronize(aclrtStream stream, Deadline deadline) {
@@ -196,43 +203,21 @@ extern "C" aclError aclrtStreamAbort(aclrtStream stream) {
 }
 
 extern "C" aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId) {
-  return Guard("aclrtStreamGetId", [&]() -> Status {
-    MP_NOT_NULL(streamId);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    *streamId = found->id();
-    return Ok();
-  });
+  return Tell("aclrtStreamGetId", stream, "streamId", streamId, [](const Stream& found) { return found.id(); });
 }
 
 extern "C" aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority) {
-  return Guard("aclrtStreamGetPriority", [&]() -> Status {
-    MP_NOT_NULL(priority);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    *priority = found->priority();
-    return Ok();
-  });
+  return Tell("aclrtStreamGetPriority", stream, "priority", priority,
+              [](const Stream& found) { return found.priority(); });
 }
 
 extern "C" aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags) {
-  return Guard("aclrtStreamGetFlags", [&]() -> Status {
-    MP_NOT_NULL(flags);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    *flags = found->flags();
-    return Ok();
-  });
+  return Tell("aclrtStreamGetFlags", stream, "flags", flags, [](const Stream& found) { return found.flags(); });
 }
 
 extern "C" aclError aclrtGetStreamAvailableNum(uint32_t* streamCount) {
-  return Guard("aclrtGetStreamAvailableNum", [&]() -> Status {
-    MP_NOT_NULL(streamCount);
-    Device* device = nullptr;
-    MP_RETURN_IF_ERROR(RequireDevice(&device));
-    *streamCount = device->streams_available();
-    return Ok();
-  });
+  return TellFact<Device>("aclrtGetStreamAvailableNum", "streamCount", streamCount, RequireDevice,
+                          [](const Device& device) { return device.streams_available(); });
 }
 
 extern "C" aclError aclrtGetThreadLastTaskId(uint32_t* taskId) {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/entry.h"
 #include "src/api/common/acl_guard.h"
 #include "src/api/common/message.h"
 #include "src/base/cann_options.h"
@@ -90,10 +91,7 @@ Status GetAttribute(Stream* stream, aclrtStreamAttr attribute, aclrtStreamAttrVa
 
 extern "C" aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                             aclrtStreamAttrValue* value) {
-  return Guard("aclrtSetStreamAttribute", [&]() -> Status {
-    MP_NOT_NULL(value);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+  return OnStream("aclrtSetStreamAttribute", stream, "value", value, [&](Stream* found) -> Status {
     // aclrtSetStreamFailureMode takes the default stream, this call does not (CANN's chapter on stream management, both
     // pages).
     MP_REQUIRE(stmAttrType != ACL_STREAM_ATTR_FAILURE_MODE || !found->is_default(),
@@ -104,26 +102,16 @@ extern "C" aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr 
 
 extern "C" aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType,
                                             aclrtStreamAttrValue* value) {
-  return Guard("aclrtGetStreamAttribute", [&]() -> Status {
-    MP_NOT_NULL(value);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    return GetAttribute(found, stmAttrType, value);
-  });
+  return OnStream("aclrtGetStreamAttribute", stream, "value", value,
+                  [&](Stream* found) { return GetAttribute(found, stmAttrType, value); });
 }
 
 extern "C" aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode) {
-  return Guard("aclrtSetStreamFailureMode", [&]() -> Status {
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
-    return SetFailureMode(found, mode);
-  });
+  return OnStream("aclrtSetStreamFailureMode", stream, [&](Stream* found) { return SetFailureMode(found, mode); });
 }
 
 extern "C" aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
-  return Guard("aclrtSetStreamOverflowSwitch", [&]() -> Status {
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+  return OnStream("aclrtSetStreamOverflowSwitch", stream, [&](Stream* found) {
     aclrtStreamAttrValue value{};
     value.overflowSwitch = flag;
     return SetAttribute(found, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, value);
@@ -131,10 +119,7 @@ extern "C" aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t fl
 }
 
 extern "C" aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
-  return Guard("aclrtGetStreamOverflowSwitch", [&]() -> Status {
-    MP_NOT_NULL(flag);
-    Stream* found = nullptr;
-    MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+  return OnStream("aclrtGetStreamOverflowSwitch", stream, "flag", flag, [&](Stream* found) -> Status {
     aclrtStreamAttrValue value{};
     MP_RETURN_IF_ERROR(GetAttribute(found, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, &value));
     *flag = value.overflowSwitch;
