@@ -200,8 +200,22 @@ Status keep_mask_of(const InferArgs& args, Shape* out);
 Status status_words(const InferArgs& args, Shape* out);
 // samples_of(x, n): x's rows, n from each.
 Status samples_of(const InferArgs& args, Shape* out);
-// own_part(counts, displacements): where the only rank's part ends.
-Status own_part(const InferArgs& args, Shape* out);
+// Of groups of ranks. rows_times(x, ranks), rows_over(x, ranks): x with so many times its rows, or with that part of
+// them. rows_times_if(x, ranks, flag): [0] without the flag. parts_end(counts, displacements): where the last part
+// ends. column_sum(matrix, rank): what all ranks send to that one. The rest multiply matrices as matmul_transposed does,
+// and end in (.., ranks): matmul_rows_times, matmul_rows_over; matmul_spread: the columns are shared out and all ranks'
+// rows stand below each other; gathered_columns_matmul: x1's rows are shared out, with all ranks' columns side by side.
+// columns_gathered_if(x, ranks, flag): x so shared out.
+Status rows_times(const InferArgs& args, Shape* out);
+Status rows_over(const InferArgs& args, Shape* out);
+Status rows_times_if(const InferArgs& args, Shape* out);
+Status parts_end(const InferArgs& args, Shape* out);
+Status column_sum(const InferArgs& args, Shape* out);
+Status matmul_rows_times(const InferArgs& args, Shape* out);
+Status matmul_rows_over(const InferArgs& args, Shape* out);
+Status matmul_spread(const InferArgs& args, Shape* out);
+Status gathered_columns_matmul(const InferArgs& args, Shape* out);
+Status columns_gathered_if(const InferArgs& args, Shape* out);
 // distances(x1, x2): [..., rows of x1, rows of x2]. pairs_within(x): each pair of rows once. each_with_each(x, y):
 // [rows of x, rows of y]. one_row(x): x with one row. regions(x, rois, height, width): [regions, channels, height,
 // width].
