@@ -62,7 +62,7 @@ size_t SizeOf(const Tensor& tensor) { return tensor.numel() * tensor.element_siz
 
 std::vector<GroupPart> Equal(int64_t ranks, size_t bytes) {
   std::vector<GroupPart> parts;
-  for (int64_t i = 0; i < ranks; ++i) parts.push_back({i * bytes, bytes});
+  for (int64_t i = 0; i < ranks; ++i) parts.push_back({static_cast<size_t>(i) * bytes, bytes});
   return parts;
 }
 
@@ -75,7 +75,8 @@ std::vector<GroupPart> Listed(const char* what, const Group::Parts& parts, int64
     TORCH_CHECK(parts.counts[i] >= 0 && parts.places[i] >= 0 && parts.places[i] + parts.counts[i] <= tensor.numel(),
                 what, ": ", parts.counts[i], " elements from place ", parts.places[i], " on, for rank ", i,
                 ", do not lie within the tensor's ", tensor.numel());
-    listed.push_back({parts.places[i] * tensor.element_size(), parts.counts[i] * tensor.element_size()});
+    const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements * tensor.element_size()); };
+    listed.push_back({bytes(parts.places[i]), bytes(parts.counts[i])});
   }
   return listed;
 }
