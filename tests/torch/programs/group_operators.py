@@ -71,13 +71,12 @@ def exchanges(rank, world, name):
     xs = [values(4 * world, 16, seed=each) for each in range(world)]
     w = values(16 * world, 8, seed=30)
     rows = torch.cat([each[4 * rank:4 * (rank + 1)] for each in xs], 1)
-    if hasattr(torch_npu, "npu_all_to_all_matmul"):
-        out = torch_npu.npu_all_to_all_matmul(xs[rank].npu(), w.npu(), name, world)
-        judge("all_to_all_matmul", out[0] if isinstance(out, (tuple, list)) else out, (rows.float() @ w.float()).half())
+    out = torch_npu.npu_all_to_all_matmul(xs[rank].npu(), w.npu(), name, world)
+    judge("all_to_all_matmul: what was exchanged", out[1], rows, exact=True)
+    judge("all_to_all_matmul", out[0], (rows.float() @ w.float()).half())
     w = values(16, 8 * world, seed=31)
-    if hasattr(torch_npu, "npu_matmul_all_to_all"):
-        out = torch_npu.npu_matmul_all_to_all(xs[rank].npu(), w.npu(), name, world)
-        judge("matmul_all_to_all", out, torch.cat([(x.float() @ w.float()).half()[:, 8 * rank:8 * (rank + 1)] for x in xs]))
+    out = torch_npu.npu_matmul_all_to_all(xs[rank].npu(), w.npu(), name, world)
+    judge("matmul_all_to_all", out, torch.cat([(x.float() @ w.float()).half()[:, 8 * rank:8 * (rank + 1)] for x in xs]))
     # Two experts on each rank; rank i sends i + j + 1 tokens to expert j of all.
     experts, width = 2, 16
     total = experts * world
@@ -88,13 +87,11 @@ def exchanges(rank, world, name):
     mine = [torch.cat([split[source][rank * experts + expert] for source in range(world)]) for expert in range(experts)]
     made = torch.cat([(rows.float() @ weights[rank][expert].float()).half() for expert, rows in enumerate(mine)])
     gets = [gives[source][rank * experts + expert] for source in range(world) for expert in range(experts)]
-    if hasattr(torch_npu, "npu_alltoallv_gmm"):
-        out = torch_npu.npu_alltoallv_gmm(tokens[rank].npu(), weights[rank].npu(), name, world, gives[rank], gets)
-        judge("alltoallv_gmm", out[0], made)
-    if hasattr(torch_npu, "npu_gmm_alltoallv"):
-        back = torch_npu.npu_gmm_alltoallv(torch.cat(mine).npu(), weights[rank].npu(), name, world, gets, gives[rank])
-        judge("gmm_alltoallv", back[0], torch.cat([(split[rank][each].float() @ weights[each // experts][each % experts].float()).half()
-                                                   for each in range(total)]))
+    out = torch_npu.npu_alltoallv_gmm(tokens[rank].npu(), weights[rank].npu(), name, world, gives[rank], gets)
+    judge("alltoallv_gmm", out[0], made)
+    back = torch_npu.npu_gmm_alltoallv(torch.cat(mine).npu(), weights[rank].npu(), name, world, gets, gives[rank])
+    judge("gmm_alltoallv", back[0], torch.cat([(split[rank][each].float() @ weights[each // experts][each % experts].float()).half()
+                                               for each in range(total)]))
 
 
 def experts_apart(rank, world, name):
