@@ -202,10 +202,10 @@ Status status_words(const InferArgs& args, Shape* out);
 Status samples_of(const InferArgs& args, Shape* out);
 // Of groups of ranks. rows_times(x, ranks), rows_over(x, ranks): x with so many times its rows, or with that part of
 // them. rows_times_if(x, ranks, flag): [0] without the flag. parts_end(counts, displacements): where the last part
-// ends. column_sum(matrix, rank): what all ranks send to that one. The rest multiply matrices as matmul_transposed does,
-// and end in (.., ranks): matmul_rows_times, matmul_rows_over; matmul_spread: the columns are shared out and all ranks'
-// rows stand below each other; gathered_columns_matmul: x1's rows are shared out, with all ranks' columns side by side.
-// columns_gathered_if(x, ranks, flag): x so shared out.
+// ends. column_sum(matrix, rank): what all ranks send to that one. The rest multiply matrices as matmul_transposed
+// does, and end in (.., ranks): matmul_rows_times, matmul_rows_over; matmul_spread: the columns are shared out and all
+// ranks' rows stand below each other; gathered_columns_matmul: x1's rows are shared out, with all ranks' columns side
+// by side. columns_gathered_if(x, ranks, flag): x so shared out.
 Status rows_times(const InferArgs& args, Shape* out);
 Status rows_over(const InferArgs& args, Shape* out);
 Status rows_times_if(const InferArgs& args, Shape* out);

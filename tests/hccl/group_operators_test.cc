@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclnn operators that take a group's name, as threads and as processes, against the few lines that say what they mean.
 #include <array>
+#include <cmath>
 
 #include "aclnnop/aclnn_all_gather_matmul.h"
+#include "aclnnop/aclnn_inplace_matmul_all_reduce_add_rms_norm.h"
 #include "aclnnop/aclnn_matmul_all_reduce.h"
+#include "aclnnop/aclnn_matmul_all_reduce_add_rms_norm.h"
 #include "aclnnop/aclnn_matmul_reduce_scatter.h"
 #include "aclnnop/aclnn_moe_distribute_combine.h"
 #include "aclnnop/aclnn_moe_distribute_dispatch.h"
@@ -150,8 +153,7 @@ RANK_BODY(Disagreement) {
   acl_test::RecentMessage();
   if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
   const std::string text = acl_test::RecentMessage();
-  if (text.find("EI0005") == std::string::npos || text.find("8 (rank 0)") == std::string::npos)
-    r.Complain(text);
+  if (text.find("EI0005") == std::string::npos || text.find("8 (rank 0)") == std::string::npos) r.Complain(text);
 }
 
 // A rank whose own part fails does not leave the others waiting.
@@ -209,6 +211,43 @@ RANK_BODY(GatherAndScatter) {
   }
   const auto first = sum.begin() + static_cast<ptrdiff_t>(r.rank * kRows * kColumns);
   Expect(r, "MatmulReduceScatter", mine.Read(), std::vector<float>(first, first + kRows * kColumns));
+}
+
+// The sum is added to what was there, and its rows are normed; in place the sum goes where that was.
+RANK_BODY(AddAndNorm) {
+  const Matrices m(r);
+  const std::vector<float> before = Of(20 + r.rank, kRows * kColumns), weights = {2, 3};
+  const Values<float> residual(before), gamma(weights), norm(std::vector<float>(kRows * kColumns, -9));
+  const Tensor x1(m.x1.get(), {kRows, kInner}), x2(m.x2.get(), {kInner, kColumns}), y(m.out.get(), {kRows, kColumns});
+  const Tensor tresidual(residual.get(), {kRows, kColumns}), tgamma(gamma.get(), {kColumns}),
+      tnorm(norm.get(), {kRows, kColumns});
+  const std::string name = NameOf(r.comm);
+  uint64_t workspace = 0;
+  aclOpExecutor* executor = nullptr;
+  const int prepared = aclnnMatmulAllReduceAddRmsNormGetWorkspaceSize(
+      x1, x2, nullptr, tresidual, tgamma, 0.0, name.c_str(), "sum", 0, 1, y, tnorm, &workspace, &executor);
+  if (!HasKernel(prepared)) return;
+  RANK_OK(r, prepared);
+  RANK_OK(r, aclnnMatmulAllReduceAddRmsNorm(nullptr, workspace, executor, r.stream));
+  r.Sync();
+  std::vector<float> sum = SumOfProducts(r.ranks);
+  AddTo(sum, before);
+  Expect(r, "the sum", m.out.Read(), sum);
+  const std::vector<float> normed = norm.Read();
+  for (size_t row = 0; row < kRows; ++row) {
+    const float a = sum[row * kColumns], b = sum[row * kColumns + 1];
+    const float scale = 1 / std::sqrt((a * a + b * b) / 2);
+    if (a == 0 && b == 0) continue;  // without an epsilon that has no norm
+    const float wrong =
+        std::abs(normed[row * kColumns] - a * scale * 2) + std::abs(normed[row * kColumns + 1] - b * scale * 3);
+    if (!(wrong < 1e-4F))
+      r.Complain("row " + std::to_string(row) + " of the norm is wrong by " + std::to_string(wrong));
+  }
+  RANK_OK(r, aclnnInplaceMatmulAllReduceAddRmsNormGetWorkspaceSize(
+                 x1, x2, nullptr, tresidual, tgamma, 0.0, name.c_str(), "sum", 0, 1, tnorm, &workspace, &executor));
+  RANK_OK(r, aclnnInplaceMatmulAllReduceAddRmsNorm(nullptr, workspace, executor, r.stream));
+  r.Sync();
+  Expect(r, "the sum in place", residual.Read(), sum);
 }
 
 // Halves of small whole numbers: the encoding of n for 0 <= n < 2048 by its exponent.
@@ -289,7 +328,7 @@ TEST_P(GroupOperators, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(3, GetPa
 
 INSTANTIATE_TEST_SUITE_P(Each, GroupOperators,
                          ::testing::Values("MatmulAllReduce", "OrderOfIssue", "Replay", "UnknownGroup", "Disagreement",
-                                           "OneRankFails", "GatherAndScatter", "DispatchAndCombine"),
+                                           "OneRankFails", "GatherAndScatter", "AddAndNorm", "DispatchAndCombine"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -119,6 +119,50 @@ def experts_apart(rank, world, name):
         judge(f"dispatch and combine v{version}", back, made)
 
 
+def experts_in_int8(rank, world, name):
+    """Tokens are quantised on the way, and one of each two ranks' worth of copies is masked."""
+    experts, tokens, width, chosen = world, 4, 32, 2
+    x = values(tokens, width, seed=40 + rank)
+    ids = torch.tensor([[(rank + each) % experts, (rank + each + 1) % experts] for each in range(tokens)]).int()
+    weights = torch.ones(tokens, chosen)
+    active = torch.tensor([True, True, True, False])
+    expand, dynamic, idx, counts, ep, tp, scales = torch_npu.npu_moe_distribute_dispatch_v2(
+        x.npu(), ids.npu(), name, world, rank, experts, x_active_mask=active.npu(), quant_mode=2, global_bs=0)
+    torch.npu.synchronize()
+    count = int(counts.cpu().sum())
+    if expand.dtype != torch.int8 or count != 6:
+        WRONG.append(f"dispatch in int8: {expand.dtype}, {count} tokens came, not 6")
+    worked = (expand.float() * dynamic.float().reshape(-1, 1)).half()
+    back = torch_npu.npu_moe_distribute_combine_v2(worked, ids.npu(), idx, ep, weights.npu(), name, world, rank, experts, tp_send_counts=tp,
+                                                   x_active_mask=active.npu(), expand_scales=scales, global_bs=0)
+    torch.npu.synchronize()
+    apart = (back.cpu()[:3].float() - 2 * x[:3].float()).abs().max() / x.float().abs().max()
+    if apart > 2 / 127 or back.cpu()[3].abs().sum() != 0:
+        WRONG.append(f"dispatch in int8 and combine: {apart} apart, the masked token is {back.cpu()[3][:4].tolist()}")
+
+
+def shared_experts(rank, world, name):
+    """The first rank has the shared expert, which doubles; the others have one expert each, which do nothing."""
+    if world < 3:
+        return
+    experts, tokens, width = world - 1, 3, 32
+    x = values(tokens, width, seed=80 + rank)
+    ids = torch.tensor([[(rank + each) % experts] for each in range(tokens)]).int()
+    weights = torch.full((tokens, 1), 0.5)
+    shared = {"shared_expert_num": 1, "shared_expert_rank_num": 1, "global_bs": 0}
+    expand, _, idx, _, ep, tp, scales = torch_npu.npu_moe_distribute_dispatch_v2(x.npu(), ids.npu(), name, world, rank, experts, **shared)
+    worked = expand * 2 if rank == 0 else expand
+    residual, gamma = values(tokens, 1, width, seed=90 + rank), values(width, seed=91)
+    back = torch_npu.npu_moe_distribute_combine_v2(worked, ids.npu(), idx, ep, weights.npu(), name, world, rank, experts, tp_send_counts=tp,
+                                                   expand_scales=scales, **shared)
+    judge("shared experts", back, (2.5 * x.float()).half())
+    y, _, added = torch_npu.npu_moe_distribute_combine_add_rms_norm(worked, ids.npu(), idx, ep, weights.npu(), residual.npu(), gamma.npu(), name, world, rank,
+                                                                    experts, tp_send_counts=tp, expand_scales=scales, **shared)
+    total = ((2.5 * x.float()).half().view(tokens, 1, width) + residual).float()
+    judge("combine, add", added, total.half())
+    judge("combine, add, norm", y, (total * torch.rsqrt(total.pow(2).mean(-1, keepdim=True) + 1e-6) * gamma.float()).half())
+
+
 def main():
     rank = int(os.environ["RANK"])
     world = int(os.environ["WORLD_SIZE"])
@@ -126,7 +170,7 @@ def main():
     distributed.init_process_group("hccl")
     group = distributed.distributed_c10d._get_default_group()
     name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
-    for part in (products, quantised, exchanges, experts_apart):
+    for part in (products, quantised, exchanges, experts_apart, experts_in_int8, shared_experts):
         try:
             part(rank, world, name)
         except (RuntimeError, TypeError, ValueError) as error:
