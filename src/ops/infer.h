@@ -216,6 +216,21 @@ Status matmul_rows_over(const InferArgs& args, Shape* out);
 Status matmul_spread(const InferArgs& args, Shape* out);
 Status gathered_columns_matmul(const InferArgs& args, Shape* out);
 Status columns_gathered_if(const InferArgs& args, Shape* out);
+// Of experts on several ranks. moe_tokens, moe_token_list, moe_assist(x, expertIds, ranks, rank, experts, shared,
+// shared ranks, global tokens): room for what may come: [tokens, width], [tokens], [128 for each token].
+// moe_experts_here, moe_counts_here(ranks, rank, experts, shared ranks): one for each expert of this rank; and of each
+// rank. moe_copies(expertIds): one for each. moe_second_group(ranks): at least [1]. moe_back(expandX, expertIds): the
+// tokens.
+Status moe_tokens(const InferArgs& args, Shape* out);
+Status moe_token_list(const InferArgs& args, Shape* out);
+Status moe_assist(const InferArgs& args, Shape* out);
+Status moe_experts_here(const InferArgs& args, Shape* out);
+Status moe_counts_here(const InferArgs& args, Shape* out);
+Status moe_copies(const InferArgs& args, Shape* out);
+Status moe_second_group(const InferArgs& args, Shape* out);
+Status moe_back(const InferArgs& args, Shape* out);
+// moe_type(x, quantMode): x's, or int8 when it is quantised.
+Status moe_type(const InferArgs& args, DType* out);
 // distances(x1, x2): [..., rows of x1, rows of x2]. pairs_within(x): each pair of rows once. each_with_each(x, y):
 // [rows of x, rows of y]. one_row(x): x with one row. regions(x, rois, height, width): [regions, channels, height,
 // width].

@@ -143,4 +143,78 @@ Status columns_gathered_if(const InferArgs& args, Shape* out) {
   return Matrix(args, x[0] / ranks, Times(x[1], ranks), out);
 }
 
+namespace {
+
+Status OneNumber(const InferArgs& args, int64_t number, Shape* out) {
+  const int64_t dims[] = {number};
+  return Assign(args, dims, out);
+}
+
+// How many experts a rank has: one of the shared ones, or its part of the others.
+Status ExpertsOf(const InferArgs& args, int64_t ranks, int64_t rank, int64_t experts, int64_t shared_ranks,
+                 int64_t* out) {
+  MP_REQUIRE(ranks > 0 && rank >= 0 && rank < ranks && shared_ranks >= 0 && shared_ranks < ranks && experts > 0,
+             "%s: %lld experts on %lld ranks, of which %lld have shared ones, do not go together (rank %lld)",
+             RowName(args), static_cast<long long>(experts), static_cast<long long>(ranks),
+             static_cast<long long>(shared_ranks), static_cast<long long>(rank));
+  *out = rank < shared_ranks ? 1 : experts / (ranks - shared_ranks);
+  return Ok();
+}
+
+// The most tokens that may come to this rank (page "aclnnMoeDistributeDispatch").
+Status MostTokens(const InferArgs& args, int64_t* out) {
+  const Dims x = ShapeOf(args, 0), ids = ShapeOf(args, 1);
+  MP_REQUIRE(x.size() == 2 && ids.size() == 2, "%s: %s has %zu dimensions and %s %zu; both need 2", RowName(args),
+             NameOf(args, 0), x.size(), NameOf(args, 1), ids.size());
+  const int64_t ranks = Int(args, 2), rank = Int(args, 3), shared = Int(args, 5), shared_ranks = Int(args, 6);
+  int64_t here = 0;
+  MP_RETURN_IF_ERROR(ExpertsOf(args, ranks, rank, Int(args, 4), shared_ranks, &here));
+  const int64_t all = Int(args, 7) > 0 ? Int(args, 7) : Times(x[0], ranks);
+  *out = rank < shared_ranks ? Times(all, shared) / shared_ranks : Times(all, std::min(here, ids[1]));
+  return Ok();
+}
+
+}  // namespace
+
+Status moe_tokens(const InferArgs& args, Shape* out) {
+  int64_t tokens = 0;
+  MP_RETURN_IF_ERROR(MostTokens(args, &tokens));
+  return Matrix(args, tokens, ShapeOf(args, 0)[1], out);
+}
+Status moe_token_list(const InferArgs& args, Shape* out) {
+  int64_t tokens = 0;
+  MP_RETURN_IF_ERROR(MostTokens(args, &tokens));
+  return OneNumber(args, tokens, out);
+}
+Status moe_assist(const InferArgs& args, Shape* out) {
+  constexpr int64_t kForEach = 128;
+  int64_t tokens = 0;
+  MP_RETURN_IF_ERROR(MostTokens(args, &tokens));
+  return OneNumber(args, Times(tokens, kForEach), out);
+}
+Status moe_experts_here(const InferArgs& args, Shape* out) {
+  int64_t here = 0;
+  MP_RETURN_IF_ERROR(ExpertsOf(args, Int(args, 0), Int(args, 1), Int(args, 2), Int(args, 3), &here));
+  return OneNumber(args, here, out);
+}
+Status moe_counts_here(const InferArgs& args, Shape* out) {
+  int64_t here = 0;
+  MP_RETURN_IF_ERROR(ExpertsOf(args, Int(args, 0), Int(args, 1), Int(args, 2), Int(args, 3), &here));
+  return OneNumber(args, Times(here, Int(args, 0)), out);
+}
+Status moe_copies(const InferArgs& args, Shape* out) { return OneNumber(args, Elements(ShapeOf(args, 0)), out); }
+Status moe_second_group(const InferArgs& args, Shape* out) {
+  return OneNumber(args, std::max<int64_t>(1, Int(args, 0)), out);
+}
+Status moe_back(const InferArgs& args, Shape* out) {
+  const Dims rows = ShapeOf(args, 0), ids = ShapeOf(args, 1);
+  MP_REQUIRE(rows.size() == 2 && ids.size() == 2, "%s: %s has %zu dimensions and %s %zu; both need 2", RowName(args),
+             NameOf(args, 0), rows.size(), NameOf(args, 1), ids.size());
+  return Matrix(args, ids[0], rows[1], out);
+}
+Status moe_type(const InferArgs& args, DType* out) {
+  *out = Int(args, 1) == 0 ? ViewOf(args, 0).dtype : DType::kInt8;
+  return Ok();
+}
+
 }  // namespace millpond::infer

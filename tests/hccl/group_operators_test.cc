@@ -168,7 +168,7 @@ RANK_BODY(OneRankFails) {
   acl_test::RecentMessage();
   if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
   const std::string text = acl_test::RecentMessage();
-  const char* expected = r.rank == 0 ? "'median' is not one of" : "EI0002";
+  const char* expected = r.rank == 0 ? "'median' is not one of" : "has failed";
   if (text.find(expected) == std::string::npos) r.Complain(text);
 }
 
@@ -211,6 +211,21 @@ RANK_BODY(GatherAndScatter) {
   }
   const auto first = sum.begin() + static_cast<ptrdiff_t>(r.rank * kRows * kColumns);
   Expect(r, "MatmulReduceScatter", mine.Read(), std::vector<float>(first, first + kRows * kColumns));
+}
+
+// A rank that ends leaves nobody waiting: all hear which one it was.
+RANK_BODY(OneRankEnds) {
+  if (r.rank + 1 == r.ranks) {
+    if (getenv("TEST_BODY") != nullptr) _exit(0);  // a process; a thread leaves by ending its communicator
+    return;
+  }
+  const Matrices m(r);
+  LaunchMatmulAllReduce(r, m, NameOf(r.comm), r.stream);
+  acl_test::RecentMessage();
+  if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
+  const std::string text = acl_test::RecentMessage();
+  const std::string who = "rank " + std::to_string(r.ranks - 1);
+  if (text.find("EI0002") == std::string::npos || text.find(who) == std::string::npos) r.Complain(text);
 }
 
 // The sum is added to what was there, and its rows are normed; in place the sum goes where that was.
@@ -328,7 +343,8 @@ TEST_P(GroupOperators, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(3, GetPa
 
 INSTANTIATE_TEST_SUITE_P(Each, GroupOperators,
                          ::testing::Values("MatmulAllReduce", "OrderOfIssue", "Replay", "UnknownGroup", "Disagreement",
-                                           "OneRankFails", "GatherAndScatter", "AddAndNorm", "DispatchAndCombine"),
+                                           "OneRankFails", "OneRankEnds", "GatherAndScatter", "AddAndNorm",
+                                           "DispatchAndCombine"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

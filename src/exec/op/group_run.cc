@@ -329,11 +329,15 @@ namespace {
 class GroupBody {
  public:
   GroupBody(const kernels::Kernel* kernel, OpCallPtr call, GroupTurns turns, const Stream& stream, std::string what)
-      : kernel_(kernel), call_(std::move(call)), turns_(std::move(turns)), rules_(stream), what_(std::move(what)) {}
+      : kernel_(kernel),
+        call_(std::move(call)),
+        turns_(std::make_unique<GroupTurns>(std::move(turns))),
+        rules_(stream),
+        what_(std::move(what)) {}
   GroupBody(const GroupBody& other)
       : kernel_(other.kernel_),
         call_(CloneOpCall(*other.call_)),
-        turns_(other.turns_),
+        turns_(std::make_unique<GroupTurns>(*other.turns_)),
         rules_(other.rules_),
         what_(other.what_) {}
   GroupBody(GroupBody&&) noexcept = default;
@@ -343,10 +347,10 @@ class GroupBody {
 
   TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
     if (run_ == nullptr) run_ = std::make_unique<GroupRun>();
-    const TaskEnd end = run_->Run(*kernel_, *call_, rules_, turns_, stream, out_status);
+    const TaskEnd end = run_->Run(*kernel_, *call_, rules_, *turns_, stream, out_status);
     if (end == TaskEnd::kBlocked) return end;
     run_.reset();
-    turns_.End();
+    turns_->End();
     if (!out_status->ok() && !what_.empty()) *out_status = std::move(*out_status).Prefixed(what_);
     return end;
   }
@@ -354,7 +358,7 @@ class GroupBody {
  private:
   const kernels::Kernel* kernel_;
   OpCallPtr call_;
-  GroupTurns turns_;
+  std::unique_ptr<GroupTurns> turns_;  // a run that is parked refers to them, wherever the body goes meanwhile
   FloatRules rules_;
   std::string what_;
   std::unique_ptr<GroupRun> run_;

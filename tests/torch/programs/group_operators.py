@@ -53,6 +53,20 @@ def products(rank, world, name):
         judge(f"all_gather_mm {dtype}", out, torch.matmul(everybody.npu(), ws[0].npu()).cpu(), exact=True)
 
 
+def large(rank, world, name):
+    """Enough for a team of threads, and for ranks to read each other's blocks as they lie."""
+    xs = [values(256, 300, seed=each) for each in range(world)]
+    ws = [values(300, 640, seed=200 + each) for each in range(world)]
+    for _ in range(3):  # a block is offered to the others from its second use on
+        out = torch_npu.npu_mm_all_reduce_base(xs[rank].npu(), ws[rank].npu(), name)
+        composed = torch.matmul(xs[rank].npu(), ws[rank].npu())
+        distributed.all_reduce(composed)
+        judge("large mm_all_reduce", out, composed.cpu(), exact=True)
+    scattered = torch_npu.npu_mm_reduce_scatter_base(xs[rank].npu(), ws[rank].npu(), name, world)
+    rows = 256 // world
+    judge("large mm_reduce_scatter", scattered, composed.cpu()[rank * rows:(rank + 1) * rows], exact=True)
+
+
 def quantised(rank, world, name):
     xs = [torch.randint(-8, 8, (4, 32), generator=torch.Generator().manual_seed(each)).to(torch.int8) for each in range(world)]
     ws = [torch.randint(-8, 8, (32, 16), generator=torch.Generator().manual_seed(50 + each)).to(torch.int8) for each in range(world)]
@@ -170,7 +184,7 @@ def main():
     distributed.init_process_group("hccl")
     group = distributed.distributed_c10d._get_default_group()
     name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
-    for part in (products, quantised, exchanges, experts_apart, experts_in_int8, shared_experts):
+    for part in (products, large, quantised, exchanges, experts_apart, experts_in_int8, shared_experts):
         try:
             part(rank, world, name)
         except (RuntimeError, TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import torch
+import torch_npu
 from torch import distributed
 from torch.distributed import _functional_collectives as functional
 
@@ -26,6 +27,32 @@ def judge(name, found, expected):
         WRONG.append(f"{name}: {tuple(found.shape)} {found.cpu().flatten()[:4].tolist()}, not {tuple(expected.shape)} {expected.flatten()[:4].tolist()}")
 
 
+def products(rank, world, name):
+    """Products of small whole numbers, so that every sum is exact in half precision."""
+    xs = [(of(each) % 3).half() for each in range(world)]
+    w = (torch.arange(COLUMNS * 2) % 4).reshape(COLUMNS, 2).half()
+    made = [(x.float() @ w.float()).half() for x in xs]
+    weight = w.npu()
+    return {
+        "mm_all_reduce": (lambda x: torch_npu.npu_mm_all_reduce_base(x.half() % 3, weight, name), sum(made)),
+        "all_gather_mm": (lambda x: torch_npu.npu_all_gather_base_mm(x.half() % 3, weight, name, world)[0], torch.cat(made)),
+        "mm_reduce_scatter": (lambda x: torch_npu.npu_mm_reduce_scatter_base(x.half() % 3, weight, name, world),
+                              sum(made)[rank * ROWS // world:(rank + 1) * ROWS // world]),
+    }
+
+
+def experts(rank, world, name):
+    ids = torch.tensor([[(rank + row) % world, (rank + row + 1) % world] for row in range(ROWS)]).int().npu()
+    weights = torch.tensor([[1.0, 2.0]] * ROWS).npu()
+
+    def there_and_back(x):
+        expand, _, idx, _, ep, tp, scales = torch_npu.npu_moe_distribute_dispatch_v2(x.half(), ids, name, world, rank, world, expert_scales=weights, global_bs=0)
+        return torch_npu.npu_moe_distribute_combine_v2(expand + 1, ids, idx, ep, weights, name, world, rank, world, tp_send_counts=tp, expand_scales=scales,
+                                                       global_bs=0)
+
+    return {"dispatch and combine": (there_and_back, ((of(rank) + 1) * 3).half())}
+
+
 def main():
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.npu.set_device(rank)
@@ -40,6 +67,8 @@ def main():
         "two in a row": (lambda x: functional.all_reduce(functional.all_reduce(x, "sum", group) + rank, "sum", group),
                          total * world + sum(range(world))),
     }
+    name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+    cases |= products(rank, world, name) | experts(rank, world, name)
     for name, (function, expected) in cases.items():
         for dynamic in (False, True):
             torch._dynamo.reset()
