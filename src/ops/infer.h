@@ -229,6 +229,11 @@ Status moe_counts_here(const InferArgs& args, Shape* out);
 Status moe_copies(const InferArgs& args, Shape* out);
 Status moe_second_group(const InferArgs& args, Shape* out);
 Status moe_back(const InferArgs& args, Shape* out);
+// experts_product(counts, weight, transpose): [all that is counted, the weight's columns]. matmul_if(x, y, transposeY):
+// their product, or [0] without them. counted_rows_if(counts, x, flag): so many rows of x, or [0].
+Status experts_product(const InferArgs& args, Shape* out);
+Status matmul_if(const InferArgs& args, Shape* out);
+Status counted_rows_if(const InferArgs& args, Shape* out);
 // moe_type(x, quantMode): x's, or int8 when it is quantised.
 Status moe_type(const InferArgs& args, DType* out);
 // distances(x1, x2): [..., rows of x1, rows of x2]. pairs_within(x): each pair of rows once. each_with_each(x, y):

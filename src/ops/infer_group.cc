@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of operators that work with other ranks of a group.
 #include <algorithm>
+#include <numeric>
 
 #include "src/ops/infer.h"
 #include "src/ops/infer_tools.h"
@@ -211,6 +212,26 @@ Status moe_back(const InferArgs& args, Shape* out) {
   MP_REQUIRE(rows.size() == 2 && ids.size() == 2, "%s: %s has %zu dimensions and %s %zu; both need 2", RowName(args),
              NameOf(args, 0), rows.size(), NameOf(args, 1), ids.size());
   return Matrix(args, ids[0], rows[1], out);
+}
+Status experts_product(const InferArgs& args, Shape* out) {
+  const Dims counts = Ints(args, 0), weight = ShapeOf(args, 1);
+  MP_REQUIRE(weight.size() == 3, "%s: %s has %zu dimensions; it needs 3", RowName(args), NameOf(args, 1),
+             weight.size());
+  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}), weight[Int(args, 2) != 0 ? 1 : 2],
+                out);
+}
+Status matmul_if(const InferArgs& args, Shape* out) {
+  if (!Has(args, 0) || !Has(args, 1)) return OneNumber(args, 0, out);
+  const Dims x = ShapeOf(args, 0), y = ShapeOf(args, 1);
+  MP_REQUIRE(x.size() == 2 && y.size() == 2, "%s: %s has %zu dimensions and %s %zu; both need 2", RowName(args),
+             NameOf(args, 0), x.size(), NameOf(args, 1), y.size());
+  return Matrix(args, x[0], y[Int(args, 2) != 0 ? 0 : 1], out);
+}
+Status counted_rows_if(const InferArgs& args, Shape* out) {
+  if (Int(args, 2) == 0) return OneNumber(args, 0, out);
+  const Dims counts = Ints(args, 0), x = ShapeOf(args, 1);
+  MP_REQUIRE(x.size() == 2, "%s: %s has %zu dimensions; it needs 2", RowName(args), NameOf(args, 1), x.size());
+  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}), x[1], out);
 }
 Status moe_type(const InferArgs& args, DType* out) {
   *out = Int(args, 1) == 0 ? ViewOf(args, 0).dtype : DType::kInt8;

@@ -50,7 +50,14 @@ def experts(rank, world, name):
         return torch_npu.npu_moe_distribute_combine_v2(expand + 1, ids, idx, ep, weights, name, world, rank, world, tp_send_counts=tp, expand_scales=scales,
                                                        global_bs=0)
 
-    return {"dispatch and combine": (there_and_back, ((of(rank) + 1) * 3).half())}
+    # Each rank has one expert, which adds up a token's elements; every rank sends a row to each of two.
+    counts = [ROWS // world] * world
+    weight = torch.ones(1, COLUMNS, 1).half().npu()
+    mine = torch.cat([of(each)[rank * ROWS // world:(rank + 1) * ROWS // world] for each in range(world)])
+    return {"dispatch and combine": (there_and_back, ((of(rank) + 1) * 3).half()),
+            "alltoallv_gmm": (lambda x: torch_npu.npu_alltoallv_gmm(x.half(), weight, name, world, counts, counts)[0], mine.sum(1, keepdim=True).half()),
+            "gmm_alltoallv": (lambda x: torch_npu.npu_gmm_alltoallv(x.half(), weight, name, world, counts, counts)[0],
+                              mine.sum(1, keepdim=True).half())}
 
 
 def main():
