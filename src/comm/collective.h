@@ -60,6 +60,9 @@ class CollectiveRun {
         spec_(std::move(spec)),
         turn_(&comm_->collectives, replay ? Turns::kReplay : comm_->collectives.Draw()),
         vigil_(spec_->api) {}
+  // Of a caller that has the turn, before and after.
+  CollectiveRun(CommunicatorPtr comm, std::shared_ptr<const CollectiveSpec> spec)
+      : comm_(std::move(comm)), spec_(std::move(spec)), turn_(Turn::OfWhole()), vigil_(spec_->api) {}
   ~CollectiveRun();
   CollectiveRun(const CollectiveRun&) = delete;
   CollectiveRun& operator=(const CollectiveRun&) = delete;

@@ -3,10 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/base/format.h"
-#include "src/base/group_ranks.h"
 #include "src/base/mutex.h"
 #include "src/device/stream/give_way.h"
 
@@ -16,8 +16,6 @@ namespace {
 
 std::atomic<uint64_t> g_root_numbers{0};
 std::atomic<int32_t> g_determinism{0};
-
-int64_t RanksByName(std::string_view name) { return Communicators::Get().RanksOf(name); }
 
 }  // namespace
 
@@ -91,20 +89,42 @@ void* Communicators::Add(CommunicatorPtr made) {
   for (const auto& [handle, other] : live_) {
     if (other->name == made->name && (made->world == nullptr || id(*other) != id(*made))) return nullptr;
   }
-  if (made->ranks > 1) SetRanksOfGroup(&RanksByName);
   void* const handle = made.get();
   live_[handle] = std::move(made);
   return handle;
 }
 
-int64_t Communicators::RanksOf(std::string_view name) const {
+CommunicatorPtr Communicators::FindGroup(std::string_view name, int32_t device, size_t* out_count) const {
   MutexLock lock(mutex_);
-  bool has_peers = false;
+  CommunicatorPtr found;
+  *out_count = 0;
   for (const auto& [handle, other] : live_) {
-    if (other->name == name) return other->ranks;
-    has_peers |= other->ranks > 1;
+    if (other->name != name || other->device != device) continue;
+    found = other;
+    ++*out_count;
   }
-  return has_peers ? kUnknownGroup : 1;
+  return *out_count == 1 ? found : nullptr;
+}
+
+bool Communicators::HasGroup(std::string_view name) const {
+  MutexLock lock(mutex_);
+  return std::any_of(live_.begin(), live_.end(), [&](const auto& each) { return each.second->name == name; });
+}
+
+std::string Communicators::NameGroups() const {
+  MutexLock lock(mutex_);
+  std::map<std::string, uint32_t> groups;  // sorted; ranks that are threads share a name
+  for (const auto& [handle, other] : live_) groups[other->name] = other->ranks;
+  std::string text;
+  for (const auto& [name, ranks] : groups) {
+    text += Format("%s'%s' (%u rank%s)", text.empty() ? "" : ", ", name.c_str(), ranks, ranks == 1 ? "" : "s");
+  }
+  return text.empty() ? "none" : text;
+}
+
+bool Communicators::HasPeers() const {
+  MutexLock lock(mutex_);
+  return std::any_of(live_.begin(), live_.end(), [](const auto& each) { return each.second->ranks > 1; });
 }
 
 CommunicatorPtr Communicators::Find(const void* handle) const {

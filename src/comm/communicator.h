@@ -86,8 +86,14 @@ class Communicators {
   void* Add(CommunicatorPtr made);
   // Null when the handle is none, or was destroyed.
   CommunicatorPtr Find(const void* handle) const;
-  // See RanksOfGroup.
-  int64_t RanksOf(std::string_view name) const;
+  // This device's member of the group; null when there is none, or several (ranks that are threads of one device), of
+  // which `out_count` tells.
+  CommunicatorPtr FindGroup(std::string_view name, int32_t device, size_t* out_count) const;
+  bool HasGroup(std::string_view name) const;
+  // For messages to people: "'a' (4 ranks), 'b' (2 ranks)", or "none".
+  std::string NameGroups() const;
+  // Has this process a communicator of several ranks?
+  bool HasPeers() const;
   // False when the handle is none. What is queued keeps the communicator until it is done.
   bool Destroy(const void* handle);
 

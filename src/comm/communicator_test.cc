@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "src/base/group_ranks.h"
 #include "src/comm/transfer.h"
 
 namespace millpond::comm {
@@ -33,20 +32,29 @@ TEST(Communicators, NamesThatAreMadeUpDiffer) {
   EXPECT_TRUE(all.Destroy(one) && all.Destroy(two));
 }
 
-// What graph collectives ask before they copy.
-TEST(Communicators, TellHowManyRanksAGroupHas) {
+// What operators that take a group's name ask.
+TEST(Communicators, AreFoundByGroupAndDevice) {
   Communicators& all = Communicators::Get();
-  EXPECT_EQ(RanksOfGroup("pair"), 1) << "nobody has the name, and there are no other ranks";
-  auto pair = std::make_shared<Communicator>();
-  pair->name = "pair";
-  pair->ranks = 2;
+  EXPECT_EQ(all.NameGroups(), "none");
+  const auto add = [&](int32_t device) {
+    auto made = std::make_shared<Communicator>();
+    made->name = "pair";
+    made->device = device;
+    made->ranks = 2;
+    return made;
+  };
+  size_t count = 0;
+  const CommunicatorPtr pair = add(1);
   void* handle = all.Add(pair);
   void* alone = all.Create("alone", 0);
-  EXPECT_EQ(RanksOfGroup("pair"), 2);
-  EXPECT_EQ(RanksOfGroup("alone"), 1);
-  EXPECT_EQ(RanksOfGroup("nobody"), kUnknownGroup);
+  EXPECT_EQ(all.FindGroup("pair", 1, &count), pair);
+  EXPECT_EQ(count, 1U);
+  EXPECT_EQ(all.FindGroup("pair", 0, &count), nullptr);
+  EXPECT_EQ(count, 0U);
+  EXPECT_TRUE(all.HasGroup("alone") && !all.HasGroup("nobody") && all.HasPeers());
+  EXPECT_EQ(all.NameGroups(), "'alone' (1 rank), 'pair' (2 ranks)");
   EXPECT_TRUE(all.Destroy(handle) && all.Destroy(alone));
-  EXPECT_EQ(RanksOfGroup("pair"), 1);
+  EXPECT_FALSE(all.HasGroup("pair") || all.HasPeers());
 }
 
 TEST(RegisteredMemory, RangesDoNotOverlapAndPartsKeepThem) {

@@ -12,85 +12,10 @@ namespace millpond::comm {
 
 namespace {
 
-// What one task has to do.
-struct BatchSpec {
-  const char* api = nullptr;
-  std::vector<Message> messages;    // with other ranks
-  std::vector<Transfer> transfers;  // with itself
-};
-
-class BatchRun {
- public:
-  BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, bool replay)
-      : comm_(std::move(comm)), spec_(std::move(spec)), vigil_(spec_->api) {
-    for (const Message& message : spec_->messages) {
-      Turns& turns = (message.sends ? comm_->sends : comm_->receives)[message.peer]->turns;
-      runs_.push_back(std::make_unique<MessageRun>(comm_.get(), message, replay ? Turns::kReplay : turns.Draw()));
-    }
-  }
-  ~BatchRun() {
-    if (over_ || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->begun(); })) return;
-    comm_->Fail(Communicator::Trouble::kRemote,
-                Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
-                                                    "aborted or reset); make a new communicator",
-                                                    spec_->api, comm_->rank)));
-  }
-  BatchRun(const BatchRun&) = delete;
-  BatchRun& operator=(const BatchRun&) = delete;
-
-  TaskEnd Run(Stream& stream, Status* out_status) {
-    const TaskEnd end = RunParking(
-        stream, [this](Status* status) { return Step(status); },
-        [this] { return vigil_.Look(*comm_, [this] { return Awaited(); }); }, out_status);
-    if (end == TaskEnd::kBlocked) return end;
-    if (!out_status->ok()) comm_->Fail(Communicator::Trouble::kRemote, *out_status);
-    over_ = true;
-    runs_.clear();
-    return end;
-  }
-
- private:
-  Advance Step(Status* out_status) {
-    if (!copied_) {
-      for (const Transfer& move : spec_->transfers) CopyBytes(move.to, move.from, move.bytes);
-      copied_ = true;
-    }
-    bool advanced = false, all_over = true;
-    for (const auto& run : runs_) {
-      if (run->over()) continue;
-      if (!run->begun() && comm_->trouble() != Communicator::Trouble::kNone) {
-        *out_status = comm_->Failure();
-        return Advance::kOver;
-      }
-      advanced |= run->Step(out_status);
-      if (!out_status->ok()) return Advance::kOver;
-      all_over &= run->over();
-    }
-    if (all_over) return Advance::kOver;
-    if (!advanced) return Advance::kNothing;
-    vigil_.Progressed();
-    return Advance::kSomething;
-  }
-
-  std::vector<uint32_t> Awaited() const {
-    std::vector<uint32_t> ranks;
-    for (const auto& run : runs_) {
-      if (run->WaitsForPeer() && std::find(ranks.begin(), ranks.end(), run->peer()) == ranks.end()) {
-        ranks.push_back(run->peer());
-      }
-    }
-    return ranks;
-  }
-
-  const CommunicatorPtr comm_;
-  const std::shared_ptr<const BatchSpec> spec_;
-  Vigil vigil_;
-  std::vector<std::unique_ptr<MessageRun>> runs_;
-  bool copied_ = false, over_ = false;
-};
-
 std::string TextOf(const MessageNote& note) {
-  return Format("%llu bytes of %s", static_cast<unsigned long long>(note.bytes), ElementName(note.type).c_str());
+  const std::string tag = note.tag != 0 ? Format(" with tag %lld", static_cast<long long>(note.tag)) : "";
+  return Format("%llu bytes of %s%s", static_cast<unsigned long long>(note.bytes), ElementName(note.type).c_str(),
+                tag.c_str());
 }
 
 }  // namespace
@@ -107,6 +32,65 @@ Status LaunchMessages(const char* api, CommunicatorPtr comm, Stream* stream, std
   }
   MP_RETURN_IF_ERROR(PairMessages(own, &spec.transfers));
   return LaunchRun<BatchRun>(std::move(comm), stream, std::move(spec), accesses);
+}
+
+BatchRun::BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, bool replay)
+    : comm_(std::move(comm)), spec_(std::move(spec)), vigil_(spec_->api) {
+  for (const Message& message : spec_->messages) {
+    Turns& turns = (message.sends ? comm_->sends : comm_->receives)[message.peer]->turns;
+    runs_.push_back(std::make_unique<MessageRun>(comm_.get(), message, replay ? Turns::kReplay : turns.Draw()));
+  }
+}
+
+BatchRun::~BatchRun() {
+  if (over_ || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->begun(); })) return;
+  comm_->Fail(Communicator::Trouble::kRemote,
+              Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
+                                                  "aborted or reset); make a new communicator",
+                                                  spec_->api, comm_->rank)));
+}
+
+TaskEnd BatchRun::Run(Stream& stream, Status* out_status) {
+  const TaskEnd end = RunParking(
+      stream, [this](Status* status) { return Step(status); },
+      [this] { return vigil_.Look(*comm_, [this] { return Awaited(); }); }, out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  if (!out_status->ok()) comm_->Fail(Communicator::Trouble::kRemote, *out_status);
+  over_ = true;
+  runs_.clear();
+  return end;
+}
+
+Advance BatchRun::Step(Status* out_status) {
+  if (!copied_) {
+    for (const Transfer& move : spec_->transfers) CopyBytes(move.to, move.from, move.bytes);
+    copied_ = true;
+  }
+  bool advanced = false, all_over = true;
+  for (const auto& run : runs_) {
+    if (run->over()) continue;
+    if (!run->begun() && comm_->trouble() != Communicator::Trouble::kNone) {
+      *out_status = comm_->Failure();
+      return Advance::kOver;
+    }
+    advanced |= run->Step(out_status);
+    if (!out_status->ok()) return Advance::kOver;
+    all_over &= run->over();
+  }
+  if (all_over) return Advance::kOver;
+  if (!advanced) return Advance::kNothing;
+  vigil_.Progressed();
+  return Advance::kSomething;
+}
+
+std::vector<uint32_t> BatchRun::Awaited() const {
+  std::vector<uint32_t> ranks;
+  for (const auto& run : runs_) {
+    if (run->WaitsForPeer() && std::find(ranks.begin(), ranks.end(), run->peer()) == ranks.end()) {
+      ranks.push_back(run->peer());
+    }
+  }
+  return ranks;
 }
 
 MessageRun::MessageRun(Communicator* comm, const Message& message, uint64_t turn)
@@ -133,13 +117,13 @@ void MessageRun::Come() {
   what.root = message_.peer;
   what.site = comm_->sites.NumberOf(&cell, message_.caller);
   act_ = comm_->sites.Begin(&cell, what);
-  Note(message_.sends) = {message_.bytes, what.type, what.site};
+  Note(message_.sends) = {message_.bytes, what.type, what.site, message_.tag};
   (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);
 }
 
 Status MessageRun::Compare() {
   const MessageNote offer = Note(true), want = Note(false);
-  if (offer.bytes == want.bytes && offer.type == want.type) return Ok();
+  if (offer.bytes == want.bytes && offer.type == want.type && offer.tag == want.tag) return Ok();
   const uint32_t from = message_.sends ? comm_->rank : message_.peer;
   const uint32_t to = message_.sends ? message_.peer : comm_->rank;
   Status status(

@@ -27,6 +27,36 @@ namespace millpond::comm {
 // (PairMessages), and refused when that fails.
 Status LaunchMessages(const char* api, CommunicatorPtr comm, Stream* stream, std::span<const Message> messages);
 
+// What one task has to do.
+struct BatchSpec {
+  const char* api = nullptr;
+  std::vector<Message> messages;    // with other ranks
+  std::vector<Transfer> transfers;  // with itself
+};
+
+class MessageRun;
+
+// One run of a batch on this rank.
+class BatchRun {
+ public:
+  BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, bool replay);
+  ~BatchRun();
+  BatchRun(const BatchRun&) = delete;
+  BatchRun& operator=(const BatchRun&) = delete;
+
+  TaskEnd Run(Stream& stream, Status* out_status);
+
+ private:
+  Advance Step(Status* out_status);
+  std::vector<uint32_t> Awaited() const;
+
+  const CommunicatorPtr comm_;
+  const std::shared_ptr<const BatchSpec> spec_;
+  Vigil vigil_;
+  std::vector<std::unique_ptr<MessageRun>> runs_;
+  bool copied_ = false, over_ = false;
+};
+
 // One message on its way.
 class MessageRun {
  public:

@@ -53,6 +53,12 @@ class Turn {
       : turns_(std::exchange(other.turns_, nullptr)), number_(other.number_), begun_(other.begun_) {}
   Turn& operator=(Turn&&) = delete;
   ~Turn() { End(); }
+  // Of an operation that is a part of something larger, which has the turn.
+  static Turn OfWhole() {
+    Turn turn;
+    turn.begun_ = true;
+    return turn;
+  }
 
   bool TryBegin() { return begun_ || (begun_ = turns_->TryBegin(number_)); }
   bool begun() const { return begun_; }

@@ -118,6 +118,7 @@ struct MessageNote {
   uint64_t bytes = 0;
   uint32_t type = 0;
   uint32_t site = 0;
+  int64_t tag = 0;
 };
 
 // From one rank to another.

@@ -14,7 +14,7 @@ if(NOT MillpondTorch_FOUND)
   return()
 endif()
 
-mp_sources(kernel_sources kernel_tests kernels/runtime kernels/gemm kernels/attention kernels/quant kernels/nn kernels/tensor kernels/ge
+mp_sources(kernel_sources kernel_tests kernels/runtime kernels/gemm kernels/attention kernels/quant kernels/nn kernels/tensor kernels/ge kernels/group
            kernels/onnx)
 # at::parallel_for is in a header: it has threads only where OpenMP is on, which a shared precompiled header is not. The
 # runtime is the one that libtorch_cpu brings.

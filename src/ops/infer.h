@@ -200,8 +200,42 @@ Status keep_mask_of(const InferArgs& args, Shape* out);
 Status status_words(const InferArgs& args, Shape* out);
 // samples_of(x, n): x's rows, n from each.
 Status samples_of(const InferArgs& args, Shape* out);
-// own_part(counts, displacements): where the only rank's part ends.
-Status own_part(const InferArgs& args, Shape* out);
+// Of groups of ranks. rows_times(x, ranks), rows_over(x, ranks): x with so many times its rows, or with that part of
+// them. rows_times_if(x, ranks, flag): [0] without the flag. parts_end(counts, displacements): where the last part
+// ends. column_sum(matrix, rank): what all ranks send to that one. The rest multiply matrices as matmul_transposed
+// does, and end in (.., ranks): matmul_rows_times, matmul_rows_over; matmul_spread: the columns are shared out and all
+// ranks' rows stand below each other; gathered_columns_matmul: x1's rows are shared out, with all ranks' columns side
+// by side. columns_gathered_if(x, ranks, flag): x so shared out.
+Status rows_times(const InferArgs& args, Shape* out);
+Status rows_over(const InferArgs& args, Shape* out);
+Status rows_times_if(const InferArgs& args, Shape* out);
+Status parts_end(const InferArgs& args, Shape* out);
+Status column_sum(const InferArgs& args, Shape* out);
+Status matmul_rows_times(const InferArgs& args, Shape* out);
+Status matmul_rows_over(const InferArgs& args, Shape* out);
+Status matmul_spread(const InferArgs& args, Shape* out);
+Status gathered_columns_matmul(const InferArgs& args, Shape* out);
+Status columns_gathered_if(const InferArgs& args, Shape* out);
+// Of experts on several ranks. moe_tokens, moe_token_list, moe_assist(x, expertIds, ranks, rank, experts, shared,
+// shared ranks, global tokens): room for what may come: [tokens, width], [tokens], [128 for each token].
+// moe_experts_here, moe_counts_here(ranks, rank, experts, shared ranks): one for each expert of this rank; and of each
+// rank. moe_copies(expertIds): one for each. moe_second_group(ranks): at least [1]. moe_back(expandX, expertIds): the
+// tokens.
+Status moe_tokens(const InferArgs& args, Shape* out);
+Status moe_token_list(const InferArgs& args, Shape* out);
+Status moe_assist(const InferArgs& args, Shape* out);
+Status moe_experts_here(const InferArgs& args, Shape* out);
+Status moe_counts_here(const InferArgs& args, Shape* out);
+Status moe_copies(const InferArgs& args, Shape* out);
+Status moe_second_group(const InferArgs& args, Shape* out);
+Status moe_back(const InferArgs& args, Shape* out);
+// experts_product(counts, weight, transpose): [all that is counted, the weight's columns]. matmul_if(x, y, transposeY):
+// their product, or [0] without them. counted_rows_if(counts, x, flag): so many rows of x, or [0].
+Status experts_product(const InferArgs& args, Shape* out);
+Status matmul_if(const InferArgs& args, Shape* out);
+Status counted_rows_if(const InferArgs& args, Shape* out);
+// moe_type(x, quantMode): x's, or int8 when it is quantised.
+Status moe_type(const InferArgs& args, DType* out);
 // distances(x1, x2): [..., rows of x1, rows of x2]. pairs_within(x): each pair of rows once. each_with_each(x, y):
 // [rows of x, rows of y]. one_row(x): x with one row. regions(x, rois, height, width): [regions, channels, height,
 // width].

@@ -147,14 +147,6 @@ Status keep_mask_of(const InferArgs& args, Shape* out) {
 Status status_words(const InferArgs& args, Shape* out) { return Vector(args, 8, out); }
 Status samples_of(const InferArgs& args, Shape* out) { return last_is(args, out); }
 
-Status own_part(const InferArgs& args, Shape* out) {
-  const Dims counts = Ints(args, 0);
-  MP_REQUIRE(counts.size() == 1, "%s: %s has %zu entries, one for each rank; this release communicates within one rank",
-             RowName(args), NameOf(args, 0), counts.size());
-  const bool placed = Has(args, 1) && !Ints(args, 1).empty();
-  return Vector(args, counts[0] + (placed ? Ints(args, 1)[0] : 0), out);
-}
-
 Status distances(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 0, 2));
   MP_RETURN_IF_ERROR(NeedRank(args, 1, 2));

@@ -14,6 +14,7 @@
 #include "src/base/format.h"
 #include "src/device/stream/stream.h"
 #include "src/exec/op/first_phase_failures.h"
+#include "src/exec/op/group_run.h"
 #include "src/exec/op/kernel_table.h"
 #include "src/exec/op/launch.h"
 #include "src/ops/row.h"
@@ -165,6 +166,7 @@ Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_siz
   for (size_t place = 0; place < row.args.size(); ++place) {
     if (Outcome added = AddArgument(row.args[place], words[place], call.get()); !added.ok()) return added;
   }
+  if (kernels::WorksInGroup(*kernel)) MP_RETURN_IF_ERROR(CheckGroups(*call));
   if (!row.shapes.empty()) MP_RETURN_IF_ERROR(call->CheckShapes());
   // Now, while the caller holds its tensors: torch_npu frees a temporary's block as soon as the operator is in its own
   // queue, before the second phase, and relies on the stream's order; and an error of the second phase would stop that

@@ -24,8 +24,12 @@ class FloatRules {
   // Runs the kernel and applies the rules to what it wrote.
   Status Run(const kernels::Kernel& kernel, OpCall& call) const {
     Status status = kernel.run(call);
-    if (__builtin_expect(bits_ != 0, false) && status.ok()) Apply(call);
+    if (status.ok()) Finish(call);
     return status;
+  }
+  // The rules alone, for a kernel that ran in steps.
+  void Finish(OpCall& call) const {
+    if (__builtin_expect(bits_ != 0, false)) Apply(call);
   }
 
  private:

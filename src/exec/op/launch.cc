@@ -14,6 +14,7 @@
 #include "src/device/runtime.h"
 #include "src/exec/op/accesses.h"
 #include "src/exec/op/float_rules.h"
+#include "src/exec/op/group_run.h"
 #include "src/kernels/runtime/team.h"
 
 namespace millpond {
@@ -162,6 +163,7 @@ std::vector<trace::Access> AccessesOf(const OpCall& call) {
 
 Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
   MP_RETURN_IF_ERROR(CheckReach(*call, *stream));
+  if (kernels::WorksInGroup(*kernel)) return LaunchInGroup(kernel, std::move(call), stream, "");
   const Accesses accesses = AccessesFor(*call, *stream);
   const char* name = call->row().name;
   if (kernels::NeedsTeam(*call)) {

@@ -11,6 +11,7 @@
 #include "src/base/mutex.h"
 #include "src/device/memory/memory.h"
 #include "src/exec/op/float_rules.h"
+#include "src/exec/op/group_run.h"
 #include "src/exec/op/launch.h"
 #include "src/exec/program/compiled.h"
 #include "src/exec/program/constants.h"
@@ -209,6 +210,9 @@ class DynamicRun : public Feedback {
     if (step.kind == Step::Kind::kKernel) {
       OpCallPtr call;
       MP_RETURN_IF_ERROR(MakeCall(step, &call));
+      if (kernels::WorksInGroup(*step.kernel)) {
+        return LaunchInGroup(step.kernel, std::move(call), stream_, passes::Named(*step.node));
+      }
       const auto accesses = trace::Wants(trace::kTasks | trace::kUses) || stream_->capture() != nullptr
                                 ? AccessesOf(*call)
                                 : std::vector<trace::Access>();

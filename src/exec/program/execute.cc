@@ -45,8 +45,7 @@ class ProgramBody {
     if (run_ != nullptr) program_->Return(std::move(run_));
   }
   TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
-    *out_status = program_->Execute(*run_, stream);
-    return TaskEnd::kDone;
+    return program_->Execute(*run_, stream, out_status);
   }
 
  private:
@@ -97,6 +96,9 @@ std::unique_ptr<Executable::Run> Executable::Borrow() const {
 
 void Executable::Return(std::unique_ptr<Run> run) const {
   run->host.clear();
+  run->in_group.reset();  // before the turns it refers to
+  run->groups.Leave();
+  run->begun = false;
   MutexLock lock(mutex_);
   if (spare_.size() < kMaxSpare) spare_.push_back(std::move(run));
 }
@@ -146,6 +148,14 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
   }
   run->trace_base = 0;
   run->rules = FloatRules(*stream);
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (step.kind != Step::Kind::kKernel || !kernels::WorksInGroup(*step.kernel)) continue;
+    Status joined = run->groups.Join(*run->calls[i], *stream);
+    if (joined.ok()) continue;
+    Return(std::move(run));
+    return Named(step, std::move(joined));
+  }
   std::vector<trace::Access> accesses;
   if (stream->capture() != nullptr || __builtin_expect(trace::Wants(trace::kTasks | trace::kUses), false)) {
     accesses = AllAccesses(*run);
@@ -163,16 +173,42 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
-Status Executable::Execute(Run& run, Stream& stream) const {
-  for (const HostInput& input : run.host) {
-    if (input.to != nullptr) CopyBytes(input.to, input.bytes.data(), input.bytes.size());
+TaskEnd Executable::Execute(Run& run, Stream& stream, Status* out_status) const {
+  if (!run.begun) {
+    run.begun = true;
+    run.at = 0;
+    for (const HostInput& input : run.host) {
+      if (input.to != nullptr) CopyBytes(input.to, input.bytes.data(), input.bytes.size());
+    }
   }
-  for (size_t at = 0; at < plan_.steps.size();) {
-    Status status =
-        __builtin_expect(run.trace_base != 0, false) ? DoTraced(run, &at, stream) : DoStep(run, &at, stream);
-    if (__builtin_expect(!status.ok(), false)) return status;
+  const bool traced = run.trace_base != 0;
+  while (run.at < plan_.steps.size() && out_status->ok()) {
+    const size_t now = run.at;
+    const Step& step = plan_.steps[now];
+    if (__builtin_expect(traced, false) && run.in_group == nullptr) run.step_start = trace::StampNs();
+    if (step.kind == Step::Kind::kKernel && __builtin_expect(kernels::WorksInGroup(*step.kernel), false)) {
+      if (DoGroupStep(run, stream, out_status) == TaskEnd::kBlocked) return TaskEnd::kBlocked;
+    } else {
+      *out_status = DoStep(run, &run.at, stream);
+    }
+    if (__builtin_expect(traced, false)) TellRan(run, now, run.step_start, out_status->ok(), stream);
   }
-  return Ok();
+  run.begun = false;
+  if (!out_status->ok()) run.groups.Fail(*out_status);
+  run.groups.End();
+  return TaskEnd::kDone;
+}
+
+TaskEnd Executable::DoGroupStep(Run& run, Stream& stream, Status* out_status) const {
+  const Step& step = plan_.steps[run.at];
+  if (run.in_group == nullptr) run.in_group = std::make_unique<GroupRun>();
+  const TaskEnd end = run.in_group->Run(*step.kernel, *run.calls[run.at], run.rules, run.groups, stream, out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  run.in_group.reset();
+  ++run.at;
+  TakeFaultInTask(out_status);
+  if (!out_status->ok()) *out_status = Named(step, std::move(*out_status));
+  return end;
 }
 
 Status Executable::DoStep(Run& run, size_t* at, const Stream& stream) const {
@@ -290,23 +326,18 @@ void Executable::Announce(Run* run, const Stream& stream) const {
   }
 }
 
-Status Executable::DoTraced(Run& run, size_t* at, Stream& stream) const {
-  const size_t now = *at;
-  const uint64_t start = trace::StampNs();
-  Status status = DoStep(run, at, stream);
+void Executable::TellRan(const Run& run, size_t at, uint64_t start, bool ok, const Stream& stream) const {
   trace::FanOut* sink = trace::Listening(trace::kInsideTasks);
-  if (sink != nullptr && Computes(plan_.steps[now])) {
-    sink->OnRan({.task = run.trace_base + now,
-                 .device = stream.device()->id(),
-                 .stream = stream.id(),
-                 .name = plan_.steps[now].name,
-                 .thread = trace::ThreadNumber(),
-                 .start_ns = start,
-                 .end_ns = trace::StampNs(),
-                 .ok = status.ok(),
-                 .flags = trace::kInsideTask});
-  }
-  return status;
+  if (sink == nullptr || !Computes(plan_.steps[at])) return;
+  sink->OnRan({.task = run.trace_base + at,
+               .device = stream.device()->id(),
+               .stream = stream.id(),
+               .name = plan_.steps[at].name,
+               .thread = trace::ThreadNumber(),
+               .start_ns = start,
+               .end_ns = trace::StampNs(),
+               .ok = ok,
+               .flags = trace::kInsideTask});
 }
 
 }  // namespace millpond::program

@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/device/stream/stream.h"
 #include "src/exec/op/float_rules.h"
+#include "src/exec/op/group_run.h"
 #include "src/exec/program/steps.h"
 
 namespace millpond::program {
@@ -55,7 +56,13 @@ class Executable : public std::enable_shared_from_this<Executable> {
     std::vector<const void*> fed;  // by input: where kUploadInput reads
     std::vector<HostInput> host;
     FloatRules rules;
-    uint64_t trace_base = 0;  // step n's number for the sink is trace_base + n; 0: nobody listens
+    GroupTurns groups;
+    // Where a run goes on that was parked.
+    bool begun = false;
+    size_t at = 0;
+    uint64_t step_start = 0;             // for the sink
+    std::unique_ptr<GroupRun> in_group;  // the step that it was parked in
+    uint64_t trace_base = 0;             // step n's number for the sink is trace_base + n; 0: nobody listens
   };
 
   std::unique_ptr<Run> Borrow() const;
@@ -64,9 +71,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   void Announce(Run* run, const Stream& stream) const;
   std::vector<trace::Access> StepAccesses(const Run& run, size_t at) const;
   std::vector<trace::Access> AllAccesses(const Run& run) const;
-  Status Execute(Run& run, Stream& stream) const;
+  TaskEnd Execute(Run& run, Stream& stream, Status* out_status) const;
+  TaskEnd DoGroupStep(Run& run, Stream& stream, Status* out_status) const;
   Status DoStep(Run& run, size_t* at, const Stream& stream) const;
-  Status DoTraced(Run& run, size_t* at, Stream& stream) const;
+  void TellRan(const Run& run, size_t at, uint64_t start, bool ok, const Stream& stream) const;
   static Status Named(const Step& step, Status status);
 
   const Plan plan_;

@@ -10,6 +10,7 @@
 #include "src/exec/op/kernel_table.h"
 #include "src/graph/passes/infer.h"
 #include "src/graph/passes/kinds.h"
+#include "src/kernels/runtime/group_kernel.h"
 #include "src/ops/door.h"
 
 namespace millpond::program {
@@ -68,6 +69,7 @@ Status Run(const ir::Node& node, std::span<const ir::TensorPtr> inputs, std::vec
   for (const ArgSpec& spec : row->args) MP_CHECK(spec.flow != ArgFlow::kInOut, kUnsupported, "it changes an operand");
   const kernels::Kernel* kernel = nullptr;
   MP_RETURN_IF_ERROR(FindKernel(*row, &kernel));
+  MP_CHECK(!kernels::WorksInGroup(*kernel), kUnsupported, "it works with other ranks, and runs on a stream only");
   const passes::NodeDoor door = passes::DoorOf(node);
   passes::InferResult inferred;
   MP_RETURN_IF_ERROR(Infer(node, door, inputs, &inferred));

@@ -9,6 +9,7 @@
 #include "src/device/stream/stream.h"
 #include "src/exec/program/lower.h"
 #include "src/graph/passes/kinds.h"
+#include "src/kernels/runtime/group_kernel.h"
 #include "src/ops/door.h"
 
 namespace millpond::program {
@@ -226,7 +227,7 @@ Status Lowering::MakeCall(const NodeInfo& info, Operands& operands, std::vector<
 }
 
 bool Lowering::CanRunOnHost(const NodeInfo& info, const Operands& operands, const passes::InferResult& inferred) const {
-  if (!info.wanted_on_host || inferred.waits) return false;
+  if (!info.wanted_on_host || inferred.waits || kernels::WorksInGroup(*info.kernel)) return false;
   if (std::find(info.changed.begin(), info.changed.end(), 1) != info.changed.end()) return false;
   for (const Value* value : operands.values) {
     if (value != nullptr && !value->known) return false;

@@ -81,3 +81,9 @@ os._exit(0)
 def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
     (tmp_path / "disagreeing.py").write_text(DISAGREEING)
     torchrun(2, tmp_path / "disagreeing.py").says("rank 0 heard: True True", "rank 1 heard: True True")
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_operators_that_take_a_groups_name(torchrun, ranks):
+    program = torchrun(ranks, HERE / "group_operators.py")
+    program.says(*(f"rank {rank}: all good" for rank in range(ranks)))

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for the kernels where torch cannot be: in sanitizer builds, so that the two phases, the executors, the
 // launch and the capture of operators are checked there too. Floats only, contiguous or not; never installed.
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/kernels/runtime/group_kernel.h"
 #include "src/kernels/runtime/library.h"
 
 namespace millpond::kernels {
@@ -130,6 +132,71 @@ Status AddTo(OpCall& call) {
   return Ok();
 }
 
+// --- With other ranks ---
+
+std::string Text(const OpCall& call, size_t parameter) {
+  return std::string(call.text(call.row().kernel.places[parameter]));
+}
+// Contiguous floats that go to the group as they lie.
+GroupRequest& Ask(GroupSteps& steps, GroupRequest::What what, const std::string& group, const TensorView& from,
+                  const TensorView& to) {
+  GroupRequest& request = steps.request;
+  request.what = what;
+  request.group = group;
+  request.type = DType::kFloat;
+  request.send = from.first();
+  request.receive = const_cast<void*>(to.first());
+  request.bytes = from.BytesOf(from.extent());
+  return request;
+}
+
+Status AllReduce(OpCall& call, GroupSteps& steps) {
+  if (steps.step > 0) return Ok();
+  Store(View(call, 3), Read(View(call, 0)));
+  Ask(steps, GroupRequest::What::kAllReduce, Text(call, 2), View(call, 3), View(call, 3)).reduction = Text(call, 1);
+  return Ok();
+}
+
+Status AllGather(OpCall& call, GroupSteps& steps) {
+  if (steps.step > 0) return Ok();
+  GroupRequest& request = Ask(steps, GroupRequest::What::kAllGather, Text(call, 2), View(call, 0), View(call, 3));
+  for (int64_t i = 0; i < steps.members[0].ranks; ++i) {
+    request.receive_parts.push_back({static_cast<size_t>(i) * request.bytes, request.bytes});
+  }
+  return Ok();
+}
+
+Status Message(OpCall& call, GroupSteps& steps, GroupRequest::What what, size_t tensor, size_t peer) {
+  if (steps.step > 0) return Ok();
+  const TensorView& view = View(call, tensor);
+  GroupRequest& request = Ask(steps, what, Text(call, peer + 2), view, view);
+  request.root = call.integer(call.row().kernel.places[peer]);
+  request.tag = call.integer(call.row().kernel.places[peer + 1]);
+  return Ok();
+}
+Status Send(OpCall& call, GroupSteps& steps) { return Message(call, steps, GroupRequest::What::kSend, 0, 1); }
+Status Receive(OpCall& call, GroupSteps& steps) { return Message(call, steps, GroupRequest::What::kReceive, 3, 0); }
+
+Status MatmulAllReduce(OpCall& call, GroupSteps& steps) {
+  if (steps.step > 0) return Ok();
+  const TensorView &x1 = View(call, 0), &x2 = View(call, 1), &out = View(call, 8);
+  const auto a = Read(x1), b = Read(x2);
+  const auto inner = static_cast<size_t>(x1.dims[1]), columns = static_cast<size_t>(x2.dims[1]);
+  std::vector<float> product(static_cast<size_t>(out.elements()), 0);
+  for (size_t i = 0; i < product.size(); ++i) {
+    for (size_t k = 0; k < inner; ++k) product[i] += a[i / columns * inner + k] * b[k * columns + i % columns];
+  }
+  Store(out, product);
+  Ask(steps, GroupRequest::What::kAllReduce, Text(call, 6), out, out).reduction = Text(call, 7);
+  return Ok();
+}
+
+constexpr GroupKernel kAllReduce{{"GeHcomAllReduce", "TccO", nullptr}, &AllReduce};
+constexpr GroupKernel kAllGather{{"GeHcomAllGather", "TncO", nullptr}, &AllGather};
+constexpr GroupKernel kSend{{"GeHcomSend", "Tnnc", nullptr}, &Send};
+constexpr GroupKernel kReceive{{"GeHcomReceive", "nncO", nullptr}, &Receive};
+constexpr GroupKernel kMatmulAllReduce{{"MatmulAllReduce", "TTPPbbccO", nullptr}, &MatmulAllReduce};
+
 constexpr Kernel kAdd{"Add", "XXSO", &Add};
 constexpr Kernel kSub{"Sub", "XXSO", &Sub};
 constexpr Kernel kZero{"aclnnInplaceZero", "O", &Zero};
@@ -141,8 +208,9 @@ constexpr Kernel kLess{"IsLess", "TXO", &Less};
 constexpr Kernel kReduce{"ReducedBy", "TIbbnO", &Reduce};
 constexpr Kernel kAddTo{"AssignedSum", "OT", &AddTo};
 constexpr Kernel kAssign{"Assigned", "OT", &Copy};
-constexpr const Kernel* kKernels[] = {&kAdd, &kSub,  &kZero,   &kCopy,  &kSelect, &kStack,
-                                      &kMul, &kLess, &kReduce, &kAddTo, &kAssign};
+constexpr const Kernel* kKernels[] = {&kAdd,       &kSub,  &kZero,    &kCopy,           &kSelect, &kStack,
+                                      &kMul,       &kLess, &kReduce,  &kAddTo,          &kAssign, &kAllReduce,
+                                      &kAllGather, &kSend, &kReceive, &kMatmulAllReduce};
 
 }  // namespace
 }  // namespace millpond::kernels

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/exec/op/group_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "src/base/format.h"
+#include "src/comm/collective.h"
+#include "src/comm/messages.h"
+#include "src/device/device.h"
+#include "src/device/memory/memory.h"
+#include "src/exec/op/accesses.h"
+#include "src/exec/op/launch.h"
+#include "src/kernels/runtime/team.h"
+
+namespace millpond {
+namespace {
+
+using What = GroupRequest::What;
+using comm::Communicators;
+using comm::Operation;
+
+// The name that HCCL gives to all ranks. A process that met no other is all of them.
+constexpr std::string_view kWorld = "hccl_world_group";
+
+bool IsWorldOfOne(std::string_view name) { return name == kWorld && !Communicators::Get().HasPeers(); }
+
+Status UnknownGroup(std::string_view name, const std::string& why) {
+  return InvalidArgument(Format("there is no group '%s' %s; pass the name that HcclGetCommName gives. Known groups: %s",
+                                std::string(name).c_str(), why.c_str(), Communicators::Get().NameGroups().c_str()));
+}
+
+// Each group that the call names, once; one that is left empty is none.
+std::vector<std::string_view> GroupsOf(const OpCall& call) {
+  std::vector<std::string_view> names;
+  for (size_t place = 0; place < call.size(); ++place) {
+    if (!NamesGroup(call.row().args[place]) || !call.has(place) || call.text(place).empty()) continue;
+    if (std::find(names.begin(), names.end(), call.text(place)) == names.end()) names.push_back(call.text(place));
+  }
+  return names;
+}
+
+// What only moves is told as bytes where HCCL has no such type.
+comm::Element ElementOf(DType type) {
+  switch (type) {
+    case DType::kInt8:
+      return comm::Element::kInt8;
+    case DType::kInt16:
+      return comm::Element::kInt16;
+    case DType::kInt32:
+      return comm::Element::kInt32;
+    case DType::kInt64:
+      return comm::Element::kInt64;
+    case DType::kUint16:
+      return comm::Element::kUint16;
+    case DType::kUint32:
+      return comm::Element::kUint32;
+    case DType::kUint64:
+      return comm::Element::kUint64;
+    case DType::kHalf:
+      return comm::Element::kFloat16;
+    case DType::kBfloat16:
+      return comm::Element::kBfloat16;
+    case DType::kFloat:
+      return comm::Element::kFloat32;
+    case DType::kDouble:
+      return comm::Element::kFloat64;
+    default:
+      return comm::Element::kUint8;
+  }
+}
+
+size_t BytesOf(DType type) {
+  return ElementOf(type) == comm::Element::kUint8 ? 1 : static_cast<size_t>(BitsOf(type)) / 8;
+}
+
+bool Reduces(What what) {
+  return what == What::kAllReduce || what == What::kReduce || what == What::kReduceScatter ||
+         what == What::kReduceScatterV;
+}
+
+// The documented types of reductions, as in HCCL's own calls (docs/hccl.md).
+Status ReductionOf(const GroupRequest& request, comm::Reduction* out) {
+  static constexpr const char* kNames[] = {"sum", "prod", "max", "min"};
+  const auto* found = std::find(std::begin(kNames), std::end(kNames), request.reduction);
+  MP_REQUIRE(found != std::end(kNames), "the reduction '%s' is not one of sum, prod, max, min",
+             request.reduction.c_str());
+  *out = static_cast<comm::Reduction>(found - std::begin(kNames));
+  const bool narrow = request.type == DType::kInt16 || request.type == DType::kBfloat16;
+  MP_REQUIRE(!narrow || *out != comm::Reduction::kProd, "prod is documented for neither int16 nor bfloat16");
+  static constexpr DType kTypes[] = {DType::kInt8, DType::kInt16, DType::kInt32,   DType::kInt64,
+                                     DType::kHalf, DType::kFloat, DType::kBfloat16};
+  MP_REQUIRE(std::find(std::begin(kTypes), std::end(kTypes), request.type) != std::end(kTypes),
+             "type %s has no reduction over ranks; int8, int16, int32, int64, float16, float32 and bfloat16 have",
+             DTypeName(request.type));
+  return Ok();
+}
+
+Operation OperationOf(What what) {
+  switch (what) {
+    case What::kAllReduce:
+      return Operation::kAllReduce;
+    case What::kReduce:
+      return Operation::kReduce;
+    case What::kReduceScatter:
+      return Operation::kReduceScatter;
+    case What::kReduceScatterV:
+      return Operation::kReduceScatterV;
+    case What::kAllGather:
+      return Operation::kAllGather;
+    case What::kAllGatherV:
+      return Operation::kAllGatherV;
+    case What::kAlltoAll:
+      return Operation::kAlltoAll;
+    case What::kAlltoAllV:
+      return Operation::kAlltoAllV;
+    case What::kBroadcast:
+      return Operation::kBroadcast;
+    default:
+      return Operation::kBarrier;
+  }
+}
+
+std::vector<comm::Part> PartsOf(const std::vector<GroupPart>& parts) {
+  std::vector<comm::Part> made;
+  for (const GroupPart& part : parts) made.push_back({part.offset, part.bytes});
+  return made;
+}
+
+Status SpecOf(const char* api, const GroupRequest& request, comm::CollectiveSpec* out) {
+  out->api = api;
+  out->operation = OperationOf(request.what);
+  out->type = ElementOf(request.type);
+  out->element_bytes = BytesOf(request.type);
+  if (Reduces(request.what)) MP_RETURN_IF_ERROR(ReductionOf(request, &out->reduction));
+  out->root = static_cast<uint32_t>(request.root);
+  out->send = static_cast<const char*>(request.send);
+  out->receive = static_cast<char*>(request.receive);
+  out->bytes = request.bytes;
+  out->send_parts = PartsOf(request.send_parts);
+  out->receive_parts = PartsOf(request.receive_parts);
+  // Operations with lists compare the lists.
+  if (comm::CountsOf(out->operation) == comm::Counts::kNone) {
+    const size_t bytes = !out->send_parts.empty()      ? out->send_parts[0].bytes
+                         : !out->receive_parts.empty() ? out->receive_parts[0].bytes
+                                                       : out->bytes;
+    out->count = bytes / out->element_bytes;
+  }
+  return Ok();
+}
+
+// In a group of one rank a reduction of one value is that value, a gather of one part is that part.
+void MoveAlone(const GroupRequest& request) {
+  if (request.what == What::kBroadcast || request.what == What::kBarrier) return;
+  const GroupPart from = request.send_parts.empty() ? GroupPart{0, request.bytes} : request.send_parts[0];
+  const GroupPart to = request.receive_parts.empty() ? GroupPart{0, from.bytes} : request.receive_parts[0];
+  const size_t bytes = std::max(from.bytes, to.bytes);
+  char* const into = static_cast<char*>(request.receive) + to.offset;
+  const char* const source = static_cast<const char*>(request.send) + from.offset;
+  if (bytes != 0 && into != source) CopyBytes(into, source, bytes);
+}
+
+Status CheckRoot(const GroupRequest& request, const comm::Communicator* comm) {
+  const int64_t ranks = comm != nullptr ? comm->ranks : 1;
+  MP_REQUIRE(request.root >= 0 && request.root < ranks, "rank %lld was named; the group '%s' has %lld of them",
+             static_cast<long long>(request.root), request.group.c_str(), static_cast<long long>(ranks));
+  const bool message = request.what == What::kSend || request.what == What::kReceive;
+  MP_REQUIRE(!message || comm == nullptr || comm->ranks == 1 || request.root != comm->rank,
+             "rank %lld would exchange a message with itself", static_cast<long long>(request.root));
+  return Ok();
+}
+
+}  // namespace
+
+Status CheckGroups(const OpCall& call) {
+  for (const std::string_view name : GroupsOf(call)) {
+    if (!Communicators::Get().HasGroup(name) && !IsWorldOfOne(name)) return UnknownGroup(name, "in this process");
+  }
+  return Ok();
+}
+
+GroupTurns::GroupTurns(const GroupTurns& other) {
+  for (const Member& member : other.members_) {
+    members_.push_back({member.name, member.comm, comm::Turns::kReplay, nullptr});
+  }
+}
+
+Status GroupTurns::Join(const OpCall& call, const Stream& stream) {
+  for (const std::string_view name : GroupsOf(call)) {
+    if (Find(name) != nullptr) continue;
+    const int32_t device = stream.device()->id();
+    size_t count = 0;
+    comm::CommunicatorPtr found = Communicators::Get().FindGroup(name, device, &count);
+    MP_REQUIRE(count <= 1,
+               "%zu ranks of the group '%s' are on device %d, so its name does not tell which one is meant; give each "
+               "rank a device of its own",
+               count, std::string(name).c_str(), device);
+    if (found == nullptr && !IsWorldOfOne(name)) return UnknownGroup(name, Format("on device %d", device));
+    MP_CHECK(found == nullptr || !found->suspended.load(), kStreamAborted,
+             "the communicator '%s' is suspended; call HcclCommResume first", std::string(name).c_str());
+    Member member{std::string(name), std::move(found), comm::Turns::kReplay, nullptr};
+    if (member.comm != nullptr) {
+      const bool recorded = stream.capture() != nullptr || stream.update() != nullptr;
+      if (!recorded) member.number = member.comm->collectives.Draw();
+      member.turn = std::make_unique<comm::Turn>(&member.comm->collectives, member.number);
+    }
+    members_.push_back(std::move(member));
+  }
+  return Ok();
+}
+
+GroupTurns::Member* GroupTurns::Find(std::string_view name) {
+  const auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.name == name; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+void GroupTurns::End() {
+  for (Member& member : members_) {
+    member.turn.reset();
+    member.number = comm::Turns::kReplay;
+  }
+}
+
+void GroupTurns::Fail(const Status& status) const {
+  for (const Member& member : members_) {
+    if (member.comm != nullptr && member.comm->ranks > 1) {
+      member.comm->Fail(comm::Communicator::Trouble::kRemote, status);
+    }
+  }
+}
+
+GroupRun::~GroupRun() {
+  if (turns_ == nullptr || steps_.step == 0) return;
+  pending_ = nullptr;  // says more exactly what was dropped, if it was under way
+  turns_->Fail(Status(Code::kStreamAborted,
+                      Format("[EI0002] %s was dropped while it ran (its stream was aborted or reset); make a new "
+                             "communicator",
+                             api_)));
+}
+
+TaskEnd GroupRun::Run(const kernels::Kernel& kernel, OpCall& call, const FloatRules& rules, GroupTurns& turns,
+                      Stream& stream, Status* out_status) {
+  if (turns_ == nullptr) {
+    turns_ = &turns;
+    api_ = call.row().name;
+    for (const GroupTurns::Member& member : turns.members()) {
+      const bool several = member.comm != nullptr;
+      steps_.members.push_back({member.name, several ? member.comm->ranks : 1, several ? member.comm->rank : 0});
+    }
+  }
+  const TaskEnd end = Go(kernel, call, turns, stream, out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  turns_ = nullptr;
+  steps_ = {};
+  if (out_status->ok()) {
+    rules.Finish(call);
+  } else {
+    turns.Fail(*out_status);  // the first failure stays
+  }
+  return end;
+}
+
+TaskEnd GroupRun::Go(const kernels::Kernel& kernel, OpCall& call, GroupTurns& turns, Stream& stream,
+                     Status* out_status) {
+  for (;;) {
+    if (pending_) {
+      const TaskEnd end = pending_(stream, out_status);
+      if (end == TaskEnd::kBlocked) return end;
+      pending_ = nullptr;
+      if (!out_status->ok()) return end;
+    }
+    steps_.request = {};
+    *out_status = kernels::AsGroupKernel(kernel).run_step(call, steps_);
+    if (!out_status->ok() || steps_.request.what == What::kNone) return TaskEnd::kDone;
+    ++steps_.step;
+    *out_status = Begin(call.row().name, turns).Prefixed(call.row().name);
+    if (!out_status->ok()) return TaskEnd::kDone;
+  }
+}
+
+Status GroupRun::Begin(const char* api, GroupTurns& turns) {
+  const GroupRequest& request = steps_.request;
+  GroupTurns::Member* const member = turns.Find(request.group);
+  MP_CHECK(member != nullptr, kInternal, "the kernel asks for the group '%s', which the call does not name",
+           request.group.c_str());
+  const comm::CommunicatorPtr comm = member->comm;
+  MP_RETURN_IF_ERROR(CheckRoot(request, comm.get()));
+  if (comm == nullptr || comm->ranks == 1) {
+    const bool message = request.what == What::kSend || request.what == What::kReceive;
+    MP_REQUIRE(!message, "the group '%s' has one rank, which has nobody to exchange a message with",
+               request.group.c_str());
+    MoveAlone(request);
+    return Ok();
+  }
+  if (request.what == What::kSend || request.what == What::kReceive) {
+    auto spec = std::make_shared<comm::BatchSpec>();
+    const bool sends = request.what == What::kSend;
+    spec->api = api;
+    spec->messages.push_back({sends, sends ? const_cast<void*>(request.send) : request.receive, request.bytes,
+                              ElementOf(request.type), static_cast<uint32_t>(request.root),
+                              request.bytes / BytesOf(request.type), nullptr, request.tag});
+    // Along the pair's line, which has turns of its own: as in a replay it takes the next free one.
+    auto run = std::make_shared<comm::BatchRun>(comm, std::move(spec), /*replay=*/true);
+    pending_ = [run](Stream& stream, Status* status) { return run->Run(stream, status); };
+    return Ok();
+  }
+  auto spec = std::make_shared<comm::CollectiveSpec>();
+  MP_RETURN_IF_ERROR(SpecOf(api, request, spec.get()));
+  if (member->turn == nullptr) member->turn = std::make_unique<comm::Turn>(&comm->collectives, member->number);
+  comm::Turn* const turn = member->turn.get();
+  auto run = std::make_shared<comm::CollectiveRun>(comm, std::move(spec));
+  pending_ = [run, turn, waited = false](Stream& stream, Status* status) mutable {
+    if (!waited) {
+      const TaskEnd end = comm::RunParking(
+          stream, [turn](Status*) { return turn->TryBegin() ? comm::Advance::kOver : comm::Advance::kNothing; },
+          [] { return Ok(); }, status);
+      if (end == TaskEnd::kBlocked) return end;
+      waited = true;
+    }
+    return run->Run(stream, status);
+  };
+  return Ok();
+}
+
+namespace {
+
+// The queued form: owns its call, copies it for capture.
+class GroupBody {
+ public:
+  GroupBody(const kernels::Kernel* kernel, OpCallPtr call, GroupTurns turns, const Stream& stream, std::string what)
+      : kernel_(kernel),
+        call_(std::move(call)),
+        turns_(std::make_unique<GroupTurns>(std::move(turns))),
+        rules_(stream),
+        what_(std::move(what)) {}
+  GroupBody(const GroupBody& other)
+      : kernel_(other.kernel_),
+        call_(CloneOpCall(*other.call_)),
+        turns_(std::make_unique<GroupTurns>(*other.turns_)),
+        rules_(other.rules_),
+        what_(other.what_) {}
+  GroupBody(GroupBody&&) noexcept = default;
+  GroupBody& operator=(const GroupBody&) = delete;
+  GroupBody& operator=(GroupBody&&) = delete;
+  ~GroupBody() { run_.reset(); }  // before the turns it refers to
+
+  TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
+    if (run_ == nullptr) run_ = std::make_unique<GroupRun>();
+    const TaskEnd end = run_->Run(*kernel_, *call_, rules_, *turns_, stream, out_status);
+    if (end == TaskEnd::kBlocked) return end;
+    run_.reset();
+    turns_->End();
+    if (!out_status->ok() && !what_.empty()) *out_status = std::move(*out_status).Prefixed(what_);
+    return end;
+  }
+
+ private:
+  const kernels::Kernel* kernel_;
+  OpCallPtr call_;
+  std::unique_ptr<GroupTurns> turns_;  // a run that is parked refers to them, wherever the body goes meanwhile
+  FloatRules rules_;
+  std::string what_;
+  std::unique_ptr<GroupRun> run_;
+};
+
+struct TeamGroupBody : GroupBody {
+  static constexpr bool kNeedsTeam = true;
+  using GroupBody::GroupBody;
+};
+
+}  // namespace
+
+Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what) {
+  GroupTurns turns;
+  MP_RETURN_IF_ERROR(turns.Join(*call, *stream).Prefixed(what.empty() ? call->row().name : what));
+  const std::vector<trace::Access> accesses =
+      stream->wants_accesses() ? AccessesOf(*call) : std::vector<trace::Access>();
+  const char* name = call->row().name;
+  if (kernels::NeedsTeam(*call)) {
+    return stream->Launch<TaskKind::kCompute>(
+        name, accesses, TeamGroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what)));
+  }
+  return stream->Launch<TaskKind::kCompute>(
+      name, accesses, GroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what)));
+}
+
+}  // namespace millpond
