@@ -42,33 +42,47 @@ class Names {
   std::deque<std::string> texts_{std::string()};
 };
 
-// The last tasks of a stream.
-class RecentTasks {
+// The last few of something. kKept divides 2^32: the place of each survives the counter's overflow.
+template <class Item, uint32_t kKept>
+class Recent {
  public:
-  struct Task {
-    uint64_t count = 0;
-    uint32_t name = 0;
-  };
-  void Add(uint64_t count, uint32_t name) { tasks_[added_++ % kKept] = {count, name}; }
-  // All 0 when there was none.
-  Task Last() const { return tasks_[(added_ + kKept - 1) % kKept]; }
+  void Add(const Item& item) { items_[added_++ % kKept] = item; }
+  // As it is made when there was none.
+  Item Last() const { return items_[(added_ + kKept - 1) % kKept]; }
   // In their order.
   template <class See>
   void ForEach(See see) const {
-    for (uint32_t i = added_ < kKept ? 0 : added_ - kKept; i != added_; ++i) see(tasks_[i % kKept]);
+    for (uint32_t i = added_ < kKept ? 0 : added_ - kKept; i != added_; ++i) see(items_[i % kKept]);
   }
 
  private:
-  static constexpr uint32_t kKept = 16;  // divides 2^32: the place of a task survives the counter's overflow
-  std::array<Task, kKept> tasks_{};
+  std::array<Item, kKept> items_{};
   uint32_t added_ = 0;
+};
+
+// Of a stream.
+struct RecentTask {
+  uint64_t count = 0;
+  uint64_t sequence = 0;  // as Use has it
+  uint32_t name = 0;
+};
+// A task that waits for another.
+struct RecentWait {
+  Epoch at{-1, 0}, after{-1, 0};
+};
+// What the host did, after the task of that sequence.
+struct HostStep {
+  uint64_t sequence = 0;
+  uint32_t name = 0;    // of Names
+  int32_t stream = -1;  // that it waited for
+  uint32_t stack = 0;   // in place of the name: whose entry point it is
 };
 
 struct StreamLife {
   uint64_t handle = 0;
   uint32_t created = 0;  // stack
   uint64_t latest = 0;   // count of the last task that was told
-  RecentTasks recent;
+  Recent<RecentTask, 16> recent;
 };
 
 struct Ledger {
@@ -82,7 +96,11 @@ struct Ledger {
   std::unordered_map<uint64_t, int32_t> stream_of_handle;  // of live streams
   uint64_t sequence = 0;
   std::pair<int32_t, StreamLife*> last_told{-1, nullptr};  // streams are never taken out
+  Recent<RecentWait, 64> waits;
+  Recent<HostStep, 16> host_steps;
 
+  // The live stream of a client's handle, -1 when there is none.
+  int32_t StreamOf(const void* handle) const;
   // `stack` as the checker numbers it.
   Use NewUse(const trace::TaskEnqueued& task, uint32_t stack);
 
@@ -94,9 +112,14 @@ struct Ledger {
   // `begin` and `end`: where the operations meet, or both 0.
   Thing ThingOf(const Block& block, uintptr_t begin, uintptr_t end) const;
   Thing ThingOf(const Piece& piece, uintptr_t begin, uintptr_t end) const;
-  // The two operations in their streams, `later` null for the host, whose call `host_call` is.
-  std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call) const;
+  // The two operations in their streams, `later` null for the host, whose call `host_call` is, and the streams that
+  // were busy around them.
+  std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call);
   std::vector<NearBlock> Around(uintptr_t address) const;
+
+ private:
+  Lane LaneOf(int32_t stream) const;
+  Lane LaneOfHost();
 };
 
 }  // namespace millpond::check

@@ -12,7 +12,6 @@
 
 #include "src/check/allocator_rules.h"
 #include "src/check/ledger.h"
-#include "src/check/sub_blocks.h"
 #include "src/trace/records.h"
 
 namespace millpond::check {
@@ -30,7 +29,7 @@ class MemoryRules {
   void OnGraph(const trace::GraphShape& graph);
   void OnCaptured(const trace::NodeCaptured& node);
   void OnGraphGone(uint32_t graph);
-  void OnSubBlock(const trace::SubBlock& block);
+  void OnPiece(const trace::PoolPiece& piece);
 
   // What a replay touches, each range once; null when the graph is not known.
   const Repeated* RangesOf(uint32_t graph) const {
@@ -57,7 +56,7 @@ class MemoryRules {
   void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
   void TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later);
-  // Does an operation leave the part of a block that it begins in? `where` says whose it is.
+  // Does an operation leave the piece of a block that it begins in? `where` says whose it is.
   void CheckBounds(const trace::Access& access, const std::string& where, const Part& part);
   void Tell(const Conflict& conflict, const Use& later);
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
@@ -67,7 +66,6 @@ class MemoryRules {
 
   Ledger& ledger_;
   AllocatorRules& allocators_;
-  SubBlocks parts_;
   std::unordered_map<uint32_t, Summary> graphs_;
   std::unordered_map<uint32_t, std::vector<trace::NodeCaptured>> captured_;  // nodes by number, of graphs
   // Device allocations by call site, to notice programs that allocate all the time.
