@@ -89,12 +89,16 @@ void Checker::HearWhatIsNeeded() {
 
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
-  std::vector<trace::Access> more;
-  if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
+  const bool has_more = std::exchange(t_has_next_task, false);
   MutexLock lock(mutex_);
   ledger_.order.OnThread(task.thread);
-  const Use use = memory_.OnTask(task, Here(task.stack), more);
-  waits_.OnTask(task, use);
+  waits_.OnLaunch(task);
+  const uint32_t stack = Here(task.stack);
+  if (!has_more && !asks_contents_ && memory_.OnTaskAgain(task, stack)) return;
+  std::vector<trace::Access> more;
+  if (has_more) more.swap(t_next_task);
+  const Use use = memory_.OnTask(task, stack, more);
+  if (!task.edges.empty()) waits_.OnEdges(task, use);
   if (asks_contents_) contents_.OnTask(task, use, memory_.RangesOf(task.graph));
 }
 

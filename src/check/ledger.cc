@@ -2,7 +2,6 @@
 #include "src/check/ledger.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/base/format.h"
 
@@ -22,41 +21,19 @@ std::string StreamName(int32_t stream) { return stream < 0 ? "the host" : Format
 
 }  // namespace
 
-uint32_t Names::NumberOf(const char* name) {
-  if (name == nullptr) return 0;
-  const auto address = reinterpret_cast<uintptr_t>(name);
-  Seen& seen = seen_[(address >> 4 ^ address >> 10) % seen_.size()];
-  if (seen.name == name && std::strcmp(seen.text->c_str(), name) == 0) return seen.number;
-  const uint32_t number = Look(name);
-  seen = {name, &texts_[number], number};
-  return number;
-}
-
 uint32_t Names::Look(const char* name) {
-  const auto found = numbers_.find(name);
-  if (found != numbers_.end()) return found->second;
-  const auto number = static_cast<uint32_t>(texts_.size());
-  texts_.emplace_back(name);
-  numbers_.emplace(texts_.back(), number);
-  return number;
+  auto found = numbers_.find(name);
+  if (found == numbers_.end()) {
+    texts_.emplace_back(name);
+    found = numbers_.emplace(texts_.back(), static_cast<uint32_t>(texts_.size() - 1)).first;
+  }
+  SeenAt(name) = {name, &texts_[found->second], found->second};
+  return found->second;
 }
 
 int32_t Ledger::StreamOf(const void* handle) const {
   const auto found = stream_of_handle.find(reinterpret_cast<uint64_t>(handle));
   return found == stream_of_handle.end() ? -1 : found->second;
-}
-
-Use Ledger::NewUse(const trace::TaskEnqueued& task, uint32_t stack) {
-  Use use{.at = {task.stream, task.count},
-          .sequence = ++sequence,
-          .stack = stack,
-          .name = names.NumberOf(task.name),
-          .thread = task.thread,
-          .kind = task.kind};
-  if (last_told.first != task.stream) last_told = {task.stream, &streams[task.stream]};
-  last_told.second->latest = task.count;
-  last_told.second->recent.Add({task.count, use.sequence, use.name});
-  return use;
 }
 
 std::string Ledger::Where(const Use& use) const {

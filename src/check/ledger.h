@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <string>
@@ -25,7 +26,16 @@ namespace millpond::check {
 // Texts as numbers: records lend their names only for the call.
 class Names {
  public:
-  uint32_t NumberOf(const char* name);
+  uint32_t NumberOf(const char* name) {
+    if (name == nullptr) return 0;
+    const Seen& seen = SeenAt(name);
+    return seen.name == name && std::strcmp(seen.text->c_str(), name) == 0 ? seen.number : Look(name);
+  }
+  // Of one that stays what it is: its place is its name.
+  uint32_t NumberOfLiteral(const char* name) {
+    const Seen& seen = SeenAt(name);
+    return seen.name == name && name != nullptr ? seen.number : NumberOf(name);
+  }
   const std::string& Of(uint32_t number) const { return texts_[number]; }
 
  private:
@@ -35,6 +45,10 @@ class Names {
     const std::string* text = nullptr;
     uint32_t number = 0;
   };
+  Seen& SeenAt(const char* name) {
+    const auto address = reinterpret_cast<uintptr_t>(name);
+    return seen_[(address >> 4 ^ address >> 10) % seen_.size()];
+  }
   uint32_t Look(const char* name);
 
   std::array<Seen, 64> seen_;
@@ -101,8 +115,25 @@ struct Ledger {
 
   // The live stream of a client's handle, -1 when there is none.
   int32_t StreamOf(const void* handle) const;
-  // `stack` as the checker numbers it.
-  Use NewUse(const trace::TaskEnqueued& task, uint32_t stack);
+  // The task is the next one: `sequence` is its own, and its name's number is the answer.
+  uint32_t Note(const trace::TaskEnqueued& task) {
+    // Others may be named by a graph or by the client.
+    const bool literal = task.kind == trace::TaskKind::kSet;
+    const uint32_t name = literal ? names.NumberOfLiteral(task.name) : names.NumberOf(task.name);
+    if (last_told.first != task.stream) last_told = {task.stream, &streams[task.stream]};
+    last_told.second->latest = task.count;
+    last_told.second->recent.Add({task.count, ++sequence, name});
+    return name;
+  }
+  // Of the task that was noted last; `stack` as the checker numbers it.
+  Use UseOf(const trace::TaskEnqueued& task, uint32_t stack, uint32_t name) const {
+    return {.at = {task.stream, task.count},
+            .sequence = sequence,
+            .stack = stack,
+            .name = name,
+            .thread = task.thread,
+            .kind = task.kind};
+  }
 
   // Parts, things and pictures of a finding.
   std::string NameOf(const Use& use) const { return names.Of(use.name); }

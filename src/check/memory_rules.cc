@@ -36,7 +36,8 @@ bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinne
 }  // namespace
 
 Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more) {
-  const Use use = ledger_.NewUse(task, stack);
+  const uint32_t name = ledger_.Note(task);
+  const Use use = ledger_.UseOf(task, stack, name);
   ledger_.order.Launched(use.at);
   using EdgeKind = trace::Edge::Kind;
   for (const trace::Edge& edge : task.edges) {
@@ -47,6 +48,7 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
   }
   Touch(task.accesses, use);
   Touch(more, use);
+  if (task.accesses.size() == 1 && more.empty()) Remember(task.accesses.front(), use);
   if (task.graph != 0) {
     const auto found = graphs_.find(task.graph);
     if (found != graphs_.end()) TouchByReplay(task.graph, &found->second, use);
@@ -55,6 +57,23 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
   }
   return use;
+}
+
+void MemoryRules::Remember(const trace::Access& access, const Use& use) {
+  if (access.flags != 0 || access.bytes == 0 || IsSignal(use.kind) || !IsPlain()) return;
+  Again& again = AgainOf(access, use.at.stream);
+  Block* const block = ledger_.blocks.Find(Address(access.address));
+  if (block == nullptr || block->end < Address(access.address) + access.bytes) return;
+  const auto user = std::find_if(block->users.begin(), block->users.end(),
+                                 [&](const Use& one) { return one.at.stream == use.at.stream; });
+  if (user == block->users.end() || !ledger_.shadow.HasAlone(access, use, &again.place)) return;
+  again = {.access = access,
+           .stream = use.at.stream,
+           .kind = use.kind,
+           .user = static_cast<size_t>(user - block->users.begin()),
+           .block = block,
+           .blocks_version = ledger_.blocks.version(),
+           .place = again.place};
 }
 
 void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use) {

@@ -54,6 +54,7 @@ class Order {
 
   // Threads of the host know from now on what they waited for themselves, and nothing else.
   void ByThreads() { by_threads_ = true; }
+  bool by_threads() const { return by_threads_; }
   // Who calls: what follows is said of this thread.
   void OnThread(uint32_t thread) {
     if (!by_threads_) return;

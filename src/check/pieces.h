@@ -71,6 +71,7 @@ class Pieces {
 
   bool empty() const { return levels_[0].empty(); }
   bool has_programs() const { return programs_ != 0; }
+  bool has_pluggable() const { return pluggable_ != 0; }
   size_t size() const;
 
  private:
