@@ -40,10 +40,14 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
   const Use use = ledger_.UseOf(task, stack, name);
   ledger_.order.Launched(use.at);
   using EdgeKind = trace::Edge::Kind;
+  // A graph's nodes run in an order of their own.
+  const auto is_level = [](const trace::Edge& edge) { return edge.link == trace::Link::kEvent && edge.binds_when_run; };
+  for (const trace::Edge& edge : task.edges) {
+    if (task.graph != 0 && is_level(edge)) ledger_.order.ForgetLevel(edge.id);
+  }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind != EdgeKind::kWait) continue;
     ledger_.order.Wait(edge, use.at);
-    if (edge.binds_when_run) continue;
     if (const auto point = ledger_.order.PointOf(edge)) ledger_.waits.Add({use.at, *point});
   }
   Touch(task.accesses, use);
@@ -55,6 +59,9 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
   }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
+    if (task.graph != 0 || !is_level(edge)) continue;
+    if (edge.kind == EdgeKind::kRecord) ledger_.order.RecordLevel(edge, use.at);
+    if (edge.kind == EdgeKind::kReset) ledger_.order.ForgetLevel(edge.id);
   }
   return use;
 }
