@@ -157,7 +157,7 @@ void Checker::OnHostWait(const trace::HostWait& wait) {
   if (ledger_.order.host_news() == news) return;
   const bool asked = wait.kind == trace::WaitKind::kQuery;
   ledger_.host_steps.Add({.sequence = ledger_.sequence,
-                          .name = ledger_.names.NumberOf(asked ? "sees end of" : "waits for"),
+                          .name = ledger_.names.NumberOf(asked ? "asked:" : "waits:"),
                           .stream = wait.stream});
 }
 

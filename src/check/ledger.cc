@@ -117,7 +117,7 @@ std::vector<Lane> Ledger::Picture(const Use& earlier, const Use* later, const st
   for (const auto& [stream, life] : streams) {
     const uint64_t last = life.recent.Last().sequence;
     const bool shown = stream == earlier.at.stream || (later != nullptr && stream == later->at.stream);
-    if (!shown && last + kShortlyBefore > earlier.sequence) busy.emplace_back(last, stream);
+    if (!shown && last != 0 && last + kShortlyBefore > earlier.sequence) busy.emplace_back(last, stream);
   }
   std::sort(busy.rbegin(), busy.rend());
   if (busy.size() > kMoreLanes) busy.resize(kMoreLanes);

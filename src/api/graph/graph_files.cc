@@ -83,7 +83,7 @@ graphStatus Graph::LoadFromSerializedModelArray(const void* serialized_model, si
 graphStatus Graph::Dump(DumpFormat format, std::ostream& o_stream) const {
   return Answer("ge::Graph::Dump", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
-    millpond::io::DumpFormat known;
+    millpond::io::DumpFormat known{};
     MP_RETURN_IF_ERROR(KnownFormat(format, &known));
     std::string text;
     MP_RETURN_IF_ERROR(millpond::io::DumpGraph(*GraphOf(*this), known, millpond::io::DumpContent::kNoData, &text));
@@ -96,7 +96,7 @@ graphStatus Graph::Dump(DumpFormat format, std::ostream& o_stream) const {
 graphStatus Graph::DumpToFile(DumpFormat format, const AscendString& suffix) const {
   return Answer("ge::Graph::DumpToFile", [&]() -> Status {
     MP_RETURN_IF_ERROR(RequireBuiltGraph(*this));
-    millpond::io::DumpFormat known;
+    millpond::io::DumpFormat known{};
     MP_RETURN_IF_ERROR(KnownFormat(format, &known));
     const auto settings = millpond::io::DumpSettings::FromEnvironment(0);
     return millpond::io::DumpGraphToFile(*GraphOf(*this), known, millpond::io::DumpContent::kNoData, settings.folder, 0,

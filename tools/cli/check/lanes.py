@@ -42,7 +42,7 @@ def draw(lanes, number):
         at.setdefault(box.task.mark, box)
     width, height = LABEL + columns * COLUMN + 10, len(lanes) * ROW + 8 + BELOW
     parts = [_row(lane, boxes, row, width) for row, (lane, boxes) in enumerate(zip(lanes, rows))]
-    parts += _orders(rows)
+    parts.append(_orders(rows, number))
     if len(at) == 2:
         parts.append(_missing(at["earlier"], at["later"], number))
     title = e("title", "Streams and host around the two operations", id=f"lanes-{number}")
@@ -127,23 +127,27 @@ def _arrow(start, end, aside=0):
     x0, y0 = start.left + COLUMN - GAP, start.top + BOX_HEIGHT / 2
     x1, y1 = end.left - 1, end.top + BOX_HEIGHT / 2
     between = (y1 - ROW / 2 if y1 > y0 else y1 + ROW / 2) + aside
-    return f"M{x0} {y0}H{x0 + GAP / 2 + aside}V{between}H{x1 - GAP / 2 + aside}V{y1}H{x1}", between, (x0 + x1) / 2
+    return f"M{x0} {y0}H{x0 + GAP / 2 + aside}V{between}H{end.left - GAP / 2 + aside}V{y1}H{x1}", between, (x0 + x1) / 2
 
 
-def _orders(rows):
+def _head(name):
+    return e("defs", e("marker", e("path", d="M0 0 8 4 0 8Z"), id=name, viewBox="0 0 8 8", refX=8, refY=4, markerWidth=8, markerHeight=8,
+                       orient="auto", markerUnits="userSpaceOnUse"))
+
+
+def _orders(rows, number):
     """Arrows of the waits whose both ends are shown."""
     shown = {box.key: box for boxes in rows for box in boxes if box.task.count > 0}
-    for box in shown.values():
-        if box.task.after in shown:
-            yield e("path", d=_arrow(shown[box.task.after], box, aside=3)[0], class_="order-line")
+    head = f"order-{number}"
+    lines = [e("path", d=_arrow(shown[box.task.after], box, aside=3)[0], marker_end=f"url(#{head})", class_="order-line")
+             for box in shown.values() if box.task.after in shown]
+    return e("g", _head(head), *lines, class_="orders") if lines else None
 
 
 def _missing(start, end, number):
     """The dashed arrow from the earlier operation to the later one."""
     head = f"head-{number}"
-    marker = e("marker", e("path", d="M0 0 8 4 0 8Z"), id=head, viewBox="0 0 8 8", refX=8, refY=4, markerWidth=8, markerHeight=8,
-               orient="auto", markerUnits="userSpaceOnUse")
     path, between, x = _arrow(start, end)
     line = e("path", d=path, marker_end=f"url(#{head})", class_="missing-line")
     label = e("g", e("rect", x=x - 34, y=between - 10, width=68, height=20, rx=10), e("text", "no order", x=x, y=between), class_="missing-label")
-    return e("g", e("defs", marker), line, label, class_="missing")
+    return e("g", _head(head), line, label, class_="missing")
