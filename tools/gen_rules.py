@@ -28,7 +28,7 @@ Made by tools/gen_rules.py from src/check/rules.yaml; do not edit. [check.md](ch
 
 The words are ours; the page that states the rule is named by its title, and a rule that no page states says what it was derived from.
 Rules marked *asked* are off until `--also` turns them on: they cost time, or need someone who knows the program.
-Rules marked *not yet* are known, and the checker does not look for them yet.
+Rules marked *not looked for* are known, and say why the checker leaves them alone.
 """
 
 
@@ -37,10 +37,10 @@ def render_doc(rules):
     for group, title in GROUPS.items():
         page += f"\n## {title}\n\n| rule | severity | what is asked for | what to do | doors |\n|---|---|---|---|---|\n"
         for rule in (rule for rule in rules if rule.id[2] == group):
-            asked = {"asked": " *asked*", "later": " *not yet*"}.get(rule.on, "")
+            asked = {"asked": " *asked*", "later": " *not looked for*"}.get(rule.on, "")
             source = rule.source if rule.page else f"*{rule.source}*"
             page += (f"| <a id=\"{rule.id}\"></a>{rule.id}{asked}<br>`{rule.name}` | {rule.severity} | {rule.rule}<br>{source} | "
-                     f"{rule.do} | {', '.join(rule.doors)} |\n")
+                     f"{rule.do}{f'<br>*Not looked for*: {rule.why}.' if rule.why else ''} | {', '.join(rule.doors)} |\n")
     return page
 
 

@@ -32,6 +32,7 @@ class Rule:
     on: str
     page: str = ""
     derived: str = ""
+    why: str = ""
 
     @property
     def source(self):
@@ -61,6 +62,8 @@ def _rule(fields, place):
     unknown = set(fields) - set(Rule.__dataclass_fields__)
     if missing or unknown or ("page" in fields) == ("derived" in fields):
         raise BadTable(f"{place}: missing {sorted(missing)}, unknown {sorted(unknown)}; and it needs one of page and derived")
+    if (fields["on"] == "later") != ("why" in fields):
+        raise BadTable(f"{place}: a rule that is not looked for ('on: later') says why, and no other does")
     rule = Rule(**{**fields, "doors": tuple(door.strip() for door in fields["doors"].split(","))})
     for value, allowed in ((rule.severity, SEVERITIES), (rule.on, ON), *((door, DOORS) for door in rule.doors)):
         if value not in allowed:

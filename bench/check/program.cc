@@ -72,22 +72,27 @@ void Replay(const Harness& harness, const DeviceBlock& block) {
   MP_ACL(aclmdlRIDestroy(graph));
 }
 
-// Distinct ranges, none of which the host ever knows to be done: per range, as many as asked for.
+// Distinct ranges, none of which the host knows to be done before all are launched: per range, the best of three
+// rounds.
 void Ranges(const Harness& harness, const DeviceBlock& block) {
+  constexpr int kRounds = 3;
   for (const std::size_t count : {kMaxRanges / 100, kMaxRanges / 10, kMaxRanges}) {
     const std::string metric = "ranges_1e" + std::to_string(std::to_string(count).size() - 1);
     if (!harness.Wants(metric)) continue;
-    const Stream stream;
     const std::size_t launched = std::min(harness.Count(count), count);
-    const double took = Nanoseconds([&] {
-      for (std::size_t i = 0; i < launched; ++i) {
-        // Far apart one after the other: neighbours in time are no neighbours in memory.
-        char* const at = static_cast<char*>(block.get()) + i * 7919 % count * kApart;
-        MP_ACL(aclrtMemsetAsync(at, 8, 0, 8, stream.get()));
-      }
-    });
-    stream.Synchronize();
-    harness.Emit(metric, "ns", took / static_cast<double>(launched));
+    double best = 1e12;
+    for (int round = 0; round < kRounds; ++round) {
+      const Stream stream;
+      best = std::min(best, Nanoseconds([&] {
+                        for (std::size_t i = 0; i < launched; ++i) {
+                          // Far apart one after the other: neighbours in time are no neighbours in memory.
+                          char* const at = static_cast<char*>(block.get()) + i * 7919 % count * kApart;
+                          MP_ACL(aclrtMemsetAsync(at, 8, 0, 8, stream.get()));
+                        }
+                      }));
+      stream.Synchronize();
+    }
+    harness.Emit(metric, "ns", best / static_cast<double>(launched));
   }
 }
 

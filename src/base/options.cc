@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/options.h"
 
+#include <charconv>
 #include <cstdlib>
 
 namespace millpond {
@@ -17,6 +18,15 @@ const Options& GetOptions() {
     return read;
   }();
   return options;
+}
+
+uint64_t ShareOf(std::string_view share) {
+  constexpr std::string_view kOne = "1/";
+  uint64_t of = 0;
+  if (!share.starts_with(kOne)) return 0;
+  const char* const end = share.data() + share.size();
+  const auto [rest, error] = std::from_chars(share.data() + kOne.size(), end, of);
+  return error == std::errc() && rest == end ? of : 0;
 }
 
 const std::vector<OptionInfo>& OptionTable() {

@@ -4,7 +4,9 @@
 #ifndef MILLPOND_SRC_BASE_OPTIONS_H_
 #define MILLPOND_SRC_BASE_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millpond {
@@ -17,6 +19,9 @@ struct Options {
 
 // The process's settings, from the environment.
 const Options& GetOptions();
+
+// The N of "1/N", 0 for anything else.
+uint64_t ShareOf(std::string_view share);
 
 struct OptionInfo {
   const char* name;

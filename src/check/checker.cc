@@ -28,20 +28,26 @@ Status Checker::Open(const Options& options) {
   reports_ = !options.report.empty() && options.report != "0";
   Status status = ledger_.reporter.Open(options);
   asks_contents_ = contents_.asked();
+  HearWhatIsNeeded();
   if (options.check_host_order == "threads") {
     ledger_.order.ByThreads();
   } else if (options.check_host_order != "time" && status.ok()) {
-    return InvalidArgument(
+    status = InvalidArgument(
         Format("MILLPOND_CHECK_HOST_ORDER is '%s'; known: time, threads", options.check_host_order.c_str()));
+  }
+  if (ShareOf(options.check_sample) == 0 && status.ok()) {
+    status = InvalidArgument(
+        Format("MILLPOND_CHECK_SAMPLE is '%s'; it is 1/N, such as 1/100", options.check_sample.c_str()));
   }
   return status;
 }
 
 uint32_t Checker::interests() const {
   using namespace trace;  // NOLINT: a list of its enumerators
-  uint32_t all = kSignals | kGraphs | kHost | kApi | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
+  uint32_t all = kSignals | kGraphs | kHost | kMemory | kAllocators | kLives | kMisuses | kStacks | kTold;
   // What reads unwritten memory is known when every task is.
   all |= ledger_.reporter.Wants(Rule::MP503) ? kTasks : kUses;
+  all |= asks_contents_ ? kApi : kSomeCalls;
   if (ledger_.reporter.Wants(Rule::MP304) || ledger_.reporter.Wants(Rule::MP504)) all |= kGuards;
   if (ledger_.reporter.Wants(Rule::MP507)) all |= kSources;
   return all;
@@ -54,37 +60,45 @@ void Checker::OnApi(const trace::ApiCall& call) {
     MutexLock lock(mutex_);
     contents_.OnApi(name);
   }
-  // Every call comes here: the first letters, in line, spare most of them the function.
-  const bool in_acl = name[0] == 'a' && name[1] == 'c' && name[2] == 'l';
-  const bool ends = in_acl && name[3] == 'F' && std::strcmp(name, "aclFinalize") == 0;
-  if (__builtin_expect(t_inside_callback == 0 && !ends && !lives_.Watches(), true)) return;
-  if (t_inside_callback > 0 && LifeRules::ForbiddenInCallback(call.name)) {
-    MutexLock lock(mutex_);
-    lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
-    return;
-  }
-  if (in_acl && std::strcmp(name, "aclInit") == 0) {
-    MutexLock lock(mutex_);
-    torch_.OnInit(Here(trace::CurrentStack()));
-  }
-  if (!ends && !lives_.Watches()) return;
+  const bool starts = std::strcmp(name, "aclInit") == 0;
+  const bool ends = !starts && std::strcmp(name, "aclFinalize") == 0;
+  const bool inside = t_inside_callback > 0 && LifeRules::ForbiddenInCallback(name);
+  if (!starts && !ends && !inside && !lives_.Watches() && !hears_calls_.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
+  if (inside) return lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
+  if (starts) torch_.OnInit(Here(trace::CurrentStack()));
   if (ends && call.result == 0) {
     allocators_.OnEnd();
     lives_.OnEnd();
-    return;
+  } else if (lives_.Watches()) {
+    lives_.OnApi(call, Here(trace::CurrentStack()));
   }
-  lives_.OnApi(call, Here(trace::CurrentStack()));
+  HearWhatIsNeeded();
+}
+
+void Checker::HearWhatIsNeeded() {
+  const bool needed = lives_.Watches() || !torch_door::IsSettled();
+  if (needed == calls_heard_.has_value()) return;
+  if (needed) {
+    calls_heard_.emplace();
+  } else {
+    calls_heard_.reset();
+  }
+  hears_calls_.store(needed, std::memory_order_relaxed);
 }
 
 void Checker::OnEnqueued(const trace::TaskEnqueued& task) {
   if ((task.flags & (trace::kInternal | trace::kInsideTask)) != 0) return;
-  std::vector<trace::Access> more;
-  if (__builtin_expect(std::exchange(t_has_next_task, false), false)) more.swap(t_next_task);
+  const bool has_more = std::exchange(t_has_next_task, false);
   MutexLock lock(mutex_);
   ledger_.order.OnThread(task.thread);
-  const Use use = memory_.OnTask(task, Here(task.stack), more);
-  waits_.OnTask(task, use);
+  waits_.OnLaunch(task);
+  const uint32_t stack = Here(task.stack);
+  if (!has_more && !asks_contents_ && memory_.OnTaskAgain(task, stack)) return;
+  std::vector<trace::Access> more;
+  if (has_more) more.swap(t_next_task);
+  const Use use = memory_.OnTask(task, stack, more);
+  if (!task.edges.empty()) waits_.OnEdges(task, use);
   if (asks_contents_) contents_.OnTask(task, use, memory_.RangesOf(task.graph));
 }
 
@@ -104,6 +118,7 @@ void Checker::OnSignal(const trace::Signal& signal) {
 
 void Checker::OnHostFunction(const trace::HostFunction& function) {
   t_inside_callback += function.begins ? 1 : -1;
+  trace::WishForCalls(function.begins);
   if (!function.begins || function.count == 0) return;
   MutexLock lock(mutex_);
   ledger_.order.OnThread(function.thread);
@@ -131,12 +146,19 @@ void Checker::OnHostWait(const trace::HostWait& wait) {
   MutexLock lock(mutex_);
   ledger_.order.OnThread(wait.thread);
   if (wait.kind == trace::WaitKind::kDestroy) lives_.OnDestroyWait(wait);
+  const uint64_t news = ledger_.order.host_news();
   if (wait.stream >= 0) {
     ledger_.order.HostKnows({wait.stream, wait.count});
     waits_.OnDone({wait.stream, wait.count});
   } else {
     ledger_.order.HostKnowsRecord(wait.event, wait.generation);
   }
+  // A program may ask all the time: only what taught it something is worth showing.
+  if (ledger_.order.host_news() == news) return;
+  const bool asked = wait.kind == trace::WaitKind::kQuery;
+  ledger_.host_steps.Add({.sequence = ledger_.sequence,
+                          .name = ledger_.names.NumberOf(asked ? "asked:" : "waits:"),
+                          .stream = wait.stream});
 }
 
 void Checker::OnHostAccess(const trace::HostAccess& access) {
@@ -171,11 +193,14 @@ void Checker::OnAllocatorCall(const trace::AllocatorCall& call) {
 }
 
 void Checker::OnPiece(const trace::PoolPiece& piece) {
-  // Not under the lock: the answer may make calls that are records too.
-  const void* const stream = piece.begins ? torch_door::CurrentStream(piece.device) : nullptr;
-  torch_door::PiecesAreTold();
+  trace::PoolPiece told = piece;
+  if (piece.teller == trace::PoolPiece::Teller::kRegions) {
+    // Not under the lock: the answer may make calls that are records too.
+    if (piece.begins) told.stream = torch_door::CurrentStream(piece.device);
+    torch_door::PiecesAreTold();
+  }
   MutexLock lock(mutex_);
-  torch_.OnPiece(Placed(piece), stream);
+  memory_.OnPiece(Placed(told));
 }
 
 void Checker::OnPluggableAllocated(PluggableCall call) {
@@ -230,11 +255,6 @@ void Checker::OnDamage(const trace::Damage& damage) {
   } else {
     damages_.OnDamage(Placed(damage));
   }
-}
-
-void Checker::OnSubBlock(const trace::SubBlock& block) {
-  MutexLock lock(mutex_);
-  memory_.OnSubBlock(Placed(block));
 }
 
 void Checker::OnNextTask(const trace::NextTask& task) {

@@ -3,6 +3,7 @@
 #ifndef MILLPOND_SRC_CHECK_CHECKER_H_
 #define MILLPOND_SRC_CHECK_CHECKER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -47,8 +48,6 @@ class Checker final : public trace::Sink {
   void OnMisuse(const trace::Misuse& misuse) override;
   void OnDamage(const trace::Damage& damage) override;
 
-  // A pool gave out a piece of its memory, or has it back.
-  void OnPiece(const trace::PoolPiece& piece);
   // torch_npu's door (torch_door.h). Stacks are the trace's.
   void OnPluggableAllocated(PluggableCall call);
   // `free`, which frees, is called in between, without a lock.
@@ -68,7 +67,7 @@ class Checker final : public trace::Sink {
   void OnSwapRefused(uint32_t stack, uint32_t thread);
   void OnFreeRefused(const void* address, uint32_t stack, uint32_t thread);
   void OnRecordLost(const void* address, const void* stream, uint32_t stack);
-  void OnSubBlock(const trace::SubBlock& block) override;
+  void OnPiece(const trace::PoolPiece& piece) override;
   void OnNextTask(const trace::NextTask& task) override;
 
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
@@ -78,6 +77,8 @@ class Checker final : public trace::Sink {
   uint64_t Finish();
 
  private:
+  // Calls are told as long as a rule has use for them.
+  void HearWhatIsNeeded() REQUIRES(mutex_);
   uint32_t Here(uint32_t stack) REQUIRES(mutex_) { return ledger_.reporter.symbols().Here(stack); }
   // The record with the stack as the checker numbers it. What follows is said of its thread.
   template <class Record>
@@ -98,6 +99,8 @@ class Checker final : public trace::Sink {
   WaitRules waits_{&ledger_};
   bool reports_ = false;
   bool asks_contents_ = false;  // set before the first record
+  std::atomic<bool> hears_calls_{false};
+  std::optional<trace::CallsHeard> calls_heard_ GUARDED_BY(mutex_);
   MemoryReport report_{&ledger_};
   MemorySpan span_{&ledger_};
 };

@@ -33,9 +33,13 @@ struct Thing {
 };
 
 struct LaneTask {
-  uint64_t count;
+  uint64_t count;  // in its stream; 0 for what the host does
   std::string name;
-  const char* mark;  // "", earlier, later
+  const char* mark;    // "", earlier, later
+  uint64_t order = 0;  // of calls, over all lanes
+  // The task that it waits for, if it waits for one that is known.
+  int32_t after_stream = -1;
+  uint64_t after_count = 0;
 };
 struct Lane {
   int32_t stream;  // -1: the host

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <string>
@@ -25,7 +26,16 @@ namespace millpond::check {
 // Texts as numbers: records lend their names only for the call.
 class Names {
  public:
-  uint32_t NumberOf(const char* name);
+  uint32_t NumberOf(const char* name) {
+    if (name == nullptr) return 0;
+    const Seen& seen = SeenAt(name);
+    return seen.name == name && std::strcmp(seen.text->c_str(), name) == 0 ? seen.number : Look(name);
+  }
+  // Of one that stays what it is: its place is its name.
+  uint32_t NumberOfLiteral(const char* name) {
+    const Seen& seen = SeenAt(name);
+    return seen.name == name && name != nullptr ? seen.number : NumberOf(name);
+  }
   const std::string& Of(uint32_t number) const { return texts_[number]; }
 
  private:
@@ -35,6 +45,10 @@ class Names {
     const std::string* text = nullptr;
     uint32_t number = 0;
   };
+  Seen& SeenAt(const char* name) {
+    const auto address = reinterpret_cast<uintptr_t>(name);
+    return seen_[(address >> 4 ^ address >> 10) % seen_.size()];
+  }
   uint32_t Look(const char* name);
 
   std::array<Seen, 64> seen_;
@@ -42,33 +56,47 @@ class Names {
   std::deque<std::string> texts_{std::string()};
 };
 
-// The last tasks of a stream.
-class RecentTasks {
+// The last few of something. kKept divides 2^32: the place of each survives the counter's overflow.
+template <class Item, uint32_t kKept>
+class Recent {
  public:
-  struct Task {
-    uint64_t count = 0;
-    uint32_t name = 0;
-  };
-  void Add(uint64_t count, uint32_t name) { tasks_[added_++ % kKept] = {count, name}; }
-  // All 0 when there was none.
-  Task Last() const { return tasks_[(added_ + kKept - 1) % kKept]; }
+  void Add(const Item& item) { items_[added_++ % kKept] = item; }
+  // As it is made when there was none.
+  Item Last() const { return items_[(added_ + kKept - 1) % kKept]; }
   // In their order.
   template <class See>
   void ForEach(See see) const {
-    for (uint32_t i = added_ < kKept ? 0 : added_ - kKept; i != added_; ++i) see(tasks_[i % kKept]);
+    for (uint32_t i = added_ < kKept ? 0 : added_ - kKept; i != added_; ++i) see(items_[i % kKept]);
   }
 
  private:
-  static constexpr uint32_t kKept = 16;  // divides 2^32: the place of a task survives the counter's overflow
-  std::array<Task, kKept> tasks_{};
+  std::array<Item, kKept> items_{};
   uint32_t added_ = 0;
+};
+
+// Of a stream.
+struct RecentTask {
+  uint64_t count = 0;
+  uint64_t sequence = 0;  // as Use has it
+  uint32_t name = 0;
+};
+// A task that waits for another.
+struct RecentWait {
+  Epoch at{-1, 0}, after{-1, 0};
+};
+// What the host did, after the task of that sequence.
+struct HostStep {
+  uint64_t sequence = 0;
+  uint32_t name = 0;    // of Names
+  int32_t stream = -1;  // that it waited for
+  uint32_t stack = 0;   // in place of the name: whose entry point it is
 };
 
 struct StreamLife {
   uint64_t handle = 0;
   uint32_t created = 0;  // stack
   uint64_t latest = 0;   // count of the last task that was told
-  RecentTasks recent;
+  Recent<RecentTask, 16> recent;
 };
 
 struct Ledger {
@@ -82,9 +110,30 @@ struct Ledger {
   std::unordered_map<uint64_t, int32_t> stream_of_handle;  // of live streams
   uint64_t sequence = 0;
   std::pair<int32_t, StreamLife*> last_told{-1, nullptr};  // streams are never taken out
+  Recent<RecentWait, 64> waits;
+  Recent<HostStep, 16> host_steps;
 
-  // `stack` as the checker numbers it.
-  Use NewUse(const trace::TaskEnqueued& task, uint32_t stack);
+  // The live stream of a client's handle, -1 when there is none.
+  int32_t StreamOf(const void* handle) const;
+  // The task is the next one: `sequence` is its own, and its name's number is the answer.
+  uint32_t Note(const trace::TaskEnqueued& task) {
+    // Others may be named by a graph or by the client.
+    const bool literal = task.kind == trace::TaskKind::kSet;
+    const uint32_t name = literal ? names.NumberOfLiteral(task.name) : names.NumberOf(task.name);
+    if (last_told.first != task.stream) last_told = {task.stream, &streams[task.stream]};
+    last_told.second->latest = task.count;
+    last_told.second->recent.Add({task.count, ++sequence, name});
+    return name;
+  }
+  // Of the task that was noted last; `stack` as the checker numbers it.
+  Use UseOf(const trace::TaskEnqueued& task, uint32_t stack, uint32_t name) const {
+    return {.at = {task.stream, task.count},
+            .sequence = sequence,
+            .stack = stack,
+            .name = name,
+            .thread = task.thread,
+            .kind = task.kind};
+  }
 
   // Parts, things and pictures of a finding.
   std::string NameOf(const Use& use) const { return names.Of(use.name); }
@@ -94,9 +143,14 @@ struct Ledger {
   // `begin` and `end`: where the operations meet, or both 0.
   Thing ThingOf(const Block& block, uintptr_t begin, uintptr_t end) const;
   Thing ThingOf(const Piece& piece, uintptr_t begin, uintptr_t end) const;
-  // The two operations in their streams, `later` null for the host, whose call `host_call` is.
-  std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call) const;
+  // The two operations in their streams, `later` null for the host, whose call `host_call` is, and the streams that
+  // were busy around them.
+  std::vector<Lane> Picture(const Use& earlier, const Use* later, const std::string& host_call);
   std::vector<NearBlock> Around(uintptr_t address) const;
+
+ private:
+  Lane LaneOf(int32_t stream) const;
+  Lane LaneOfHost();
 };
 
 }  // namespace millpond::check

@@ -36,29 +36,58 @@ bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinne
 }  // namespace
 
 Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more) {
-  const Use use = ledger_.NewUse(task, stack);
+  const uint32_t name = ledger_.Note(task);
+  const Use use = ledger_.UseOf(task, stack, name);
   ledger_.order.Launched(use.at);
   using EdgeKind = trace::Edge::Kind;
+  // A graph's nodes run in an order of their own.
+  const auto is_level = [](const trace::Edge& edge) { return edge.link == trace::Link::kEvent && edge.binds_when_run; };
   for (const trace::Edge& edge : task.edges) {
-    if (edge.kind == EdgeKind::kWait) ledger_.order.Wait(edge, use.at);
+    if (task.graph != 0 && is_level(edge)) ledger_.order.ForgetLevel(edge.id);
+  }
+  for (const trace::Edge& edge : task.edges) {
+    if (edge.kind != EdgeKind::kWait) continue;
+    ledger_.order.Wait(edge, use.at);
+    if (const auto point = ledger_.order.PointOf(edge)) ledger_.waits.Add({use.at, *point});
   }
   Touch(task.accesses, use);
   Touch(more, use);
+  if (task.accesses.size() == 1 && more.empty()) Remember(task.accesses.front(), use);
   if (task.graph != 0) {
     const auto found = graphs_.find(task.graph);
     if (found != graphs_.end()) TouchByReplay(task.graph, &found->second, use);
   }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
+    if (task.graph != 0 || !is_level(edge)) continue;
+    if (edge.kind == EdgeKind::kRecord) ledger_.order.RecordLevel(edge, use.at);
+    if (edge.kind == EdgeKind::kReset) ledger_.order.ForgetLevel(edge.id);
   }
   return use;
+}
+
+void MemoryRules::Remember(const trace::Access& access, const Use& use) {
+  if (access.flags != 0 || access.bytes == 0 || IsSignal(use.kind) || !IsPlain()) return;
+  Again& again = AgainOf(access, use.at.stream);
+  Block* const block = ledger_.blocks.Find(Address(access.address));
+  if (block == nullptr || block->end < Address(access.address) + access.bytes) return;
+  const auto user = std::find_if(block->users.begin(), block->users.end(),
+                                 [&](const Use& one) { return one.at.stream == use.at.stream; });
+  if (user == block->users.end() || !ledger_.shadow.HasAlone(access, use, &again.place)) return;
+  again = {.access = access,
+           .stream = use.at.stream,
+           .kind = use.kind,
+           .user = static_cast<size_t>(user - block->users.begin()),
+           .block = block,
+           .blocks_version = ledger_.blocks.version(),
+           .place = again.place};
 }
 
 void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use) {
   std::vector<Conflict> conflicts;
   for (const trace::Access& access : accesses) {
     if ((access.flags & trace::kMayTouch) != 0 || access.bytes == 0) continue;
-    if (!parts_.empty()) CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use));
+    if (ledger_.pieces.has_programs()) CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use));
     ledger_.blocks.Touch(access, use);
     ledger_.pieces.Touch(access, use);
     allocators_.OnUse(access, use);
@@ -110,7 +139,7 @@ void MemoryRules::TouchByReplay(uint32_t graph, Summary* summary, const Use& use
     for (const trace::Access& access : ranges.plain) allocators_.OnUse(access, use);
     for (const trace::Access& access : ranges.strided) allocators_.OnUse(access, use);
   }
-  if (!parts_.empty()) {
+  if (ledger_.pieces.has_programs()) {
     ranges.ForEach(
         [&](const trace::Access& access) { CheckBounds(access, ledger_.Where(use), ledger_.PartOf("later", use)); });
   }
@@ -131,7 +160,7 @@ bool MemoryRules::IsClients(const Block* block) {
 
 // Two owners of the same bytes, one after the other: who let the memory go too early?
 MemoryRules::Reuse MemoryRules::ReuseOf(const Conflict& conflict, const Use& later) {
-  const Piece* const now = ledger_.pieces.Find(conflict.begin);
+  const Piece* const now = ledger_.pieces.FindTorchs(conflict.begin);
   if (now == nullptr || now->sequence < conflict.earlier.sequence) return {};
   const Piece* const before = ledger_.pieces.FindFormer(conflict.begin, conflict.earlier.sequence);
   if (before == nullptr || before->owner < 0) return {};
@@ -182,8 +211,8 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
     return;  // what a graph or model keeps for its runs: the runtime orders them
   }
   const AllocatorRules::Handed* handed = allocators_.HandedSince(conflict.begin, earlier.sequence);
-  const SubBlock* part = parts_.Find(conflict.begin);
-  const bool reused = part != nullptr && part->sequence >= earlier.sequence;
+  const Piece* const piece = ledger_.pieces.FindPrograms(conflict.begin);
+  const bool reused = piece != nullptr && piece->sequence >= earlier.sequence;
   if ((handed != nullptr || reused) && finding.rule == Rule::MP611) {
     finding.rule = Rule::MP303;
   } else if (conflict.later_writes && IsCollective(ledger_.NameOf(earlier))) {
@@ -199,7 +228,6 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
   }
   finding.parts = {ledger_.PartOf("later", later), ledger_.PartOf("earlier", earlier)};
   if (handed != nullptr) finding.parts.push_back({"allocated", "the allocator gave it out here", "", handed->stack, 0});
-  if (reused) finding.parts.push_back({"allocated", "the pool gave it out here", "", part->stack, 0});
   DescribeMemory(conflict, &finding);
   finding.things.push_back(ledger_.ThingOf(later));
   finding.things.push_back(ledger_.ThingOf(earlier));
@@ -224,7 +252,7 @@ void MemoryRules::DescribeMemory(const Conflict& conflict, Finding* finding) {
 void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
   std::vector<Conflict> conflicts;
   for (const trace::Access& range : access.accesses) {
-    if (!parts_.empty()) {
+    if (ledger_.pieces.has_programs()) {
       CheckBounds(range, access.name,
                   {"later", Format("%s is called here", access.name), access.name, access.stack, access.thread});
     }
@@ -250,6 +278,7 @@ void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
     finding.memory = ledger_.Around(conflict.begin);
     ledger_.reporter.Report(finding);
   }
+  ledger_.host_steps.Add({.sequence = ledger_.sequence, .name = ledger_.names.NumberOf(access.name)});
 }
 
 Rule MemoryRules::RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped) {
@@ -278,7 +307,7 @@ void MemoryRules::CheckGoing(const Block& block, uint32_t stack, uint32_t thread
       Format("%s of block %llu (%zu bytes at 0x%llx) while %s may still use it%s", call.c_str(),
              static_cast<unsigned long long>(block.number), block.bytes(), static_cast<unsigned long long>(block.begin),
              ledger_.Where(*user).c_str(), users > 1 ? Format(", and %zu more", users - 1).c_str() : "");
-  if (const size_t out = parts_.Within(block.begin, block.end); out != 0) {
+  if (const size_t out = ledger_.pieces.ProgramsWithin(block.begin, block.end); out != 0) {
     finding.message += Format("; %zu parts of it that a pool gave out are not back", out);
   }
   finding.parts = {{"later", call + " is called here", call, stack, thread},
@@ -313,7 +342,7 @@ void MemoryRules::OnMemory(const trace::MemoryChange& change) {
   }
   const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
   if (gone) CheckGoing(*gone, change.stack, change.thread, false);
-  parts_.Forget(begin, begin + change.bytes);
+  ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
   ledger_.shadow.Forget(begin, begin + change.bytes);
   ledger_.pieces.Forget(begin, begin + change.bytes);
 }
@@ -327,6 +356,7 @@ void MemoryRules::OnMapping(const trace::MappingChange& change) {
   } else if (change.kind == Kind::kUnmapped) {
     const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
     if (gone) CheckGoing(*gone, change.stack, change.thread, true);
+    ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
     ledger_.shadow.Forget(begin, begin + change.bytes);
     ledger_.pieces.Forget(begin, begin + change.bytes);
   }
@@ -417,24 +447,30 @@ void MemoryRules::OnGraphGone(uint32_t graph) {
   graphs_.erase(graph);
 }
 
-// --- Parts of blocks, as pools tell -------------------------------------------------------------------------------
+// --- Pieces of blocks, as pools tell ------------------------------------------------------------------------------
 
-void MemoryRules::OnSubBlock(const trace::SubBlock& block) {
-  const uintptr_t begin = Address(block.address);
-  if (!block.begins) return parts_.End(begin);
-  const auto stream = ledger_.stream_of_handle.find(reinterpret_cast<uint64_t>(block.stream));
-  parts_.Begin({.begin = begin,
-                .end = begin + block.bytes,
-                .name = block.name != nullptr ? block.name : "",
-                .stream = stream != ledger_.stream_of_handle.end() ? stream->second : -1,
-                .sequence = ledger_.sequence,
-                .stack = block.stack});
+void MemoryRules::OnPiece(const trace::PoolPiece& piece) {
+  const uintptr_t begin = Address(piece.address);
+  const bool programs = piece.teller == trace::PoolPiece::Teller::kProgram;
+  if (!piece.begins) {
+    (void)ledger_.pieces.Remove(begin, programs, piece.stack);
+    return;
+  }
+  ledger_.pieces.Add({.begin = begin,
+                      .end = begin + piece.bytes,
+                      .maker = programs ? Maker::kProgram : Maker::kTorch,
+                      .sequence = ledger_.sequence,
+                      .owner = ledger_.StreamOf(piece.stream),
+                      .allocated = piece.stack,
+                      .name = piece.name != nullptr ? piece.name : "",
+                      .users = {},
+                      .lost_records = {}});
 }
 
 void MemoryRules::CheckBounds(const trace::Access& access, const std::string& where, const Part& part) {
   const uintptr_t begin = Address(access.address);
   const uintptr_t end = begin + access.extent();
-  const SubBlock* left = parts_.LeftBy(begin, end);
+  const Piece* const left = ledger_.pieces.LeftBy(begin, end);
   if (left == nullptr) return;
   const Block* block = ledger_.blocks.Find(begin);
   // All of what the pool keeps: its own business, not that of one part.
@@ -446,7 +482,7 @@ void MemoryRules::CheckBounds(const trace::Access& access, const std::string& wh
              left->name.empty() ? "the part" : "'", left->name.c_str(), left->name.empty() ? "" : "'", left->bytes(),
              static_cast<unsigned long long>(left->begin), static_cast<unsigned long long>(block->number));
   finding.parts = {part,
-                   {"allocated", "the pool gave the part out here", "", left->stack, 0},
+                   {"allocated", "the pool gave the part out here", "", left->allocated, 0},
                    {"allocated", "the block was allocated here", "", block->allocated, 0}};
   finding.things = {ledger_.ThingOf(*block, left->begin, end)};
   finding.memory = ledger_.Around(begin);

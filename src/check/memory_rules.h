@@ -3,6 +3,7 @@
 #ifndef MILLPOND_SRC_CHECK_MEMORY_RULES_H_
 #define MILLPOND_SRC_CHECK_MEMORY_RULES_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -12,7 +13,6 @@
 
 #include "src/check/allocator_rules.h"
 #include "src/check/ledger.h"
-#include "src/check/sub_blocks.h"
 #include "src/trace/records.h"
 
 namespace millpond::check {
@@ -22,6 +22,24 @@ class MemoryRules {
  public:
   MemoryRules(Ledger* ledger, AllocatorRules* allocators) : ledger_(*ledger), allocators_(*allocators) {}
 
+  // As OnTask, when the task is the same as one before it in all that matters: much quicker. False: nothing was done.
+  bool OnTaskAgain(const trace::TaskEnqueued& task, uint32_t stack) {
+    if (task.accesses.size() != 1 || !task.edges.empty() || task.graph != 0) return false;
+    const trace::Access& access = task.accesses.front();
+    const Again& again = AgainOf(access, task.stream);
+    if (again.access.address != access.address || again.access.bytes != access.bytes || again.stream != task.stream ||
+        again.kind != task.kind || again.access.mode != access.mode || access.rows != 1 || access.flags != 0 ||
+        !IsPlain() || again.blocks_version != ledger_.blocks.version() ||
+        !ledger_.shadow.StillHas(again.place, access)) {
+      return false;
+    }
+    const uint32_t name = ledger_.Note(task);
+    ledger_.order.Told({task.stream, task.count});
+    // Made twice: to copy what was written just now, in other pieces, would wait for the store.
+    *ledger_.shadow.UseAt(again.place) = ledger_.UseOf(task, stack, name);
+    again.block->users[again.user] = ledger_.UseOf(task, stack, name);
+    return true;
+  }
   // `stack` as the checker numbers it; `more`: what the client has told of the task (millpond/check.h).
   Use OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more);
   void OnHostAccess(const trace::HostAccess& access);
@@ -30,7 +48,7 @@ class MemoryRules {
   void OnGraph(const trace::GraphShape& graph);
   void OnCaptured(const trace::NodeCaptured& node);
   void OnGraphGone(uint32_t graph);
-  void OnSubBlock(const trace::SubBlock& block);
+  void OnPiece(const trace::PoolPiece& piece);
 
   // What a replay touches, each range once; null when the graph is not known.
   const Repeated* RangesOf(uint32_t graph) const {
@@ -50,6 +68,27 @@ class MemoryRules {
     uint64_t blocks_version = 0;
   };
 
+  // A range that tasks of a stream write again and again, with nobody in between: most of what a loop does.
+  struct Again {
+    trace::Access access{};
+    int32_t stream = -1;
+    trace::TaskKind kind = trace::TaskKind::kOther;
+    size_t user = 0;  // in the block's
+    Block* block = nullptr;
+    uint64_t blocks_version = 0;
+    Shadow::Place place;
+  };
+
+  Again& AgainOf(const trace::Access& access, int32_t stream) {
+    const auto address = reinterpret_cast<uintptr_t>(access.address);
+    return again_[(address >> 3 ^ address >> 12 ^ static_cast<uint32_t>(stream)) % again_.size()];
+  }
+  // What only bounds, pluggable allocators, clients' allocators and clocks of threads ask for is not in the short way.
+  bool IsPlain() const {
+    return !ledger_.pieces.has_pluggable() && !ledger_.pieces.has_programs() && !allocators_.HasHandedOut() &&
+           !ledger_.order.by_threads();
+  }
+  void Remember(const trace::Access& access, const Use& use);
   void Touch(std::span<const trace::Access> accesses, const Use& use);
   void TouchByReplay(uint32_t graph, Summary* summary, const Use& use);
   bool IsClients(const Block* block);
@@ -57,7 +96,7 @@ class MemoryRules {
   void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
   void TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later);
-  // Does an operation leave the part of a block that it begins in? `where` says whose it is.
+  // Does an operation leave the piece of a block that it begins in? `where` says whose it is.
   void CheckBounds(const trace::Access& access, const std::string& where, const Part& part);
   void Tell(const Conflict& conflict, const Use& later);
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
@@ -67,7 +106,7 @@ class MemoryRules {
 
   Ledger& ledger_;
   AllocatorRules& allocators_;
-  SubBlocks parts_;
+  std::array<Again, 64> again_;
   std::unordered_map<uint32_t, Summary> graphs_;
   std::unordered_map<uint32_t, std::vector<trace::NodeCaptured>> captured_;  // nodes by number, of graphs
   // Device allocations by call site, to notice programs that allocate all the time.

@@ -81,8 +81,20 @@ void Order::Record(const trace::Edge& edge, Epoch at) {
   Keep(&records_, {edge.link, edge.id}, Snapshot(edge.generation, at));
 }
 
+void Order::RecordLevel(const trace::Edge& edge, Epoch at) {
+  levels_.insert_or_assign(edge.id, Snapshot(edge.generation, at));
+}
+
+// A wait that may also end by itself, or by another process, counts on nothing.
+const Order::Recorded* Order::LevelOf(const trace::Edge& wait) const {
+  if (!wait.binds_when_run || wait.link != trace::Link::kEvent || wait.may_end_otherwise) return nullptr;
+  const auto found = levels_.find(wait.id);
+  return found == levels_.end() ? nullptr : &found->second;
+}
+
 void Order::Wait(const trace::Edge& edge, Epoch at) {
   Told(at);
+  if (const Recorded* level = LevelOf(edge)) return Join(at, *level);
   if (edge.binds_when_run) {
     if (late_waits_.size() >= sweep_at_) SweepLateWaits();
     const uint64_t number = next_late_wait_++;
@@ -150,6 +162,7 @@ const Order::Recorded* Order::Find(const Ends& ends, LinkKey key, uint64_t gener
 }
 
 void Order::ForgetEvent(uint64_t event) {
+  ForgetLevel(event);
   for (const trace::Link link : {trace::Link::kEvent, trace::Link::kSharedEvent}) {
     records_.erase({link, event});
     raised_.erase({link, event});
@@ -201,7 +214,8 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const
 
 std::optional<Epoch> Order::PointOf(const trace::Edge& wait) const {
   if (wait.link == trace::Link::kPoint) return Epoch{static_cast<int32_t>(wait.id), wait.generation};
-  const Recorded* recorded = Find(records_, {wait.link, wait.id}, wait.generation);
+  const Recorded* recorded =
+      wait.binds_when_run ? LevelOf(wait) : Find(records_, {wait.link, wait.id}, wait.generation);
   if (recorded == nullptr || recorded->at.stream < 0) return std::nullopt;
   return recorded->at;
 }

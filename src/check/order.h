@@ -6,7 +6,9 @@
 //
 // Orders are told while tasks are enqueued, not while they run: what is found does not depend on the schedule. Waits
 // that bind when they run (level events, notifies, value words) leave their stream open until they are met; what is
-// enqueued on an open stream meanwhile may turn out to be ordered after anything, and is not judged.
+// enqueued on an open stream meanwhile may turn out to be ordered after anything, and is not judged. Of a level event
+// that was recorded before the wait is enqueued, and not reset since, it is known what the wait can count on: that
+// record, and nothing that comes later.
 #ifndef MILLPOND_SRC_CHECK_ORDER_H_
 #define MILLPOND_SRC_CHECK_ORDER_H_
 
@@ -54,6 +56,7 @@ class Order {
 
   // Threads of the host know from now on what they waited for themselves, and nothing else.
   void ByThreads() { by_threads_ = true; }
+  bool by_threads() const { return by_threads_; }
   // Who calls: what follows is said of this thread.
   void OnThread(uint32_t thread) {
     if (!by_threads_) return;
@@ -80,6 +83,9 @@ class Order {
   void Record(const trace::Edge& edge, Epoch at);
   void Wait(const trace::Edge& edge, Epoch at);
   void OnSignal(const trace::Signal& signal);
+  // A level event is up from when that task has run, until a reset; or nobody knows any more whether it is.
+  void RecordLevel(const trace::Edge& edge, Epoch at);
+  void ForgetLevel(uint64_t event) { levels_.erase(event); }
   // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
   void WaitForEverything(Epoch at);
 
@@ -90,7 +96,7 @@ class Order {
   Relation RelationTo(Epoch earlier, int32_t stream);
   // The same, where waits of these tasks that bind when they run bring nothing that could be the order asked for.
   Relation RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits);
-  // The task that a wait which binds when enqueued is for; nothing when that is not known.
+  // The task that a wait is for; nothing when that is not known.
   std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 
   // Another number when the host has learnt something.
@@ -136,6 +142,8 @@ class Order {
   void Join(Epoch at, const Recorded& recorded);
   Recorded Snapshot(uint64_t generation, Epoch at);
   void Raise(LinkKey key, const trace::Signal& signal);
+  // The record of a level event that a wait can count on, or null.
+  const Recorded* LevelOf(const trace::Edge& wait) const;
   // Null when it was forgotten or never told. To forget an end is safe only because everything is waited for instead.
   const Recorded* Find(const Ends& ends, LinkKey key, uint64_t generation) const;
   void Keep(Ends* ends, LinkKey key, Recorded recorded);
@@ -151,9 +159,10 @@ class Order {
   Clock* host_ = &hosts_[0];
   std::unordered_map<int32_t, StreamState> streams_;  // none is taken out
   std::pair<int32_t, StreamState*> told_{-1, nullptr};
-  Ends records_;                             // of edges that bind when enqueued
-  Ends raised_;                              // of those that bind when run
-  std::map<uint64_t, LateWait> late_waits_;  // by number, the oldest first
+  Ends records_;                                   // of edges that bind when enqueued
+  Ends raised_;                                    // of those that bind when run
+  std::unordered_map<uint64_t, Recorded> levels_;  // the last record of each level event that is not reset
+  std::map<uint64_t, LateWait> late_waits_;        // by number, the oldest first
   uint64_t next_late_wait_ = 0;
   size_t sweep_at_ = 1024;                                         // so many late waits
   std::map<std::pair<int32_t, uint64_t>, uint64_t> late_wait_of_;  // (stream, count) of the waiting task

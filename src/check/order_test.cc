@@ -90,6 +90,31 @@ TEST(Order, AStreamWithAWaitThatBindsWhenRunIsLeftAloneUntilItIsMet) {
   EXPECT_EQ(order.RelationTo({1, 4}, 2), Relation::kUnordered);
 }
 
+TEST(Order, AWaitForALevelEventCountsOnTheRecordThatIsThereAndOnNothingLater) {
+  const Edge record{Edge::Kind::kRecord, Link::kEvent, true, 0, 7, 1};
+  const Edge wait{Edge::Kind::kWait, Link::kEvent, true, 0, 7, 0};
+  Order order;
+  order.RecordLevel(record, {1, 3});
+  order.Wait(wait, {2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kOrdered);
+  EXPECT_EQ(order.RelationTo({1, 4}, 2), Relation::kUnordered);
+  EXPECT_EQ(order.RelationTo({2, 2}, 1), Relation::kUnordered) << "nothing that stream 1 does later holds it back";
+  EXPECT_EQ(order.PointOf(wait)->count, 3u);
+  order.ForgetLevel(7);
+  order.Wait(wait, {3, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 3), Relation::kUnknown) << "it was reset: who records it again is not known";
+  EXPECT_FALSE(order.PointOf(wait).has_value());
+}
+
+TEST(Order, AWaitForALevelEventThatMayEndByItselfCountsOnNothing) {
+  Edge wait{Edge::Kind::kWait, Link::kEvent, true, 0, 7, 0};
+  wait.may_end_otherwise = true;
+  Order order;
+  order.RecordLevel({Edge::Kind::kRecord, Link::kEvent, true, 0, 7, 1}, {1, 3});
+  order.Wait(wait, {2, 1});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kUnknown);
+}
+
 TEST(Order, WhatWaitsForAnOpenStreamIsOpenToo) {
   Order order;
   order.Wait(LateWait(5), {2, 1});

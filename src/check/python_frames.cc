@@ -100,11 +100,7 @@ const PythonLayout* PythonLayoutOf(const char* version) {
   return found == std::end(kLayouts) ? nullptr : found;
 }
 
-bool PythonFrames::Ready() {
-  if (looked_) return layout_ != nullptr;
-  // Python may be loaded after us: looked for a few times, at calls that are far apart.
-  ++looks_;
-  if ((looks_ & (looks_ - 1)) != 0) return false;
+bool PythonFrames::Find() {
   const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
   auto* const initialized = reinterpret_cast<int (*)()>(find("Py_IsInitialized"));
   if (initialized == nullptr) {
@@ -130,8 +126,8 @@ bool PythonFrames::Ready() {
   return layout_ != nullptr;
 }
 
-uint32_t PythonFrames::Current() {
-  if (!Ready()) return 0;
+uint32_t PythonFrames::Read() {
+  if (layout_ == nullptr && !Find()) return 0;
   const void* const thread = this_thread_();
   if (thread == nullptr) return 0;
   const void* frame = At<const void*>(thread, layout_->frame_holder);

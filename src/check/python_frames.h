@@ -37,7 +37,15 @@ const PythonLayout* PythonLayoutOf(const char* version);
 class PythonFrames {
  public:
   // The number of the calling thread's Python stack, from 1; 0 when it runs no Python.
-  uint32_t Current();
+  uint32_t Current() {
+    // Python may be loaded after us: looked for a few times, at calls that are further and further apart.
+    if (layout_ == nullptr) {
+      if (looked_) return 0;
+      ++looks_;
+      if ((looks_ & (looks_ - 1)) != 0) return 0;
+    }
+    return Read();
+  }
   // Innermost first.
   const std::vector<PythonFrame>& Of(uint32_t stack) const { return stacks_[stack]; }
   // The version of an interpreter that is there and cannot be read, or "".
@@ -51,7 +59,8 @@ class PythonFrames {
   };
 
   // Finds the interpreter once it is there.
-  bool Ready();
+  bool Find();
+  uint32_t Read();
   PythonFrame Describe(const Place& place) const;
 
   static constexpr size_t kMaxFrames = 24;

@@ -98,8 +98,13 @@ std::string LaneJson(const Lane& lane) {
   std::string json = Format("{\"stream\":%d,\"label\":", lane.stream) + Quoted(lane.label) + ",\"tasks\":[";
   for (const LaneTask& task : lane.tasks) {
     if (!json.ends_with('[')) json += ',';
-    json += Format("{\"count\":%llu,\"name\":", static_cast<unsigned long long>(task.count)) + Quoted(task.name) +
-            ",\"mark\":" + Quoted(task.mark) + "}";
+    json += Format("{\"count\":%llu,\"order\":%llu,\"name\":", static_cast<unsigned long long>(task.count),
+                   static_cast<unsigned long long>(task.order)) +
+            Quoted(task.name) + ",\"mark\":" + Quoted(task.mark);
+    if (task.after_stream >= 0) {
+      json += Format(",\"after\":[%d,%llu]", task.after_stream, static_cast<unsigned long long>(task.after_count));
+    }
+    json += '}';
   }
   return json + "]}";
 }

@@ -177,7 +177,19 @@ void Shadow::TouchByHost(const trace::Access& access, std::vector<Conflict>* out
   }
 }
 
+bool Shadow::HasAlone(const trace::Access& access, const Use& use, Place* out_place) const {
+  if (access.rows > 1 || !Writes(access) || hint_ == cells_.end() || hint_->first != Begin(access)) return false;
+  const Cell& cell = hint_->second;
+  if (cell.end != EndOf(access) || !cell.HasNoReaders() || cell.writer == kNobody) return false;
+  if (uses_[cell.writer].sequence != use.sequence || uses_[cell.writer].group != 0) return false;
+  out_place->cell = const_cast<Cell*>(&cell);  // NOLINT: of ours
+  out_place->use = cell.writer;
+  out_place->version = version_;
+  return true;
+}
+
 void Shadow::Forget(uintptr_t begin, uintptr_t end) {
+  ++version_;
   const auto first = SplitAt(begin);
   const auto last = SplitAt(end);
   for (auto cell = first; cell != last; ++cell) ChangesAll(cell->second, 0, cell->first);
@@ -188,6 +200,7 @@ void Shadow::Forget(uintptr_t begin, uintptr_t end) {
 }
 
 void Shadow::Sweep() {
+  ++version_;
   hint_ = cells_.end();
   groups_.clear();  // uses get other numbers, and cells go
   std::erase_if(cells_, [&](const auto& entry) {
@@ -226,6 +239,7 @@ void Shadow::ShrinkIfFull() {
   if (uses_.size() > 2 * cells_.size() || swept_at_ != order_.host_news()) Sweep();
   swept_at_ = order_.host_news();
   if (cells_.size() <= kMaxCells / 2 && uses_.size() <= kMaxUses / 2) return;
+  ++version_;
   forgotten_ += cells_.size() + strided_.size();
   cells_.clear();
   hint_ = cells_.end();
@@ -302,6 +316,7 @@ void Shadow::Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint
   if (writes && !reads) {
     // One cell for the whole range, whatever it was made of.
     for (auto old = cell; old != last; ++old) ChangesAll(old->second, uses_[use].group, old->first);
+    ++version_;
     cells_.erase(cell, last);
     hint_ = cells_.emplace_hint(last, begin, Cell{.end = end, .writer = use, .writer_stream = uses_[use].at.stream});
     return;

@@ -66,6 +66,23 @@ class Shadow {
   // same too, only those are looked at that somebody else has touched since: a replay costs what changed, not what it
   // has.
   void TouchAgain(uint32_t group, const Repeated& ranges, const Use& use, std::vector<Conflict>* out_conflicts);
+  // A range that one use alone has: where it stands, until something there changes.
+  class Place {
+    friend class Shadow;
+    void* cell = nullptr;
+    uint32_t use = kNobody;
+    uint64_t version = 0;
+  };
+  // Right after a Touch by `use`, which writes and has no other range: whether it has the range for itself.
+  bool HasAlone(const trace::Access& access, const Use& use, Place* out_place) const;
+  // Whether it still has, so that the same range again by the same stream needs no Touch: it renews the use.
+  bool StillHas(const Place& place, const trace::Access& access) const {
+    if (place.version != version_ || !strided_.empty()) return false;
+    const Cell& cell = *static_cast<const Cell*>(place.cell);
+    return cell.writer == place.use && cell.end == EndOf(access) && cell.HasNoReaders();
+  }
+  // pre: StillHas.
+  Use* UseAt(const Place& place) { return &uses_[place.use]; }
   // The group's ranges will be others.
   void ForgetGroup(uint32_t group) { groups_.erase(group); }
   // The host touches it now. Needs no place: everything enqueued later comes after.
@@ -87,11 +104,14 @@ class Shadow {
   static constexpr size_t kMaxChanged = 64;  // ranges of a group; more are all of them
   static constexpr uint32_t kNobody = 0;
 
+  using Readers = std::array<uint32_t, kReaders>;
   struct Cell {
     uintptr_t end;
     uint32_t writer = kNobody;  // in uses_
     int32_t writer_stream = 0;  // of `writer`: most conflicts are none because the streams are the same
-    std::array<uint32_t, kReaders> readers{};
+    Readers readers{};
+
+    bool HasNoReaders() const { return (readers[0] | readers[1] | readers[2] | readers[3]) == kNobody; }
   };
   using Cells = std::pmr::map<uintptr_t, Cell>;  // by beginning; they do not overlap
   struct Strided {
@@ -123,6 +143,9 @@ class Shadow {
   void StoreStrided(const trace::Access& access, uint32_t use);
   Cells::iterator SplitAt(uintptr_t at);
   uint32_t Number(const Use& use);
+  static uintptr_t EndOf(const trace::Access& access) {
+    return reinterpret_cast<uintptr_t>(access.address) + access.bytes;
+  }
   bool IsDone(uint32_t use) const { return use == kNobody || order_.EveryHostHas(uses_[use].at); }
 
   Order& order_;
@@ -134,6 +157,7 @@ class Shadow {
   std::vector<Use> uses_{Use{}};  // 0 is nobody
   uint64_t forgotten_ = 0;
   uint64_t swept_at_ = 0;  // Order::host_news
+  uint64_t version_ = 0;   // another one when cells went or uses got other numbers
 };
 
 // Do the rows share a byte? Exact.

@@ -97,9 +97,7 @@ const Frame& Symbols::Of(void* return_address) {
   return frame;
 }
 
-uint32_t Symbols::Here(uint32_t trace_stack) {
-  const uint32_t python = python_.Current();
-  if (python == 0) return trace_stack;
+uint32_t Symbols::Joined(uint32_t trace_stack, uint32_t python) {
   const auto [place, made] =
       numbers_.try_emplace(uint64_t{trace_stack} << 32 | python, static_cast<uint32_t>(joined_.size()));
   if (made) joined_.emplace_back(trace_stack, python);

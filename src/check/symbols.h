@@ -37,7 +37,10 @@ class Symbols {
 
   // The calling thread's place as one number: its stack of return addresses, as the trace numbers it, and the frames of
   // Python if it runs any. All stacks below are such numbers.
-  uint32_t Here(uint32_t trace_stack);
+  uint32_t Here(uint32_t trace_stack) {
+    const uint32_t python = python_.Current();
+    return python == 0 ? trace_stack : Joined(trace_stack, python);
+  }
 
   // The frame of a return address. Kept for ever: a program has few call sites.
   const Frame& Of(void* return_address);
@@ -62,6 +65,7 @@ class Symbols {
   uint32_t TraceStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].first : stack; }
   uint32_t PythonStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].second : 0; }
   const std::vector<Frame>& PythonFramesOf(uint32_t python_stack);
+  uint32_t Joined(uint32_t trace_stack, uint32_t python);
 
   std::unordered_map<uint32_t, uintptr_t> call_sites_;
   std::unordered_map<uint32_t, std::string> entry_points_;

@@ -111,6 +111,7 @@ template <size_t kIndex>
 void* Allocate(size_t bytes, int device, void* stream) {
   PluggableCall call{.bytes = bytes, .device = device, .stream = stream};
   PluggableCall* const outer = std::exchange(t_call, &call);
+  const trace::CallsHeard heard;
   void* address = nullptr;
   try {
     address = g_functions[kIndex].allocate(bytes, device, stream);
@@ -148,10 +149,7 @@ constexpr std::array<Functions, kMaxAllocators> kWrappers = MakeWrappers(std::ma
 
 }  // namespace
 
-void Open(Checker* checker) {
-  g_checker.store(checker, std::memory_order_release);
-  trace::SetPieceListener([](const trace::PoolPiece& piece) { g_checker.load()->OnPiece(piece); });
-}
+void Open(Checker* checker) { g_checker.store(checker, std::memory_order_release); }
 
 void OnCall(const trace::ApiCall& call) {
   if (__builtin_expect(t_call != nullptr, false) && call.result != 0 &&
@@ -164,6 +162,10 @@ void OnCall(const trace::ApiCall& call) {
   if (g_preload.load(std::memory_order_acquire) == Preload::kUntouched && std::string_view(call.name) == "aclInit") {
     ShowHook();
   }
+}
+
+bool IsSettled() {
+  return g_hooked.load(std::memory_order_acquire) || dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr;
 }
 
 void PiecesAreTold() {

@@ -20,8 +20,10 @@ namespace torch_door {
 // Who is told. Once, at the start.
 void Open(Checker* checker);
 
-// Any call of the runtime, without a lock. Cheap once everything is in place.
+// A call of the runtime, without a lock.
 void OnCall(const trace::ApiCall& call);
+// Whether calls need not be told any more: everything is in place, or there is no Python in the process.
+bool IsSettled();
 // The wheel tells its pieces: the environment is as it was from here on.
 void PiecesAreTold();
 

@@ -17,11 +17,6 @@ Finding TorchRules::Make(Rule rule, std::string message) {
   return {.rule = rule, .message = std::move(message), .parts = {}, .things = {}, .lanes = {}, .memory = {}};
 }
 
-int32_t TorchRules::StreamOf(const void* handle) const {
-  const auto found = ledger_.stream_of_handle.find(Address(handle));
-  return found == ledger_.stream_of_handle.end() ? -1 : found->second;
-}
-
 void TorchRules::OnInit(uint32_t stack) {
   if (first_use_ == 0 && ledger_.reporter.symbols().PassesThrough(stack, "libtorch_npu")) first_use_ = stack;
 }
@@ -32,21 +27,6 @@ void TorchRules::OnSwapRefused(uint32_t stack, uint32_t thread) {
   finding.parts = {{"later", "changed here", "change_current_allocator", stack, thread},
                    {"earlier", "torch_npu was first used here", "", first_use_, 0}};
   ledger_.reporter.Report(finding);
-}
-
-void TorchRules::OnPiece(const trace::PoolPiece& piece, const void* stream) {
-  const uintptr_t begin = Address(piece.address);
-  if (!piece.begins) {
-    (void)ledger_.pieces.Remove(begin, piece.stack);
-    return;
-  }
-  ledger_.pieces.Add({.begin = begin,
-                      .end = begin + piece.bytes,
-                      .sequence = ledger_.sequence,
-                      .owner = StreamOf(stream),
-                      .allocated = piece.stack,
-                      .users = {},
-                      .lost_records = {}});
 }
 
 // The first thing that is wrong with it: the rest follows.
@@ -89,10 +69,11 @@ void TorchRules::OnAllocated(const PluggableCall& call) {
   const uintptr_t begin = Address(call.address);
   ledger_.pieces.Add({.begin = begin,
                       .end = begin + call.bytes,
+                      .maker = Maker::kPluggable,
                       .sequence = ledger_.sequence,
-                      .owner = StreamOf(call.stream),
+                      .owner = ledger_.StreamOf(call.stream),
                       .allocated = call.stack,
-                      .pluggable = true,
+                      .name = {},
                       .users = {},
                       .lost_records = {}});
 }
@@ -101,7 +82,7 @@ void TorchRules::Foreign(const void* address, uint32_t stack, uint32_t thread) {
   Finding finding = Make(Rule::MP406, Format("%p is freed, which my_malloc did not return", address));
   finding.parts = {{"later", "freed here", "my_free", stack, thread}};
   const uintptr_t begin = Address(address);
-  if (const Piece* inside = ledger_.pieces.Find(begin)) {
+  if (const Piece* inside = ledger_.pieces.FindTorchs(begin)) {
     finding.message +=
         Format(": it lies %zu bytes inside a block that it returned", static_cast<size_t>(begin - inside->begin));
     finding.parts.push_back({"allocated", "that one was given out here", "my_malloc", inside->allocated, 0});
@@ -120,7 +101,7 @@ std::optional<Piece> TorchRules::OnFreeBegins(const PluggableCall& call) {
     return std::nullopt;
   }
   if (--known->second == 0) returned_.erase(known);
-  return ledger_.pieces.Remove(Address(call.address), call.stack);
+  return ledger_.pieces.Remove(Address(call.address), false, call.stack);
 }
 
 void TorchRules::OnFreeRefused(const void* address, uint32_t stack, uint32_t thread) {
@@ -128,9 +109,9 @@ void TorchRules::OnFreeRefused(const void* address, uint32_t stack, uint32_t thr
 }
 
 void TorchRules::OnRecordLost(const void* address, const void* stream, uint32_t stack) {
-  Piece* const piece = ledger_.pieces.Find(Address(address));
-  const int32_t number = StreamOf(stream);
-  if (piece == nullptr || !piece->pluggable || number < 0 || number == piece->owner) return;
+  Piece* const piece = ledger_.pieces.FindTorchs(Address(address));
+  const int32_t number = ledger_.StreamOf(stream);
+  if (piece == nullptr || piece->maker != Maker::kPluggable || number < 0 || number == piece->owner) return;
   const bool known = std::any_of(piece->lost_records.begin(), piece->lost_records.end(),
                                  [&](const LostRecord& lost) { return lost.stream == number; });
   if (!known) piece->lost_records.push_back({number, stack});

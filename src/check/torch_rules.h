@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "src/check/ledger.h"
-#include "src/trace/pool_pieces.h"
 
 namespace millpond::check {
 
@@ -37,9 +36,7 @@ class TorchRules {
   void OnInit(uint32_t stack);
   // torch_npu refused to change its allocator.
   void OnSwapRefused(uint32_t stack, uint32_t thread);
-  // Pieces of its own allocator, for the stream that is current, null if unknown.
-  void OnPiece(const trace::PoolPiece& piece, const void* stream);
-  // A pluggable allocator's. A free is told before it begins and after it is over.
+  // A pluggable allocator's pieces. A free is told before it begins and after it is over.
   void OnAllocated(const PluggableCall& call);
   std::optional<Piece> OnFreeBegins(const PluggableCall& call);
   void OnFreeEnds(const Piece& piece, uint32_t stack, uint32_t thread);
@@ -49,7 +46,6 @@ class TorchRules {
   void OnRecordLost(const void* address, const void* stream, uint32_t stack);
 
  private:
-  int32_t StreamOf(const void* handle) const;
   void CheckAllocated(const PluggableCall& call);
   void Foreign(const void* address, uint32_t stack, uint32_t thread);
   static Finding Make(Rule rule, std::string message);

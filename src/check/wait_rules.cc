@@ -18,12 +18,7 @@ std::string LinkName(trace::Link link, uint64_t id) {
 
 }  // namespace
 
-void WaitRules::OnTask(const trace::TaskEnqueued& task, const Use& use) {
-  if (launcher_ == 0) launcher_ = task.thread;
-  // A function of the client's may wake a thread that has launched nothing so far.
-  const bool calls_client = task.kind == trace::TaskKind::kHostFunc || task.kind == trace::TaskKind::kCallback;
-  several_launch_ |= launcher_ != task.thread || calls_client;
-  if (task.edges.empty()) return;
+void WaitRules::OnEdges(const trace::TaskEnqueued& task, const Use& use) {
   // A graph's nodes run in an order of their own: its records count as made before its waits.
   for (const EdgeKind kind : {EdgeKind::kRecord, EdgeKind::kWait}) {
     for (const trace::Edge& edge : task.edges) {

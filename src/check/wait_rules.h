@@ -27,7 +27,13 @@ class WaitRules {
  public:
   explicit WaitRules(Ledger* ledger) : ledger_(*ledger) {}
 
-  void OnTask(const trace::TaskEnqueued& task, const Use& use);
+  void OnLaunch(const trace::TaskEnqueued& task) {
+    // A function of the client's may wake a thread that has launched nothing so far.
+    const bool calls_client = task.kind == trace::TaskKind::kHostFunc || task.kind == trace::TaskKind::kCallback;
+    if (launcher_ == 0) launcher_ = task.thread;
+    several_launch_ |= launcher_ != task.thread || calls_client;
+  }
+  void OnEdges(const trace::TaskEnqueued& task, const Use& use);
   void OnSignal(const trace::Signal& signal);
   void OnHostBlocks(const trace::HostBlocks& wait);
   // The task and those before it on its stream are done, or were dropped.

@@ -96,6 +96,19 @@ void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* s
                         .time_ns = StampNs()});
 }
 
+void EmitPiece(bool begins, PoolPiece::Teller teller, int32_t device, const void* address, size_t bytes,
+               const char* name, const void* stream) {
+  All().OnPiece({.begins = begins,
+                 .teller = teller,
+                 .device = device,
+                 .address = address,
+                 .bytes = bytes,
+                 .name = name,
+                 .stream = stream,
+                 .thread = ThreadNumber(),
+                 .stack = StackIfWanted()});
+}
+
 void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject) {
   EmitMisuseAt(rule, call, message, subject, StackIfWanted());
 }

@@ -25,6 +25,8 @@ void EmitMapping(MappingChange::Kind kind, int32_t device, const void* address, 
 void EmitMemory(bool allocated, MemoryKind kind, int32_t device, const void* address, size_t bytes, uint64_t live);
 void EmitRegistration(AllocatorRegistration::Kind kind, Door door, const void* stream, const void* object,
                       const void* former, bool former_ended);
+void EmitPiece(bool begins, PoolPiece::Teller teller, int32_t device, const void* address, size_t bytes,
+               const char* name, const void* stream);
 void EmitMisuse(const char* rule, const char* call, const char* message, uint64_t subject);
 void EmitMisuseAt(const char* rule, const char* call, const char* message, uint64_t subject, uint32_t stack);
 }  // namespace internal
@@ -81,6 +83,14 @@ inline void TellRegistration(AllocatorRegistration::Kind kind, Door door, const 
 inline void TellSignal(Signal::Kind kind, Link link, uint64_t id, uint64_t generation, int32_t stream, uint64_t count) {
   if (__builtin_expect(Wants(kSignals), false)) {
     internal::g_fan_out.fan_out.OnSignal({kind, link, id, generation, stream, count});
+  }
+}
+
+// A pool gave out a piece of its memory, or has it back.
+inline void TellPiece(bool begins, PoolPiece::Teller teller, int32_t device, const void* address, size_t bytes,
+                      const char* name = nullptr, const void* stream = nullptr) {
+  if (__builtin_expect(Wants(kTold), false)) {
+    internal::EmitPiece(begins, teller, device, address, bytes, name, stream);
   }
 }
 

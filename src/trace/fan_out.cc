@@ -100,7 +100,10 @@ std::atomic<uint64_t> g_lost{0};
 
 // pre: AttachMutex is held.
 void SetInterests(uint32_t interests) {
-  internal::g_interests.store(interests, std::memory_order_seq_cst);
+  uint32_t former = internal::g_interests.load(std::memory_order_relaxed);
+  while (!internal::g_interests.compare_exchange_weak(former, interests | (former & internal::kWishes),
+                                                      std::memory_order_seq_cst)) {
+  }
   if (auto* observer = g_observer.load(std::memory_order_acquire)) observer(interests);
 }
 
@@ -168,7 +171,7 @@ inline void FanOut::ToEach(uint32_t interest, Give give) const noexcept {
   void FanOut::call(const Record& record) {                   \
     ToEach(interest, [&](Sink& sink) { sink.call(record); }); \
   }
-MP_GIVE(OnApi, ApiCall, kApi)
+MP_GIVE(OnApi, ApiCall, kApi | kSomeCalls)
 MP_GIVE(OnSignal, Signal, kSignals)
 MP_GIVE(OnHostFunction, HostFunction, kSignals)
 MP_GIVE(OnGraph, GraphShape, kGraphs)
@@ -184,7 +187,7 @@ MP_GIVE(OnObject, ObjectLife, kLives)
 MP_GIVE(OnProgram, ProgramStage, kLives)
 MP_GIVE(OnMisuse, Misuse, kMisuses)
 MP_GIVE(OnDamage, Damage, kGuards | kSources)
-MP_GIVE(OnSubBlock, SubBlock, kTold)
+MP_GIVE(OnPiece, PoolPiece, kTold)
 #undef MP_GIVE
 
 // From now on the task that is meant must be told, although it names nothing itself.

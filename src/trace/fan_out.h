@@ -33,7 +33,7 @@ class FanOut final : public Sink {
   void OnProgram(const ProgramStage& stage) override;
   void OnMisuse(const Misuse& misuse) override;
   void OnDamage(const Damage& damage) override;
-  void OnSubBlock(const SubBlock& block) override;
+  void OnPiece(const PoolPiece& piece) override;
   void OnNextTask(const NextTask& task) override;
   void Flush() override;
 
@@ -53,7 +53,9 @@ class FanOut final : public Sink {
 };
 
 namespace internal {
-extern std::atomic<uint32_t> g_interests;  // of all sinks together
+extern std::atomic<uint32_t> g_interests;  // of all sinks together, and above them how many CallsHeard there are
+inline constexpr uint32_t kOneWish = 1U << 20;
+inline constexpr uint32_t kWishes = ~(kOneWish - 1);
 // Never destroyed: hooks come from static destructors too.
 union FanOutHome {
   constexpr FanOutHome() : fan_out() {}
@@ -72,8 +74,25 @@ inline bool Wants(uint32_t interests) {
   return (internal::g_interests.load(std::memory_order_acquire) & interests) != 0;
 }
 // Null when no sink is attached.
-inline FanOut* Active() { return Wants(~uint32_t{0}) ? &internal::g_fan_out.fan_out : nullptr; }
+inline FanOut* Active() { return Wants(~internal::kWishes) ? &internal::g_fan_out.fan_out : nullptr; }
 #endif
+
+// Whether a call that is made now is told.
+inline bool HearsCalls() { return Wants(kApi | internal::kWishes); }
+
+// From a wish to its end, sinks that asked for kSomeCalls hear of all calls. Wishes are counted.
+inline void WishForCalls(bool begins) {
+  internal::g_interests.fetch_add(begins ? internal::kOneWish : -internal::kOneWish, std::memory_order_acq_rel);
+}
+
+// A wish while it lives.
+class CallsHeard {
+ public:
+  CallsHeard() { WishForCalls(true); }
+  ~CallsHeard() { WishForCalls(false); }
+  CallsHeard(const CallsHeard&) = delete;
+  CallsHeard& operator=(const CallsHeard&) = delete;
+};
 
 // The sinks that ask for `interest`, or null.
 inline FanOut* Listening(uint32_t interest) { return Wants(interest) ? &internal::g_fan_out.fan_out : nullptr; }

@@ -71,6 +71,38 @@ TEST(FanOut, EverySinkHearsWhatItAskedForAndNothingElse) {
   EXPECT_EQ(lives.last.stack, 0u);
 }
 
+TEST(FanOut, SomeCallsAreHeardWhileSomebodyWishes) {
+  Counting some(kSomeCalls), all(kApi);
+  const auto call = [] {
+    if (HearsCalls()) internal::g_fan_out.fan_out.OnApi({"api", 1, 0, 0, 0});
+  };
+  const CallsHeard early;
+  {
+    const Attached one(&some);
+    call();
+    EXPECT_EQ(some.calls, 1) << "a wish from before the sink was there counts";
+  }
+  EXPECT_EQ(Active(), nullptr);
+  call();
+  EXPECT_EQ(some.calls, 1);
+}
+
+TEST(FanOut, WithoutAWishOnlySinksOfAllCallsHearThem) {
+  Counting some(kSomeCalls), all(kApi);
+  const Attached one(&some);
+  EXPECT_FALSE(HearsCalls());
+  {
+    const CallsHeard outer;
+    const CallsHeard inner;
+    EXPECT_TRUE(HearsCalls());
+    const Attached two(&all);
+    Call();
+    EXPECT_EQ(some.calls, 1);
+    EXPECT_EQ(all.calls, 1);
+  }
+  EXPECT_FALSE(HearsCalls());
+}
+
 TEST(FanOut, ClocksAndStacksComeWhenAnySinkAsks) {
   Counting sink(kLives), clocks(kClocks | kStacks);
   const Attached one(&sink), two(&clocks);

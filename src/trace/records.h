@@ -280,13 +280,16 @@ struct Damage {
   uint64_t time_ns;
 };
 
-// --- What clients tell of themselves (millpond/check.h) -------------------------------------------------------------
+// --- What clients tell of themselves (millpond/check.h, mstx) -------------------------------------------------------
 
-// A part of a block that a pool of the client's has given out, or has back.
-struct SubBlock {
+// A piece that a pool cut from its memory and gave out, or has back. Given without a lock of ours.
+struct PoolPiece {
   bool begins;
+  // A pool of the program's own, or one that tells regions (mstxMemRegionsRegister), as torch_npu's does.
+  enum class Teller : uint8_t { kProgram, kRegions } teller;
+  int32_t device;  // -1 when that is not told
   const void* address;
-  size_t bytes;        // 0 at its end
+  size_t bytes;        // 0 at its end: a piece is known by its beginning
   const char* name;    // may be null
   const void* stream;  // the handle it was asked for on; null: not known
   uint32_t thread;

@@ -23,7 +23,7 @@ enum Interest : uint32_t {
   kSignals = 1U << 3,      // OnSignal, OnHostFunction
   kGraphs = 1U << 4,       // OnGraph, OnCaptured
   kHost = 1U << 5,         // OnHostWait, OnHostAccess, OnHostBlocks
-  kApi = 1U << 6,          // OnApi
+  kApi = 1U << 6,          // OnApi, of every call
   kMemory = 1U << 7,       // OnMemory, OnMapping
   kAllocators = 1U << 8,   // OnRegistration, OnAllocatorCall
   kLives = 1U << 9,        // OnObject, OnProgram
@@ -31,10 +31,12 @@ enum Interest : uint32_t {
   kClocks = 1U << 11,      // times in all of these
   kStacks = 1U << 12,      // stack numbers in all of these
   kUses = 1U << 13,        // OnEnqueued for tasks that name what they touch or order others; of the rest it may be told
-  kTold = 1U << 14,        // OnSubBlock, OnNextTask
+  kTold = 1U << 14,        // OnPiece, OnNextTask
   // These change how memory is given out and copied, so that what nobody sees can be seen: OnDamage.
   kGuards = 1U << 15,   // red zones behind blocks, and quarantine for freed ones
   kSources = 1U << 16,  // sums of the pinned sources of copies
+  // OnApi of calls that are made while somebody wishes to hear of them (CallsHeard): a record per call is dear.
+  kSomeCalls = 1U << 17,
 };
 inline constexpr uint32_t kAllRecords = kClocks - 1;
 
@@ -64,7 +66,7 @@ class Sink {
   virtual void OnProgram(const ProgramStage&) {}
   virtual void OnMisuse(const Misuse&) {}
   virtual void OnDamage(const Damage&) {}
-  virtual void OnSubBlock(const SubBlock&) {}
+  virtual void OnPiece(const PoolPiece&) {}
   virtual void OnNextTask(const NextTask&) {}
   // Write out what is held; called at aclFinalize and at exit.
   virtual void Flush() {}

@@ -24,10 +24,10 @@ def finding(**more):
             "stacks": [stack("aclrtFree", "later", "the free", frame(), frame("main", "/src/main.cpp", 30)),
                        stack("Add", "earlier", "the task", frame("Launch", "/src/net.cpp", 77), frame("main", "/src/main.cpp", 28)),
                        stack("aclrtMalloc", "allocated", "", frame("Grow", "/src/pool.cpp", 20))],
-            "lanes": [{"stream": 1, "label": "stream 1", "tasks": [{"count": 10, "name": "Memset", "mark": ""}, {"count": 11, "name": "MatMul", "mark": ""},
-                                                                   {"count": 12, "name": "Add", "mark": "earlier"}]},
-                      {"stream": 2, "label": "stream 2", "tasks": [{"count": 4, "name": "Copy", "mark": ""}]},
-                      {"stream": -1, "label": "host", "tasks": [{"count": 0, "name": "aclrtFree", "mark": "later"}]}],
+            "lanes": [{"stream": 1, "label": "stream 1", "tasks": [{"count": 10, "order": 2, "name": "Memset", "mark": ""}, {"count": 11, "order": 4, "name": "MatMul", "mark": ""},
+                                                                   {"count": 12, "order": 8, "name": "Add", "mark": "earlier"}]},
+                      {"stream": 2, "label": "stream 2", "tasks": [{"count": 4, "order": 6, "name": "Copy", "mark": "", "after": [1, 11]}]},
+                      {"stream": -1, "label": "host", "tasks": [{"count": 0, "order": 9, "name": "aclrtFree", "mark": "later"}]}],
             "memory": [{"begin": "0x7f0000000000", "bytes": 4096, "state": "live", "number": 16, "label": "pool.cpp:20", "mark": False},
                        {"begin": "0x7f0000001000", "bytes": 4096, "state": "live", "number": 17, "label": "pool.cpp:20", "mark": True},
                        {"begin": "0x7f0000400000", "bytes": 1 << 20, "state": "freed", "number": 9, "label": "net.cpp:5", "mark": False}],
@@ -64,6 +64,6 @@ def hostile():
     bad = frame(HOSTILE, f"/src/{HOSTILE}.cpp", 7, module=HOSTILE)
     return finding(message=HOSTILE, advice=HOSTILE, page=HOSTILE, objects=[{"kind": HOSTILE, "name": HOSTILE, HOSTILE: HOSTILE}],
                    stacks=[stack(HOSTILE, "later", HOSTILE, bad), stack(HOSTILE, "earlier", HOSTILE, bad)],
-                   lanes=[{"stream": 1, "label": HOSTILE, "tasks": [{"count": 1, "name": HOSTILE, "mark": "earlier"}]},
-                          {"stream": -1, "label": HOSTILE, "tasks": [{"count": 0, "name": HOSTILE, "mark": "later"}]}],
+                   lanes=[{"stream": 1, "label": HOSTILE, "tasks": [{"count": 1, "order": 2, "name": HOSTILE, "mark": "earlier"}]},
+                          {"stream": -1, "label": HOSTILE, "tasks": [{"count": 0, "order": 3, "name": HOSTILE, "mark": "later"}]}],
                    memory=[{"begin": "0x10", "bytes": 1, "state": HOSTILE, "number": 1, "label": HOSTILE, "mark": True}])

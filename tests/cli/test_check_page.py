@@ -99,22 +99,50 @@ def test_many_owners_share_a_colour_and_lose_no_byte(tree):
 
 
 def test_a_long_lane_is_cut_around_its_mark(tree):
-    tasks = [{"count": at, "name": f"Task{at}", "mark": "earlier" if at == 30 else ""} for at in range(1, 41)]
-    lanes = [{"stream": 1, "label": "stream 1", "tasks": tasks}, {"stream": -1, "label": "host", "tasks": [{"count": 0, "name": "Free", "mark": "later"}]}]
+    tasks = [{"count": at, "order": 2 * at, "name": f"Task{at}", "mark": "earlier" if at == 30 else ""} for at in range(1, 41)]
+    lanes = [{"stream": 1, "label": "stream 1", "tasks": tasks}, {"stream": -1, "label": "host", "tasks": [{"count": 0, "order": 77, "name": "Free", "mark": "later"}]}]
     words = Outline(page_of(tree, [start(), finding(lanes=lanes), end(1)]).read_text()).words
     shown = {word for word in words if re.fullmatch(r"Task\d+", word)}
-    assert shown == {f"Task{at}" for at in range(26, 35)}
+    assert shown == {f"Task{at}" for at in (28, 29, 30, 31, 32, 37, 38, 39)}
     boxes = [word for word in words if word in ("Task30", "Free")]
     assert boxes[:2] == ["Task30", "Free"]
 
 
+def boxes_of(page):
+    """By name, where the left and the upper edge of each box are."""
+    found = re.findall(r'<g class="task[^"]*"><title>(?:#\d+ )?([^<,]*)[^<]*</title><rect x="(\d+)" y="(\d+)"', page)
+    return {name: (int(x), int(y)) for name, x, y in found}
+
+
 @pytest.mark.parametrize("earlier, later", [(0, 0), (5, 0), (0, 5), (2, 2)])
 def test_the_later_operation_stands_to_the_right_of_the_earlier(tree, earlier, later):
-    tasks = lambda count, mark: [{"count": at, "name": "T", "mark": mark if at == count else ""} for at in range(7)]
-    lanes = [{"stream": 1, "label": "one", "tasks": tasks(earlier, "earlier")}, {"stream": 2, "label": "two", "tasks": tasks(later, "later")}]
+    tasks = lambda count, mark, first: [{"count": at, "order": first + 2 * at, "name": mark if at == count else "T", "mark": mark if at == count else ""} for at in range(7)]
+    lanes = [{"stream": 1, "label": "one", "tasks": tasks(earlier, "earlier", 2)}, {"stream": 2, "label": "two", "tasks": tasks(later, "later", 20)}]
+    place = boxes_of(page_of(tree, [start(), finding(lanes=lanes), end(1)]).read_text())
+    assert place["later"][0] > place["earlier"][0] + 132
+
+
+def test_all_busy_lanes_are_drawn_in_the_order_of_calls_with_their_waits(tree):
+    tasks = lambda *rows: [{"count": count, "order": order, "name": name, "mark": mark, **({"after": after} if after else {})}
+                           for count, order, name, mark, after in rows]
+    lanes = [{"stream": 1, "label": "one", "tasks": tasks((1, 2, "Write", "earlier", None), (2, 4, "Record", "", None))},
+             {"stream": 2, "label": "two", "tasks": tasks((1, 12, "Read", "later", None))},
+             {"stream": 3, "label": "three", "tasks": tasks((1, 1, "Long ago", "", None), (2, 6, "Wait", "", [1, 2]), (3, 8, "Add", "", None))},
+             {"stream": -1, "label": "the host", "tasks": tasks((0, 11, "waits for stream 3", "", None))}]
     page = page_of(tree, [start(), finding(lanes=lanes), end(1)]).read_text()
-    place = {mark: int(re.search(rf'<g class="task {mark}"><title>[^<]*</title><rect x="(\d+)"', page)[1]) for mark in ("earlier", "later")}
-    assert place["later"] > place["earlier"] + 132
+    place = boxes_of(page)
+    columns = {name: x for name, (x, _) in place.items()}
+    assert columns["Long ago"] < columns["Write"] < columns["Record"] < columns["Wait"] < columns["Add"] < columns["Read"]
+    assert columns["Write"] < columns["waits for stream 3"] < columns["Read"]
+    assert len({y for _, y in place.values()}) == 4
+    # One arrow that is there, from the record to the wait, and the one that is missing.
+    assert page.count('class="order-line"') == page.count('class="missing-line"') == 1
+
+
+def test_no_more_lanes_are_drawn_than_fit_and_the_marked_ones_always(tree):
+    lanes = [{"stream": at, "label": f"s{at}", "tasks": [{"count": 1, "order": at, "name": f"Task{at}", "mark": {18: "earlier", 19: "later"}.get(at, "")}]} for at in range(20)]
+    place = boxes_of(page_of(tree, [start(), finding(lanes=lanes), end(1)]).read_text())
+    assert len(place) == 8 and {"Task18", "Task19"} <= set(place)
 
 
 def test_a_program_without_findings_says_so(tree):

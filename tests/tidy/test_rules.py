@@ -50,6 +50,7 @@ def test_words_of_rules_are_sentences(table):
     ("  do:", "  do: twice\n  do:", "stands twice"), ("What is asked for.", "Of a: b.", "plain text"), ("What is asked for.", "Of a # b.", "plain text"),
     ("What is asked for.", '"quoted"', "plain text"), ("What is asked for.", "caf\u00e9", "plain text"), ("  name", "\tname", "plain text"),
     ("  name: a-rule", "  name: a-rule\n  colour: red", "unknown ['colour']"), ("- id", "  id", "before the first"),
+    ("on: always", "on: later", "says why"), ("on: always", "on: always\n  why: no reason", "says why"),
 ])
 def test_a_wrong_line_is_refused_with_its_place(table, old, new, reason):
     assert table.parse(RULE)[0].id == "MP101"

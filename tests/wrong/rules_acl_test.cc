@@ -358,6 +358,66 @@ MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
   return 0;
 }
 
+// A buffer that is filled again while it is read. The events are level ones, whose waits look when they run; what they
+// can count on is known all the same.
+MP_PROGRAM(MP611, buffer_filled_while_it_is_read, kError) {
+  Device device;
+  void* buffer = Malloc();
+  void* result = Malloc();
+  aclrtEvent filled = nullptr, used = nullptr;
+  ROLE_CHECK(aclrtCreateEventWithFlag(&filled, ACL_EVENT_SYNC) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtCreateEventWithFlag(&used, ACL_EVENT_SYNC) == ACL_SUCCESS);
+  Set(buffer, device.one);
+  ROLE_CHECK(aclrtRecordEvent(filled, device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtStreamWaitEvent(device.two, filled) == ACL_SUCCESS);
+  Copy(result, buffer, device.two);
+  ROLE_CHECK(aclrtRecordEvent(used, device.two) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.one, used) == ACL_SUCCESS);
+  Set(buffer, device.one);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(filled) == ACL_SUCCESS && aclrtDestroyEvent(used) == ACL_SUCCESS);
+  Free(buffer);
+  Free(result);
+  return 0;
+}
+
+// The same task again and again is judged in a short way; the one that comes between is not lost.
+MP_PROGRAM(MP611, read_between_many_writes, kError) {
+  Device device;
+  void* buffer = Malloc();
+  void* result = Malloc();
+  aclrtEvent done = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&done) == ACL_SUCCESS);
+  for (int i = 0; i < 5; ++i) Set(buffer, device.one);
+  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  Copy(result, buffer, device.two);
+  ROLE_CHECK(aclrtRecordEvent(done, device.two) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.one, done) == ACL_SUCCESS);
+  for (int i = 0; i < 5; ++i) Set(buffer, device.one);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(done) == ACL_SUCCESS);
+  Free(buffer);
+  Free(result);
+  return 0;
+}
+
+// Freed behind the last of many, not behind the first.
+MP_PROGRAM(MP304, freed_behind_the_first_of_many, kError) {
+  Device device;
+  void* buffer = Malloc();
+  aclrtEvent event = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  Set(buffer, device.one);
+  if (wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  for (int i = 0; i < 5; ++i) Set(buffer, device.one);
+  if (!wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
+  Free(buffer);
+  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
 // Two halves of each row, by two streams: no byte is shared.
 MP_PROGRAM(MP611, columns_of_one_matrix, kError) {
   Device device;

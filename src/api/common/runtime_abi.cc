@@ -19,7 +19,7 @@ bool IsRuntimeError(aclError code) { return code / 1000 % 100 == 7; }
 }  // namespace
 
 void RuntimeAbi::Emit(const char* api, uint64_t start_ns, int result) {
-  trace::FanOut* sinks = trace::Listening(trace::kApi);
+  trace::FanOut* sinks = trace::Listening(trace::kApi | trace::kSomeCalls);
   if (sinks == nullptr) return;  // detached meanwhile
   sinks->OnApi({api, trace::ThreadNumber(), start_ns, trace::StampNs(), result});
 }

@@ -18,7 +18,7 @@ struct RuntimeAbi {
 
   static bool Refuses() { return InForkedChild(); }
   // Whether somebody listens to calls, and the time if they want it.
-  static bool Heard() { return trace::Wants(trace::kApi); }
+  static bool Heard() { return trace::HearsCalls(); }
   static uint64_t StampNs() { return trace::StampNs(); }
   // The only place that emits an API call.
   static void Emit(const char* api, uint64_t start_ns, int result);

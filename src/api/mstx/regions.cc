@@ -7,11 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/trace/pool_pieces.h"
+#include "src/trace/emit.h"
 
 namespace {
 
-using millpond::trace::TellPiece;
+void TellRegion(bool begins, int32_t device, const void* address, size_t bytes) {
+  using millpond::trace::PoolPiece;
+  millpond::trace::TellPiece(begins, PoolPiece::Teller::kRegions, device, address, bytes);
+}
 
 struct Range {
   uint32_t device;
@@ -51,7 +54,7 @@ MP_EXPORT void mstxMemRegionsRegister(void* /*domain*/, const RegionsToRegister*
   for (size_t i = 0; i < batch->count; ++i) {
     const Range& range = batch->ranges[i];
     if (range.address != nullptr && range.bytes != 0) {
-      TellPiece(true, static_cast<int32_t>(range.device), range.address, range.bytes);
+      TellRegion(true, static_cast<int32_t>(range.device), range.address, range.bytes);
     }
   }
 }
@@ -60,6 +63,6 @@ MP_EXPORT void mstxMemRegionsUnregister(void* /*domain*/, const RegionsToUnregis
   if (batch == nullptr || batch->references == nullptr) return;
   for (size_t i = 0; i < batch->count; ++i) {
     const RegionReference& reference = batch->references[i];
-    if (reference.type == kByAddress && reference.address != nullptr) TellPiece(false, -1, reference.address, 0);
+    if (reference.type == kByAddress && reference.address != nullptr) TellRegion(false, -1, reference.address, 0);
   }
 }

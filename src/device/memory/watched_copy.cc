@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
+#include "src/base/options.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
@@ -14,13 +13,6 @@
 namespace millpond {
 
 namespace {
-
-// 1/N, or N itself; 1 when it is neither.
-uint64_t SampleOf(const char* text) {
-  if (text == nullptr) return 1;
-  if (std::string_view(text).starts_with("1/")) text += 2;
-  return std::max<uint64_t>(std::strtoull(text, nullptr, 10), 1);
-}
 
 constexpr uint64_t kFactor = 0x9E37'79B9'7F4A'7C15;
 
@@ -62,7 +54,7 @@ uint64_t SumOf(const void* bytes, size_t count) {
 }  // namespace internal
 
 bool TakesSample() {
-  static const uint64_t of = SampleOf(std::getenv("MILLPOND_CHECK_SAMPLE"));
+  static const uint64_t of = std::max<uint64_t>(ShareOf(GetOptions().check_sample), 1);
   static std::atomic<uint64_t> copies{0};
   return of == 1 || copies.fetch_add(1, std::memory_order_relaxed) % of == 0;
 }

@@ -83,10 +83,14 @@ class Task:
     count: int
     name: str
     mark: str
+    order: int  # of calls, over all lanes
+    after: object = None  # (stream, count) of the task it waits for
 
     @staticmethod
     def of(row):
-        return Task(int(row.get("count", 0)), text_of(row.get("name", "")), text_of(row.get("mark", "")))
+        after = row.get("after")
+        return Task(int(row.get("count", 0)), text_of(row.get("name", "")), text_of(row.get("mark", "")), int(row.get("order", 0)),
+                    (int(after[0]), int(after[1])) if after else None)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def printed():
     """The table of --rules."""
     lines = []
     for rule in known():
-        asked = {"asked": "  (off until --also)", "later": "  (not checked yet)"}.get(rule.on, "")
-        lines.append(f"{rule.id}  {rule.severity:8} {rule.name}{asked}\n       {rule.rule}\n       {rule.source}; {', '.join(rule.doors)}\n       {rule.do}")
+        asked = {"asked": "  (off until --also)", "later": "  (not looked for)"}.get(rule.on, "")
+        lines.append(f"{rule.id}  {rule.severity:8} {rule.name}{asked}\n       {rule.rule}\n       {rule.source}; {', '.join(rule.doors)}\n       {rule.do}"
+                     + (f"\n       Not looked for: {rule.why}." if rule.why else ""))
     return "\n".join(lines) + "\n"

@@ -135,7 +135,9 @@ Status Remove(std::vector<Callback> Lifecycle::*list, int type, const void* key)
 using namespace millpond;       // NOLINT: entry points only below
 using namespace millpond::acl;  // NOLINT
 
+// The checker hears of both, whatever other calls it has stopped to listen to.
 extern "C" aclError aclInit(const char* configPath) {
+  const trace::CallsHeard heard;
   return Guard(__func__, [&]() -> Outcome {
     Lifecycle& lifecycle = Lifecycle::Get();
     MutexLock lock(lifecycle.mutex);
@@ -152,6 +154,7 @@ extern "C" aclError aclInit(const char* configPath) {
 }
 
 extern "C" aclError aclFinalize() {
+  const trace::CallsHeard heard;
   return Guard(__func__, [&]() -> Outcome {
     Lifecycle& lifecycle = Lifecycle::Get();
     MutexLock lock(lifecycle.mutex);

@@ -44,17 +44,15 @@ Status AccessFrom(const millpond_access& access, size_t index, trace::Access* ou
 
 // --- The checker's door: called through a table, by programs that are checked -------------------------------------
 
-void TellSubBlock(bool begins, const void* address, size_t bytes, const char* name, const void* stream) {
-  trace::FanOut* sinks = trace::Listening(trace::kTold);
-  if (sinks == nullptr || address == nullptr) return;
-  sinks->OnSubBlock({begins, address, bytes, name, stream, trace::ThreadNumber(), trace::StackIfWanted()});
-}
-
 void BlockBegin(const void* address, size_t bytes, const char* name, const void* stream) {
-  TellSubBlock(true, address, bytes, name, stream);
+  if (address != nullptr) {
+    trace::TellPiece(true, trace::PoolPiece::Teller::kProgram, -1, address, bytes, name, stream);
+  }
 }
 
-void BlockEnd(const void* address) { TellSubBlock(false, address, 0, nullptr, nullptr); }
+void BlockEnd(const void* address) {
+  if (address != nullptr) trace::TellPiece(false, trace::PoolPiece::Teller::kProgram, -1, address, 0);
+}
 
 // Has no result: what is wrong with it is said on stderr, and nothing is told.
 void TellNextTask(const millpond_access* accesses, size_t count) {
