@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/collective.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/device/stream/stream.h"
+#include "src/trace/fan_out.h"
+#include "src/trace/task_note.h"
 
 namespace millpond::comm {
 
@@ -60,9 +63,28 @@ TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
     comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
   }
   over_ = true;
+  if (arrived_ && trace::Listening(trace::kRan) != nullptr) LeaveNote();
   if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
   return end;
+}
+
+void CollectiveRun::LeaveNote() const {
+  trace::TaskNote note;
+  note.communicator = comm_->name;
+  note.rank = comm_->rank;
+  note.ranks = comm_->ranks;
+  note.sequence = sequence_;
+  note.operation = OperationName(static_cast<uint32_t>(spec_->operation));
+  const Operation operation = spec_->operation;
+  if (operation == Operation::kBroadcast || operation == Operation::kScatter || operation == Operation::kReduce) {
+    note.root = spec_->root;
+  }
+  size_t gives = spec_->send_parts.empty() ? spec_->bytes : 0, takes = 0;
+  for (const Part& part : spec_->send_parts) gives += part.bytes;
+  for (const Part& part : spec_->receive_parts) takes += part.bytes;
+  note.bytes = std::max(gives, takes);
+  trace::LeaveTaskNote(std::move(note));
 }
 
 void CollectiveRun::Arrive() {
@@ -89,6 +111,7 @@ void CollectiveRun::Arrive() {
     }
   }
   cell.arrived.store(sequence_ + 1, std::memory_order_release);
+  comm_->world->Ring();
   arrived_ = true;
 }
 
@@ -146,6 +169,7 @@ bool CollectiveRun::StepInRounds() {
   bool advanced = false;
   if (MayPublish()) {
     Publish(published_, comm_->world->stage(comm_->rank, base_ + published_));
+    if (comm_->world->spans()) SayWhoNeeds(published_);
     ++published_;
     comm_->own_cell().published.store(base_ + published_, std::memory_order_release);
     advanced = true;
@@ -187,9 +211,11 @@ Advance CollectiveRun::Step(Status* out_status) {
   if (matched_ && way_ == Way::kStaged) advanced |= StepInRounds();
   if (matched_ && consumed_ == rounds_ && (way_ == Way::kStaged || AllAreDone())) {
     comm_->rounds = base_ + rounds_;
+    comm_->world->Ring();
     return Advance::kOver;
   }
   if (!advanced) return Advance::kNothing;
+  comm_->world->Ring();
   vigil_.Progressed();
   return Advance::kSomething;
 }

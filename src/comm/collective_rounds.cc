@@ -110,6 +110,33 @@ void CollectiveRun::PublishParts(size_t round, char* stage) const {
   }
 }
 
+// What `rank` will take out of this rank's staging memory.
+Part CollectiveRun::NeededBy(uint32_t rank, size_t round) const {
+  const CollectiveSpec& spec = *spec_;
+  if (rank == comm_->rank) return {};
+  const bool from_root = spec.operation == Operation::kScatter || spec.operation == Operation::kBroadcast;
+  if (from_root && comm_->rank != spec.root) return {};
+  if (GivesParts(spec.operation)) {
+    return {rank * PieceBytes(), RoundOf(spec.send_parts[rank].bytes, PieceBytes(), round).bytes};
+  }
+  if (InTwoPhases()) {
+    const Part chunk = RoundOf(spec.bytes, kStageBytes, round / 2);
+    return PieceOfChunk(chunk.bytes, round % 2 == 0 ? rank : comm_->rank);
+  }
+  if (spec.operation == Operation::kReduce && rank != spec.root) return {};
+  const size_t bytes = spec.receive_parts.empty() ? spec.bytes : spec.receive_parts[comm_->rank].bytes;
+  return {0, RoundOf(bytes, kStageBytes, round).bytes};
+}
+
+// For whoever carries it to other hosts.
+void CollectiveRun::SayWhoNeeds(size_t round) const {
+  Need* const needs = comm_->world->needs(comm_->rank, base_ + round);
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    const Part part = NeededBy(rank, round);
+    needs[rank] = {static_cast<uint32_t>(part.offset), static_cast<uint32_t>(part.bytes)};
+  }
+}
+
 void CollectiveRun::Consume(size_t round) const {
   if (GivesParts(spec_->operation)) return ConsumeParts(round);
   return ConsumeWhole(round);

@@ -25,6 +25,7 @@ Communicator::~Communicator() {
   if (world == nullptr) return;
   auto joined = RankState::kJoined;
   own_cell().state.compare_exchange_strong(joined, RankState::kLeft);
+  world->Ring();
 }
 
 void Communicator::Fail(Trouble trouble, const Status& status) {
@@ -35,6 +36,7 @@ void Communicator::Fail(Trouble trouble, const Status& status) {
   if (world == nullptr) return;
   SetText(own_cell().reason, kReasonBytes, status.message());
   own_cell().state.store(RankState::kFailed, std::memory_order_release);
+  world->Ring();
 }
 
 Status Communicator::Failure() const {
@@ -57,7 +59,7 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
   made->ranks = world->ranks();
   made->peers.Open(*world);
   for (uint32_t i = 0; i < world->ranks(); ++i) {
-    if (world->cell(i).pid != getpid()) GiveWayToOtherProcesses();
+    if (world->cell(i).pid != getpid() || world->cell(i).host.load() != 0) GiveWayToOtherProcesses();
   }
   for (uint32_t i = 0; i < world->ranks(); ++i) {
     made->sends.push_back(std::make_unique<Communicator::Line>());

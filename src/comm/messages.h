@@ -16,6 +16,7 @@
 #include "src/comm/element.h"
 #include "src/comm/transfer.h"
 #include "src/comm/vigil.h"
+#include "src/trace/task_note.h"
 
 namespace millpond {
 class Stream;
@@ -37,6 +38,7 @@ class MessageRun {
   // The peer has something to do before this rank can go on.
   bool WaitsForPeer() const;
   bool begun() const { return state_ != State::kQueued && state_ != State::kOver; }
+  trace::TaskNote::Message Note() const { return {message_.sends, message_.peer, number_, message_.bytes}; }
   // True when something happened. EI0005 when the two ends differ.
   bool Step(Status* out_status);
 
@@ -45,7 +47,9 @@ class MessageRun {
   void Come();
   Status Compare();
   bool MovePiece();
-  MessageNote& Note(bool of_sender) const;
+  // For whoever carries it to other hosts.
+  void Changed() const;
+  MessageNote& NoteOf(bool of_sender) const;
 
   Communicator* const comm_;
   const Message message_;

@@ -2,9 +2,12 @@
 #include "src/comm/world.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <random>
 
@@ -22,7 +25,8 @@ size_t Pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 World::World(uint32_t ranks) : ranks_(ranks) {
   cells_ = Pages(sizeof(WorldHeader));
   counts_ = cells_ + Pages(sizeof(RankCell) * ranks);
-  stages_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
+  needs_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
+  stages_ = needs_ + Pages(sizeof(Need) * ranks * kHalves * ranks);
   channels_ = stages_ + kStageBytes * kHalves * ranks;
   bytes_ = channels_ + kChannelStep * ranks * ranks;
 }
@@ -62,6 +66,20 @@ World::~World() {
   if (base_ == nullptr) return;
   munmap(base_, bytes_);
   Vmm::Get().GiveKernelMappings(1);
+}
+
+void World::WakeLink() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // what was written, before the look whether anybody sleeps
+  if (header().bell_wanted.load(std::memory_order_relaxed) == 0 || header().bell_wanted.exchange(0) == 0) return;
+  MutexLock lock(bell_mutex_);
+  if (!bell_) bell_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = TextOf(header().bell, sizeof(header().bell));
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  // A bell that is full rings already.
+  sendto(bell_.get(), "", 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
 }
 
 std::string TextOf(const char* text, size_t bytes) { return {text, strnlen(text, bytes)}; }

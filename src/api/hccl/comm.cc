@@ -161,7 +161,7 @@ Status CheckRanks(uint32_t ranks, uint32_t rank) {
   }
   if (ranks <= comm::kMaxRanks) return Ok();
   return Unsupported(
-      Format("%u ranks were asked for: a communicator of one host has at most %u", ranks, comm::kMaxRanks));
+      Format("%u ranks were asked for: a communicator has at most %u", ranks, comm::kMaxRanks));
 }
 
 }  // namespace millpond::hccl
