@@ -83,7 +83,8 @@ bool Link::MeetingIsOver() const {
 // Everything has been said that will be: no rank of this host goes on, and no two others speak through it.
 bool Link::NothingToCarry() const {
   if (world_ == nullptr) return withdrawn_;
-  if (!MeetingIsOver() || !told_meeting_) return withdrawn_ && connections_.empty();
+  if (connections_.empty()) return withdrawn_ || MeetingIsOver();
+  if (!MeetingIsOver() || !told_meeting_) return false;
   if (header().meeting.load(std::memory_order_acquire) == MeetingState::kBroken) return true;
   if (root_ && connections_.size() > 1) return false;
   for (uint32_t rank = 0; rank < world_->ranks(); ++rank) {

@@ -120,8 +120,11 @@ void Links::End() {
 }
 
 bool Links::TakeOrders() {
+  // A link that ends withdraws what it offered, which comes back to this object.
+  std::erase_if(links_, [](const auto& link) { return link->Finished(); });
   MutexLock lock(mutex_);
   if (stops_) return false;
+  ordered_ = !added_.empty() || !withdrawn_.empty() || (ends_ && !leaving_);
   for (auto& link : added_) links_.push_back(std::move(link));
   added_.clear();
   for (const std::string& key : withdrawn_) {
@@ -134,7 +137,6 @@ bool Links::TakeOrders() {
     leaving_ = true;
     for (const auto& link : links_) link->LeaveForGood();
   }
-  std::erase_if(links_, [](const auto& link) { return link->Finished(); });
   live_ = links_.size();
   if (live_ == 0) empty_.NotifyAll();
   return true;
@@ -151,7 +153,7 @@ bool Links::Work() {
 
 void Links::Loop() {
   while (TakeOrders()) {
-    bool busy = Work();
+    bool busy = Work() || ordered_;  // an order may have been the last thing that a link waited for
     if (!busy && Clock::now() >= spin_until_) {
       for (const auto& link : links_) link->WantBell();
       busy = Work();  // what was written before the bell was wanted

@@ -54,6 +54,7 @@ class Links {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<pollfd> watched_;
   Clock::time_point spin_until_;
+  bool ordered_ = false;
   bool leaving_ = false;
 };
 

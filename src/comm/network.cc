@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/network.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -69,7 +70,9 @@ Status Resolve(const std::string& text, uint32_t port, Address* out_address) {
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  MP_CHECK(getaddrinfo(text.c_str(), std::to_string(port).c_str(), &hints, &found) == 0 && found != nullptr,
+  unsigned char ignored[sizeof(in6_addr)];
+  const bool plain = inet_pton(AF_INET, text.c_str(), ignored) == 1 || text.find(':') != std::string::npos;
+  MP_CHECK(plain && getaddrinfo(text.c_str(), std::to_string(port).c_str(), &hints, &found) == 0 && found != nullptr,
            kInvalidArgument, "[EI0001] '%s' is not an IP address", text.c_str());
   std::memcpy(&out_address->bytes, found->ai_addr, found->ai_addrlen);
   out_address->length = found->ai_addrlen;

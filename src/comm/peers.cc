@@ -43,7 +43,7 @@ bool Peers::HasEnded(int32_t pid) const {
 std::string Peers::WayTo(const World& world, uint32_t host) const {
   const HostNote& note = world.header().hosts[std::min(host, kMaxHosts - 1)];
   if (note.lost.load(std::memory_order_acquire) != 0) {
-    return Format("cannot be reached: host %s %s", TextOf(note.label, sizeof(note.label)).c_str(),
+    return Format("cannot be reached: %s %s", TextOf(note.label, sizeof(note.label)).c_str(),
                   TextOf(note.reason, sizeof(note.reason)).c_str());
   }
   const int32_t leader = world.header().leader.load();
