@@ -48,12 +48,6 @@ std::optional<int64_t> NumberIn(const char* name) {
   return text != nullptr ? ParseInt(text) : std::nullopt;
 }
 
-// TODO-OPTIONS
-std::string RankHost() { return Variable("MILLPOND_RANK_HOST") != nullptr ? getenv("MILLPOND_RANK_HOST") : ""; }
-std::string RankNetwork() {
-  return Variable("MILLPOND_RANK_NETWORK") != nullptr ? getenv("MILLPOND_RANK_NETWORK") : "";
-}
-
 std::string Inode(const char* path) {
   struct stat found {};
   return stat(path, &found) == 0 ? std::to_string(found.st_ino) : "";
@@ -136,7 +130,7 @@ std::vector<Interface> Interfaces(int family) {
 }  // namespace
 
 std::string HostIdentity() {
-  std::string identity = RankHost();
+  std::string identity = GetOptions().rank_host;
   if (identity.empty()) {
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), identity);
     identity += "/" + Inode("/proc/self/ns/net") + "/" + Inode("/proc/self/ns/pid");
@@ -145,14 +139,14 @@ std::string HostIdentity() {
 }
 
 std::string HostName() {
-  const std::string given = RankHost();
+  const std::string& given = GetOptions().rank_host;
   if (!given.empty()) return given;
   char name[256] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
 bool NetworkIsWanted() {
-  const std::string asked = RankNetwork();
+  const std::string& asked = GetOptions().rank_network;
   if (!asked.empty()) return asked != "0";
   for (const char* name : {"HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_IF_BASE_PORT"}) {
     if (Variable(name) != nullptr) return true;

@@ -225,6 +225,50 @@ TEST(RanksNetwork, AWrongSecretIsRefusedAndDisturbsNobody) {
   EXPECT_EQ(Complaints({first, stranger}), "");
 }
 
+// Many connect and say nothing, or nonsense, or stop in the middle; then the other rank comes, and is let in.
+MP_ROLE(strangers_first) {
+  Rank r;
+  r.rank = 1;
+  r.ranks = 2;
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  HcclRootInfo root;
+  std::vector<int> strangers;
+  if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = inet_addr("127.0.0.1");
+    address.sin_port = htons(static_cast<uint16_t>(Number("HCCL_IF_BASE_PORT")));
+    for (int i = 0; i < 100; ++i) {
+      strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
+      ROLE_CHECK(connect(strangers.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+      const std::string nonsense(static_cast<size_t>(i) * 7, 'x');
+      send(strangers.back(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
+    }
+    // The first has said nothing, and its place was needed.
+    char bytes[4096];
+    ROLE_CHECK(acl_test::Eventually([&] { return recv(strangers[0], bytes, sizeof(bytes), MSG_DONTWAIT) == 0; }));
+    RANK_OK(r, HcclCommInitRootInfo(2, &root, 1, &r.comm));
+    if (r.comm != nullptr) ExpectSum(r);
+  }
+  Finish(r);
+  for (const int stranger : strangers) close(stranger);
+  std::fputs(r.complaints.c_str(), stderr);
+  return r.complaints.empty() ? 0 : 3;
+}
+TEST(RanksNetwork, StrangersAreClosedAndDisturbNobody) {
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> both = {
+      {"TEST_ROOT", folder / "root"}, {"HCCL_IF_IP", "127.0.0.1"}, {"HCCL_IF_BASE_PORT", std::to_string(FreePort())}};
+  auto one = both, other = both;
+  one.insert({{"TEST_RANK", "0"}, {"TEST_RANKS", "2"}, {"TEST_BODY", "Sum"}, {"MILLPOND_RANK_HOST", "h0"}});
+  other["MILLPOND_RANK_HOST"] = "h1";
+  acl_test::ChildResult second;
+  std::thread stranger([&] { second = acl_test::RunRole("strangers_first", other); });
+  const auto first = acl_test::RunRole("rank", one);
+  stranger.join();
+  EXPECT_EQ(Complaints({first, second}), "");
+}
+
 // Rank 0's process is gone; what it gave out opens nothing, and that is known at once.
 MP_ROLE(makes_root_info) {
   HcclRootInfo root;
