@@ -43,8 +43,12 @@ bool Peers::HasEnded(int32_t pid) const {
 std::string Peers::WayTo(const World& world, uint32_t host) const {
   const HostNote& note = world.header().hosts[std::min(host, kMaxHosts - 1)];
   if (note.lost.load(std::memory_order_acquire) != 0) {
-    return Format("cannot be reached: %s %s", TextOf(note.label, sizeof(note.label)).c_str(),
-                  TextOf(note.reason, sizeof(note.reason)).c_str());
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 0; rank < world.ranks(); ++rank) {
+      if (world.cell(rank).host.load(std::memory_order_relaxed) == host + 1) ranks.push_back(rank);
+    }
+    return Format("cannot be reached: %s, with %s, %s", TextOf(note.label, sizeof(note.label)).c_str(),
+                  NameRanks(ranks).c_str(), TextOf(note.reason, sizeof(note.reason)).c_str());
   }
   const int32_t leader = world.header().leader.load();
   if (!HasEnded(leader)) return {};

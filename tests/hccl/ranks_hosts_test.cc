@@ -319,7 +319,9 @@ RANK_BODY(Killed) {
   const std::string text = acl_test::RecentMessage(), who = "rank " + std::to_string(victim);
   const auto has = [&](const std::string& part) { return text.find(part) != std::string::npos; };
   if (!has("EI0002") || !has("Communication_Error_Timeout") || !has("HcclAllReduce")) r.Complain(text);
-  if (!has(who + " has ended (process ") && !has(who + " cannot be reached: ")) r.Complain(text);
+  const std::string host =
+      victim < 2 ? "host h0 (127.0.0.1), with ranks 0, 1, " : "host h1 (127.0.0.2), with ranks 2, 3, ";
+  if (!has(who + " has ended (process ") && !has(" cannot be reached: " + host)) r.Complain(text);
   HcclResult found = HCCL_SUCCESS;
   RANK_OK(r, HcclGetCommAsyncError(r.comm, &found));
   if (found != HCCL_E_REMOTE) r.Complain("HcclGetCommAsyncError says " + std::to_string(found));

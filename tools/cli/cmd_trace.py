@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import files
 from arguments import Parser, one_of
 
 # Of ChromeTrace: the process number of the host's lanes; device d is process d.
@@ -147,9 +148,9 @@ class Arrows:
             yield {"ph": "f", "bp": "e", "pid": to.pid, "tid": to.tid, "ts": max(to.begin, to.end - 0.001), **shared}
 
 
-def merge(files, output):
-    loaded = [load(path) for path in files]
-    origins = [origin(path, events) for path, events in zip(files, loaded)]
+def merge(paths, output):
+    loaded = [load(path) for path in paths]
+    origins = [origin(path, events) for path, events in zip(paths, loaded)]
     titles = [title(where, events) for where, events in zip(origins, loaded)]
     arrows, count = Arrows(), 0
     merged = []
@@ -161,8 +162,7 @@ def merge(files, output):
         count += event["ph"] == "s"
         merged.append(event)
     try:
-        with output.open("w") as file:
-            json.dump({"displayTimeUnit": "ns", "traceEvents": merged}, file)
+        files.write_whole(output, json.dumps({"displayTimeUnit": "ns", "traceEvents": merged}))
     except OSError as error:
         raise Trouble(f"cannot write '{output}': {error.strerror}") from None
     return len(arrows.collectives), count

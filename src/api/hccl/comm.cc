@@ -160,8 +160,7 @@ Status CheckRanks(uint32_t ranks, uint32_t rank) {
     return InvalidValue("rank", std::to_string(rank), Format("ranks go from 0 to %u", ranks - 1));
   }
   if (ranks <= comm::kMaxRanks) return Ok();
-  return Unsupported(
-      Format("%u ranks were asked for: a communicator has at most %u", ranks, comm::kMaxRanks));
+  return Unsupported(Format("%u ranks were asked for: a communicator has at most %u", ranks, comm::kMaxRanks));
 }
 
 }  // namespace millpond::hccl
