@@ -127,20 +127,20 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
                                 : cell.published.load(std::memory_order_acquire) <= base_ + consumed_;
     const uint64_t round = base_ + published_;
     const bool holds_stage =
-        published_ < rounds_ && round >= kHalves && cell.consumed.load(std::memory_order_acquire) + kHalves <= round;
+        published_ < rounds_ && round >= kStages && cell.consumed.load(std::memory_order_acquire) + kStages <= round;
     if (rank != comm_->rank && (late || holds_stage)) ranks.push_back(rank);
   }
   return ranks;
 }
 
-// The half that the next round goes to was read by everybody.
+// The stage that the next round goes to was read by everybody.
 bool CollectiveRun::MayPublish() const {
   const uint64_t round = base_ + published_;
   if (published_ >= rounds_ || way_ != Way::kStaged) return false;
   // The second phase gives what this rank reduced in the first.
   if (InTwoPhases() && published_ % 2 == 1 && consumed_ < published_) return false;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
-    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kHalves <= round) return false;
+    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kStages <= round) return false;
   }
   return true;
 }

@@ -2,15 +2,14 @@
 #include "src/comm/handshake.h"
 
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "src/base/assert.h"
 #include "src/base/format.h"
+#include "src/base/random_bytes.h"
 #include "src/comm/world.h"
 
 namespace millpond::comm {
@@ -44,19 +43,11 @@ std::string ReceiveAll(int socket_fd, void* to, size_t bytes, Clock::time_point 
 
 }  // namespace
 
-void FillRandom(std::span<uint8_t> out) {
-  for (size_t done = 0; done < out.size();) {
-    const ssize_t got = getrandom(out.data() + done, out.size() - done, 0);
-    MP_ASSERT(got > 0 || errno == EINTR);
-    if (got > 0) done += static_cast<size_t>(got);
-  }
-}
-
 Challenge MakeChallenge() {
   Challenge challenge{};
   std::memcpy(challenge.magic, kMagic, sizeof(kMagic));
   challenge.version = kWorldMagic;
-  FillRandom(challenge.number);
+  FillRandom(challenge.number.data(), challenge.number.size());
   return challenge;
 }
 
@@ -77,7 +68,7 @@ Status ShowSecret(int socket_fd, std::span<const uint8_t> secret, const std::str
            "[EI0008] the ranks at %s have another version of Millpond (%016llx there, %016llx here)", where.c_str(),
            static_cast<unsigned long long>(challenge.version), static_cast<unsigned long long>(kWorldMagic));
   Answer answer{};
-  FillRandom(answer.number);
+  FillRandom(answer.number.data(), answer.number.size());
   answer.code = CodeFor(secret, "joins", challenge.number, answer.number);
   Proof proof{}, expected = CodeFor(secret, "listens", answer.number, challenge.number);
   if (send(socket_fd, &answer, sizeof(answer), MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof(answer))) {

@@ -36,8 +36,6 @@ bool CheckAnswer(std::span<const uint8_t> secret, const Challenge& challenge, co
 // The side of whoever came; waits. `where` is for messages.
 Status ShowSecret(int socket_fd, std::span<const uint8_t> secret, const std::string& where, Clock::time_point deadline);
 
-void FillRandom(std::span<uint8_t> out);
-
 }  // namespace millpond::comm
 
 #endif  // MILLPOND_SRC_COMM_HANDSHAKE_H_

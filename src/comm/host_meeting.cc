@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "src/base/format.h"
+#include "src/base/random_bytes.h"
 #include "src/base/sha256.h"
 #include "src/comm/handshake.h"
 #include "src/comm/links.h"
@@ -77,7 +78,7 @@ Status ComeFromAfar(const MeetingPlace& place, const std::string& identity, uint
 Status OfferPlace(bool listens, const std::string& address, const std::string& identity, MeetingPlace* out_place) {
   *out_place = {};
   SetText(out_place->host, sizeof(out_place->host), identity);
-  FillRandom(out_place->secret);
+  FillRandom(out_place->secret, kSecretBytes);
   std::string chosen = address;
   UniqueFd listener;
   if (listens) {

@@ -114,7 +114,6 @@ class Link : public Connection::Receiver {
   bool TakeSeat(const FrameHeader& header, const char* bytes, const Connection& from);
   bool TakeOfRank(const FrameHeader& header, const char* bytes);
   bool TakeOfMessage(const FrameHeader& header, const char* bytes);
-  void TakeLast(uint32_t rank, const char* bytes);
   void TakeInvitation(const FrameHeader& header, const char* bytes);
   void TakeMeeting(MeetingState state, const std::string& reason);
   void SetHost(uint32_t host, const std::string& label);

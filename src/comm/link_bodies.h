@@ -18,11 +18,6 @@ struct SeatBody {
   char name[kNameBytes] = {};
 };
 
-struct LastBody {
-  uint64_t number = 0, count = 0;
-  uint32_t operation = 0, type = 0, reduction = 0, root = 0, site = 0, over = 0;
-};
-
 struct InvitationBody {
   uint64_t id = 0, members = 0;
   uint32_t generation = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/comm/call_sites.h"
 #include "src/comm/link.h"
 #include "src/comm/link_bodies.h"
 #include "src/comm/match.h"
@@ -16,7 +17,7 @@ namespace millpond::comm {
 namespace {
 
 // Numbers that a rank counts up: how far it may be ahead of what was sent. More is not what ranks do.
-uint64_t From(uint64_t sent, uint64_t now) { return now - sent > kHalves ? now - kHalves : sent; }
+uint64_t From(uint64_t sent, uint64_t now, uint64_t most = kHalves) { return now - sent > most ? now - most : sent; }
 
 }  // namespace
 
@@ -110,7 +111,7 @@ bool Link::ScanRank(uint32_t rank) {
   for (uint64_t i = From(sent.arrived, arrived); i < arrived; ++i, some = true) SendArrival(rank, i);
   sent.arrived = arrived;
   if (published != sent.published) {
-    for (uint64_t i = From(sent.published, published); i < published; ++i) SendRound(rank, i);
+    for (uint64_t i = From(sent.published, published, kStages); i < published; ++i) SendRound(rank, i);
     Broadcast(FrameKind::kPublished, rank, published);
     sent.published = published;
     some = true;
@@ -147,7 +148,7 @@ bool Link::SendLast(uint32_t rank) {
   Sent& sent = sent_[rank];
   const uint64_t version = last.version.load(std::memory_order_acquire), over = last.over.load();
   if (version % 2 != 0 || (version == sent.last_version && over == sent.last_over)) return false;
-  LastBody body;
+  Act body;
   body.number = last.number.load(std::memory_order_acquire);
   body.count = last.count.load(std::memory_order_acquire);
   body.operation = last.operation.load(std::memory_order_acquire);

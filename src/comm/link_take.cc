@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/comm/call_sites.h"
 #include "src/comm/link.h"
 #include "src/comm/link_bodies.h"
 #include "src/comm/match.h"
@@ -183,10 +184,12 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
       cell.arrived.store(header.number + 1, std::memory_order_release);
       return true;
     }
-    case FrameKind::kLast:
-      if (header.bytes != sizeof(LastBody)) return false;
-      TakeLast(header.rank, bytes);
+    case FrameKind::kLast: {
+      Act act;
+      if (!Read(header, bytes, &act)) return false;
+      WriteAct(&cell.last, act);
       return true;
+    }
     case FrameKind::kRound:
       return bytes == world_->stage(header.rank, header.number) + header.peer || header.bytes == 0;
     case FrameKind::kPublished:
@@ -202,23 +205,6 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
     default:
       return false;
   }
-}
-
-void Link::TakeLast(uint32_t rank, const char* bytes) {
-  LastBody body;
-  std::memcpy(&body, bytes, sizeof(body));
-  LastAct& last = world_->cell(rank).last;
-  const uint64_t version = last.version.load(std::memory_order_relaxed);
-  last.version.store(version + 1, std::memory_order_relaxed);
-  last.number.store(body.number, std::memory_order_release);
-  last.count.store(body.count, std::memory_order_release);
-  last.operation.store(body.operation, std::memory_order_release);
-  last.type.store(body.type, std::memory_order_release);
-  last.reduction.store(body.reduction, std::memory_order_release);
-  last.root.store(body.root, std::memory_order_release);
-  last.site.store(body.site, std::memory_order_release);
-  last.over.store(body.over, std::memory_order_release);
-  last.version.store(version + 2, std::memory_order_release);
 }
 
 void Link::TakeInvitation(const FrameHeader& header, const char* bytes) {

@@ -2,18 +2,17 @@
 #include "src/comm/links.h"
 
 #include <sched.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
 #include "src/base/format.h"
+#include "src/base/random_bytes.h"
+#include "src/comm/abstract_name.h"
 #include "src/device/stream/poller.h"
 
 namespace millpond::comm {
@@ -24,13 +23,6 @@ namespace {
 constexpr auto kSpin = std::chrono::microseconds(60);
 // How long a process that ends speaks for the other ranks of its host.
 constexpr auto kLongestStay = std::chrono::seconds(30);
-
-socklen_t BellAddress(const std::string& name, sockaddr_un* out_address) {
-  *out_address = {};
-  out_address->sun_family = AF_UNIX;
-  std::memcpy(out_address->sun_path + 1, name.data(), name.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-}
 
 }  // namespace
 
@@ -45,14 +37,12 @@ Status Links::StartLocked() {
              static_cast<int>(getpid()));
     return Ok();
   }
-  uint8_t random[8];
-  FillRandom(random);
-  std::string digits;
-  for (const uint8_t byte : random) digits += Format("%02x", byte);
-  bell_name_ = Format("millpond-bell-%d-%s", static_cast<int>(getpid()), digits.c_str());
+  uint64_t random = 0;
+  FillRandom(&random, sizeof(random));
+  bell_name_ = Format("millpond-%d-bell-%016llx", static_cast<int>(getpid()), static_cast<unsigned long long>(random));
   bell_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address;
-  const socklen_t length = BellAddress(bell_name_, &address);
+  const socklen_t length = AbstractAddress(bell_name_, &address);
   MP_CHECK(bell_ && bind(bell_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, kIpc,
            "no socket to wake the thread that connects hosts: %s; raise `ulimit -n`", strerror(errno));
   // The client's signal handlers must not run on a thread of ours.
@@ -92,11 +82,7 @@ void Links::Withdraw(const std::string& key) {
   Wake();
 }
 
-void Links::Wake() const {
-  sockaddr_un address;
-  const socklen_t length = BellAddress(bell_name_, &address);
-  sendto(bell_.get(), "", 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
-}
+void Links::Wake() const { Ring(bell_.get(), bell_name_); }
 
 void Links::AtExit() {
   Links& links = Get();

@@ -2,30 +2,20 @@
 #include "src/comm/local_door.h"
 
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include "src/base/format.h"
+#include "src/comm/abstract_name.h"
 #include "src/comm/world.h"
 #include "src/device/share/broker.h"
 
 namespace millpond::comm {
 
 namespace {
-
-socklen_t AddressOf(const std::string& name, sockaddr_un* out_address) {
-  *out_address = {};
-  out_address->sun_family = AF_UNIX;
-  const size_t length = std::min(name.size(), sizeof(out_address->sun_path) - 2);
-  memcpy(out_address->sun_path + 1, name.data(), length);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-}
 
 bool IsThisUser(int socket_fd) {
   ucred peer{};
@@ -39,7 +29,7 @@ Status OpenDoor(const std::string& name, UniqueFd* out_listener, bool* out_taken
   UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   MP_CHECK(listener, kIpc, "no socket for the ranks of this host: %s; raise `ulimit -n`", strerror(errno));
   sockaddr_un address;
-  const socklen_t length = AddressOf(name, &address);
+  const socklen_t length = AbstractAddress(name, &address);
   *out_taken = bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0;
   MP_CHECK(!*out_taken || errno == EADDRINUSE, kIpc, "cannot bind the abstract socket '%s': %s", name.c_str(),
            strerror(errno));
@@ -61,7 +51,7 @@ void GiveKeyAt(int listener, const std::string& key) {
 std::string AskForKey(const std::string& name, Clock::time_point deadline) {
   const UniqueFd caller(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address;
-  const socklen_t length = AddressOf(name, &address);
+  const socklen_t length = AbstractAddress(name, &address);
   if (!caller || connect(caller.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return {};
   if (!IsThisUser(caller.get())) return {};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();

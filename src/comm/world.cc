@@ -2,15 +2,13 @@
 #include "src/comm/world.h"
 
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <random>
 
+#include "src/comm/abstract_name.h"
 #include "src/device/memory/vmm.h"
 
 namespace millpond::comm {
@@ -26,8 +24,8 @@ World::World(uint32_t ranks) : ranks_(ranks) {
   cells_ = Pages(sizeof(WorldHeader));
   counts_ = cells_ + Pages(sizeof(RankCell) * ranks);
   needs_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
-  stages_ = needs_ + Pages(sizeof(Need) * ranks * kHalves * ranks);
-  channels_ = stages_ + kStageBytes * kHalves * ranks;
+  stages_ = needs_ + Pages(sizeof(Need) * ranks * kStages * ranks);
+  channels_ = stages_ + kStageBytes * kStages * ranks;
   bytes_ = channels_ + kChannelStep * ranks * ranks;
 }
 
@@ -73,13 +71,7 @@ void World::WakeLink() const {
   if (header().bell_wanted.load(std::memory_order_relaxed) == 0 || header().bell_wanted.exchange(0) == 0) return;
   MutexLock lock(bell_mutex_);
   if (!bell_) bell_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = TextOf(header().bell, sizeof(header().bell));
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  // A bell that is full rings already.
-  sendto(bell_.get(), "", 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
+  comm::Ring(bell_.get(), TextOf(header().bell, sizeof(header().bell)));
 }
 
 std::string TextOf(const char* text, size_t bytes) { return {text, strnlen(text, bytes)}; }

@@ -31,8 +31,9 @@ namespace millpond::comm {
 inline constexpr uint32_t kMaxRanks = 256;
 inline constexpr size_t kNameBytes = 128;
 inline constexpr size_t kReasonBytes = 1024;
-// Each rank has two halves of staging memory for collectives, each pair of ranks two for messages: one is filled while
-// the other is read.
+// Each rank has several stages of staging memory for collectives, each pair of ranks two halves for messages: one is
+// filled while another is read. Between hosts two would be too few: bytes are under way as well.
+inline constexpr size_t kStages = 4;
 inline constexpr size_t kHalves = 2;
 inline constexpr size_t kStageBytes = 512 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
@@ -194,10 +195,10 @@ class World {
     return At<uint64_t>(counts_) + (rank * kHalves + sequence % kHalves) * 2 * ranks_;
   }
   Need* needs(uint32_t rank, uint64_t round) const {
-    return At<Need>(needs_) + (rank * kHalves + round % kHalves) * ranks_;
+    return At<Need>(needs_) + (rank * kStages + round % kStages) * ranks_;
   }
   char* stage(uint32_t rank, uint64_t round) const {
-    return At<char>(stages_) + (rank * kHalves + round % kHalves) * kStageBytes;
+    return At<char>(stages_) + (rank * kStages + round % kStages) * kStageBytes;
   }
   Channel& channel(uint32_t from, uint32_t to) const { return *At<Channel>(ChannelAt(from, to)); }
   char* channel_stage(uint32_t from, uint32_t to, uint64_t piece) const {

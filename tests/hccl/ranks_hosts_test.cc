@@ -81,6 +81,21 @@ TEST(RanksOfSeveralHosts, MakeSubCommunicators) {
 
 MP_ROLE(rank) { return BeRank(); }
 
+// What `./millpond trace merge` looks for.
+TEST(RanksOfSeveralHosts, SayInTracesWhichOperationItWas) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "table";
+  EXPECT_EQ(Complaints(RunHosts({{"0,1"}}, "Sum", {{"MILLPOND_TRACE", path}})), "");
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_NE(text.str().find("\"name\":\"millpond_origin\""), std::string::npos);
+  for (const char* rank : {"0", "1"}) {
+    const std::string part =
+        std::string("\"rank\":") + rank + ",\"ranks\":2,\"operation\":\"HcclAllReduce\",\"sequence\":0,\"bytes\":4";
+    EXPECT_NE(text.str().find(part), std::string::npos) << "no " << part << " in " << text.str();
+  }
+}
+
 // A process that is one rank of the table in TEST_TABLE.
 MP_ROLE(table_rank) {
   Rank r;
