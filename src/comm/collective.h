@@ -99,6 +99,7 @@ class CollectiveRun {
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
+  size_t StageBytes() const;
   size_t PieceBytes() const;
   bool InTwoPhases() const;
   Part PieceOfChunk(size_t chunk, uint32_t rank) const;

@@ -35,7 +35,7 @@ inline constexpr size_t kReasonBytes = 1024;
 // filled while another is read. Between hosts two would be too few: bytes are under way as well.
 inline constexpr size_t kStages = 4;
 inline constexpr size_t kHalves = 2;
-inline constexpr size_t kStageBytes = 512 * 1024;
+inline constexpr size_t kStageBytes = 2048 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
 
 // Bytes of a rank's device memory that others may map: one of its exports, and where in it.
