@@ -111,26 +111,23 @@ MP_ROLE(table_rank) {
   return r.complaints.empty() ? 0 : 3;
 }
 
-// A port that nobody has at the moment.
-uint16_t FreePort() {
-  const int made = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = inet_addr("127.0.0.1");
-  socklen_t length = sizeof(address);
-  EXPECT_EQ(bind(made, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(made, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  close(made);
-  return ntohs(address.sin_port);
+// An address of the loopback that no other test has: so is every port there.
+std::string OwnAddress(int which) {
+  const int pid = getpid();
+  return "127." + std::to_string(64 + which + 2 * (pid >> 16)) + "." + std::to_string(pid >> 8 & 255) + "." +
+         std::to_string(pid & 255);
 }
 
 TEST(RanksOfSeveralHosts, MeetByATableOfTwoServers) {
   const TemporaryFolder folder;
   const std::string path = folder / "table";
   std::ofstream(path) << R"({"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
-    {"server_id": "127.0.0.1", "device": [{"device_id": "0", "rank_id": "0", "host_port": ")"
-                      << FreePort() << R"("}, {"device_id": "1", "rank_id": "1"}]},
-    {"server_id": "127.0.0.2", "device": [{"device_id": "0", "rank_id": "2"}, {"device_id": "1", "rank_id": "3"}]}]})";
+    {"server_id": ")" << OwnAddress(0)
+                      << R"(", "device": [{"device_id": "0", "rank_id": "0", "host_port": "23456"},
+                                                           {"device_id": "1", "rank_id": "1"}]},
+    {"server_id": ")" << OwnAddress(1)
+                      << R"(", "device": [{"device_id": "0", "rank_id": "2"},
+                                                           {"device_id": "1", "rank_id": "3"}]}]})";
   std::vector<acl_test::ChildResult> results(4);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -199,6 +196,11 @@ TEST(RanksNetwork, SettingsThatDoNotFitAreNamed) {
   EXPECT_TRUE(has(text, "EI0019") && has(text, "192.0.2.1")) << text;
 }
 
+// Where a root info has its address; the secret lies behind that.
+size_t AddressIn(const HcclRootInfo& root) {
+  return std::string(reinterpret_cast<const char*>(&root), sizeof(root)).find("127.0.0.1");
+}
+
 // Comes first with a secret that is another in one bit, then as it should.
 MP_ROLE(wrong_secret) {
   Rank r;
@@ -207,13 +209,8 @@ MP_ROLE(wrong_secret) {
   ROLE_CHECK(aclInit(nullptr) == 0);
   HcclRootInfo root;
   if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
-    // The secret lies behind the address, and that behind our own name for the other host's.
-    const auto* begin = reinterpret_cast<const char*>(&root);
-    const std::string all(begin, sizeof(root));
-    const size_t address = all.find("127.0.0.1");
-    ROLE_CHECK(address != std::string::npos);
     HcclRootInfo changed = root;
-    reinterpret_cast<char*>(&changed)[address + 64] ^= 1;
+    reinterpret_cast<char*>(&changed)[AddressIn(root) + 64] ^= 1;
     if (HcclCommInitRootInfo(2, &changed, 1, &r.comm) == 0) r.Complain("a wrong secret was let in");
     const std::string text = acl_test::RecentMessage();
     if (text.find("EI0015") == std::string::npos || text.find("127.0.0.1") == std::string::npos) r.Complain(text);
@@ -249,10 +246,12 @@ MP_ROLE(strangers_first) {
   HcclRootInfo root;
   std::vector<int> strangers;
   if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
+    uint32_t port = 0;  // behind the address and the secret
+    std::memcpy(&port, reinterpret_cast<const char*>(&root) + AddressIn(root) + 64 + 16, sizeof(port));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = inet_addr("127.0.0.1");
-    address.sin_port = htons(static_cast<uint16_t>(Number("HCCL_IF_BASE_PORT")));
+    address.sin_port = htons(static_cast<uint16_t>(port));
     for (int i = 0; i < 100; ++i) {
       strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
       ROLE_CHECK(connect(strangers.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
