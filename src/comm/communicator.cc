@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "src/base/format.h"
@@ -123,6 +125,26 @@ bool Communicators::Destroy(const void* handle) {
   last = std::move(found->second);
   live_.erase(found);
   return true;
+}
+
+void AwaitDelivery(const Communicator& comm) {
+  constexpr auto kLongest = std::chrono::seconds(1);
+  constexpr auto kPause = std::chrono::microseconds(100);
+  if (comm.world == nullptr || !comm.world->spans() || comm.world->header().leader.load() != getpid()) return;
+  if (comm.trouble() != Communicator::Trouble::kNone) return;
+  const World& world = *comm.world;
+  uint64_t given = 0;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
+    if (world.cell(rank).host.load() == 0) given = std::max(given, world.cell(rank).published.load());
+  }
+  const auto deadline = Clock::now() + kLongest;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
+    if (world.cell(rank).host.load() == 0) continue;
+    while (world.cell(rank).consumed.load(std::memory_order_acquire) < given && Clock::now() < deadline &&
+           comm.peers.Fate(world, rank).empty()) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 uint64_t NextRootNumber() { return g_root_numbers.fetch_add(1) + 1; }

@@ -271,8 +271,7 @@ MP_ROLE(strangers_first) {
 }
 TEST(RanksNetwork, StrangersAreClosedAndDisturbNobody) {
   const TemporaryFolder folder;
-  const std::map<std::string, std::string> both = {
-      {"TEST_ROOT", folder / "root"}, {"HCCL_IF_IP", "127.0.0.1"}, {"HCCL_IF_BASE_PORT", std::to_string(FreePort())}};
+  const std::map<std::string, std::string> both = {{"TEST_ROOT", folder / "root"}, {"HCCL_IF_IP", "127.0.0.1"}};
   auto one = both, other = both;
   one.insert({{"TEST_RANK", "0"}, {"TEST_RANKS", "2"}, {"TEST_BODY", "Sum"}, {"MILLPOND_RANK_HOST", "h0"}});
   other["MILLPOND_RANK_HOST"] = "h1";
@@ -368,6 +367,25 @@ RANK_BODY(LeaderIsDoneFirst) {
 }
 TEST(RanksOfSeveralHosts, GoOnWhenRank0IsDoneFirst) {
   EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2"}}, "LeaderIsDoneFirst")), "");
+}
+
+// Ranks that end the hard way as soon as their communicator is destroyed, as forked ones do: what they gave in their
+// last operation arrives all the same.
+RANK_BODY(LeavesInHaste) {
+  const size_t count = size_t{1} << 20;
+  const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
+  for (int i = 0; i < 3; ++i) {
+    RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  }
+  r.Sync();
+  RANK_OK(r, HcclCommDestroy(std::exchange(r.comm, nullptr)));
+  std::fputs(r.complaints.c_str(), stderr);
+  _exit(r.complaints.empty() ? 0 : 3);
+}
+TEST(RanksOfSeveralHosts, MayEndInHasteOnceTheCommunicatorIsDestroyed) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(Complaints(RunHosts({{"0", "1"}, {"2", "3"}}, "LeavesInHaste")), "");
+  }
 }
 
 // --- Real hosts ---------------------------------------------------------------------------------------------------

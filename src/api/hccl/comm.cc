@@ -150,6 +150,7 @@ Status FindComm(HcclComm handle, CommunicatorPtr* out_comm) {
 Status DestroyComm(HcclComm handle) {
   CommunicatorPtr comm;
   MP_RETURN_IF_ERROR(FindComm(handle, &comm));
+  comm::AwaitDelivery(*comm);
   if (comm::Communicators::Get().Destroy(handle)) return Ok();
   return InvalidValue("comm", Format("%p", handle), "another thread destroyed it meanwhile");
 }
