@@ -54,7 +54,8 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[64, 256, 1000, 10000])
     parser.add_argument("--per-host", type=int, default=8)
     arguments = parser.parse_args()
-    print(f"{'ranks':>6} {'size':>7} {'frames at the root':>19} {'their time':>11} {'bytes, star':>12} {'bytes, mesh':>12} {'memory/host':>12} {'addresses':>10}  first to break")
+    print(f"{'ranks':>6} {'size':>7} {'frames at the root':>19} {'their time':>11} {'bytes, star':>12} {'bytes, mesh':>12} "
+          f"{'memory/host':>12} {'addresses':>10}  first to break")
     for ranks in arguments.ranks:
         for size, name in ((4, "4 B"), (64 << 20, "64 MiB")):
             cost = Cost(ranks, arguments.per_host, size)

@@ -27,7 +27,7 @@ def trace(path, rank, origin, events, boot="one", day=0.0):
             {"ph": "M", "pid": HOST, "name": "millpond_origin",
              "args": {"process": 100 + rank, "host": "node", "boot": boot, "origin_us": origin, "day_us": day}},
             {"ph": "M", "pid": 0, "name": "process_name", "args": {"name": "device 0"}}]
-    path.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": head + events}))
+    path.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": [*head, *events]}))
     return path
 
 
@@ -71,7 +71,8 @@ def test_collectives_have_arrows_from_the_last_rank_or_the_root_on_one_clock(thr
 
 def test_messages_have_arrows_from_sender_to_receiver(tmp_path):
     sends = trace(tmp_path / "a.json", 0, 0.0, [slice_of(5.0, "HcclSend", rank=0, messages=[{"to": 1, "number": 4, "bytes": 8}])])
-    takes = trace(tmp_path / "b.json", 1, 0.0, [slice_of(1.0, "HcclRecv", rank=1, messages=[{"from": 0, "number": 4, "bytes": 8}, {"from": 0, "number": 5, "bytes": 8}])])
+    received = [{"from": 0, "number": number, "bytes": 8} for number in (4, 5)]
+    takes = trace(tmp_path / "b.json", 1, 0.0, [slice_of(1.0, "HcclRecv", rank=1, messages=received)])
     out = tmp_path / "merged.json"
     assert merge(sends, takes, "-o", out).returncode == 0
     assert [name for name, _, _ in arrows(json.loads(out.read_text())["traceEvents"])] == ["message 4 from rank 0 to rank 1 of world"]

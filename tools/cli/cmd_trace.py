@@ -40,6 +40,15 @@ class Lane:
         self.rank = event["args"]["rank"]
 
 
+def parsed(text):
+    """The events, or None when this is not all of a trace."""
+    try:
+        events = json.loads(text)["traceEvents"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return events if isinstance(events, list) else None
+
+
 def load(path):
     try:
         text = path.read_text()
@@ -47,14 +56,10 @@ def load(path):
         raise Trouble(f"cannot read '{path}': {error.strerror}") from None
     # A process that was killed has written neither the end of the file nor, perhaps, its last line.
     for candidate in (text, text.rstrip().rstrip(",") + "]}", text[:text.rfind(",\n")] + "]}"):
-        try:
-            events = json.loads(candidate)["traceEvents"]
-            break
-        except (ValueError, KeyError, TypeError):
-            events = None
-    if not isinstance(events, list):
-        raise Trouble(f"'{path}' is not a trace that Millpond wrote")
-    return events
+        events = parsed(candidate)
+        if events is not None:
+            return events
+    raise Trouble(f"'{path}' is not a trace that Millpond wrote")
 
 
 def origin(path, events):
@@ -86,10 +91,10 @@ def max_ranks(events):
 def moved(events, index, shift, name, order):
     """The file's events with process numbers, arrows and times of its own."""
     base = (index + 1) * STRIDE
-    for event in events:
-        event = dict(event)
-        if event.get("name") == "millpond_origin":
+    for original in events:
+        if original.get("name") in ("millpond_origin", "process_sort_index"):
             continue
+        event = dict(original)
         event["pid"] = base + (STRIDE - 1 if event["pid"] == HOST else event["pid"])
         if "ts" in event:
             event["ts"] += shift
@@ -97,8 +102,6 @@ def moved(events, index, shift, name, order):
             event["id"] = f"{index}.{event['id']}"
         if event.get("name") == "process_name":
             event["args"] = {"name": f"{name}: {event['args']['name']}"}
-        if event.get("name") == "process_sort_index":
-            continue
         yield event
     for pid in sorted({event["pid"] for event in events}):
         place = STRIDE - 1 if pid == HOST else pid
