@@ -52,7 +52,14 @@ std::string Peers::WayTo(const World& world, uint32_t host) const {
   }
   const int32_t leader = world.header().leader.load();
   if (!HasEnded(leader)) return {};
-  return Format("cannot be reached: process %d, which spoke for this host, has ended", leader);
+  std::vector<uint32_t> ranks;  // none: a process that made the root info and is no rank
+  for (uint32_t rank = 0; rank < world.ranks(); ++rank) {
+    if (world.cell(rank).host.load(std::memory_order_relaxed) == 0 && world.cell(rank).pid == leader) {
+      ranks.push_back(rank);
+    }
+  }
+  return Format("cannot be reached: %s has ended (process %d), which spoke for this host",
+                ranks.empty() ? "a process" : NameRanks(ranks).c_str(), leader);
 }
 
 std::string Peers::Fate(const World& world, uint32_t rank) const {
