@@ -127,6 +127,12 @@ def ranks_comparisons():
                 rows += [Comparison(metric, "gloo", 2 if large else 4),
                          Comparison(metric, "plain", WITHIN_1_5 if large else None),
                          Comparison(metric, "openmpi")]
+    # Two hosts with two ranks each, beside Gloo among four ranks, which takes every pair of them for two hosts.
+    for collective in COLLECTIVES:
+        for size in (*SMALL_MESSAGES, *LARGE_MESSAGES):
+            metric = f"{collective}_4r_{size}"
+            goal = 1 / 0.7 if (collective, size) == ("allreduce", "64MiB") else None
+            rows.append(Comparison(f"{metric}_2hosts", "gloo", goal, peer_metric=metric))
     return rows
 
 

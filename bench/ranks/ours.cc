@@ -26,7 +26,9 @@ void Launch(const Shape& shape, unsigned ranks, void* send, void* receive, HcclC
   }
 }
 
-void BeRank(const Harness& harness, unsigned rank, unsigned ranks, Shared* shared) {
+constexpr char kOnHosts[] = "_2hosts";
+
+void BeRank(const Harness& harness, const char* suffix, unsigned rank, unsigned ranks, Shared* shared) {
   static_assert(sizeof(HcclRootInfo) == sizeof(shared->root));
   MP_ACL(aclInit(nullptr));
   MP_ACL(aclrtSetDevice(static_cast<int>(rank)));
@@ -45,7 +47,7 @@ void BeRank(const Harness& harness, unsigned rank, unsigned ranks, Shared* share
     const std::vector<Shape> shapes = Shapes(harness.smoke());
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const Shape& shape = shapes[i];
-      if (!harness.Wants(MetricOf(shape, ranks))) continue;
+      if (!harness.Wants(MetricOf(shape, ranks) + suffix)) continue;
       const DeviceBlock send(shape.bytes + kMinBytes), receive(shape.bytes + kMinBytes);
       std::vector<unsigned char> host;
       FillSend(shape, rank, ranks, &host, [&](const auto& from) {
@@ -75,5 +77,14 @@ void BeRank(const Harness& harness, unsigned rank, unsigned ranks, Shared* share
 int main(int argc, char** argv) {
   const Harness harness("ours", argc, argv);
   setenv("MILLPOND_DEVICES", "4", 1);
-  return RunAll(harness, [&](unsigned rank, unsigned ranks, Shared* shared) { BeRank(harness, rank, ranks, shared); });
+  const auto body = [&](unsigned rank, unsigned ranks, Shared* shared) { BeRank(harness, "", rank, ranks, shared); };
+  if (const int failed = RunAll(harness, body)) return failed;
+  // Two hosts with two ranks each: this machine, told to take itself for two, over its loopback.
+  const auto on_hosts = [&](unsigned rank, unsigned ranks, Shared* shared) {
+    const std::string host = std::to_string(rank / 2 + 1);
+    setenv("MILLPOND_RANK_HOST", host.c_str(), 1);
+    setenv("HCCL_IF_IP", ("127.0.0." + host).c_str(), 1);
+    BeRank(harness, kOnHosts, rank, ranks, shared);
+  };
+  return RunShapes(harness, 4, kOnHosts, on_hosts) ? 0 : 1;
 }

@@ -62,19 +62,25 @@ bool RunRanks(unsigned ranks, Shared* shared, const Body& body) {
   return good;
 }
 
-// All rank counts and shapes; prints the slowest rank's figure of each.
+// All shapes; prints the slowest rank's figure of each. False when a rank has failed.
+template <class Body>
+bool RunShapes(const Harness& harness, unsigned ranks, const char* suffix, const Body& body) {
+  auto* const shared = new (SharedPages(sizeof(Shared))) Shared;
+  const bool good = RunRanks(ranks, shared, body);
+  const std::vector<Shape> shapes = Shapes(harness.smoke());
+  for (std::size_t i = 0; good && i < shapes.size(); ++i) {
+    double slowest = 0;
+    for (unsigned rank = 0; rank < ranks; ++rank) slowest = std::max(slowest, shared->microseconds[rank][i]);
+    if (slowest > 0) harness.Emit(MetricOf(shapes[i], ranks) + suffix, "us", slowest);
+  }
+  munmap(shared, sizeof(Shared));
+  return good;
+}
+
 template <class Body>
 int RunAll(const Harness& harness, const Body& body) {
   for (const unsigned ranks : kRankCounts) {
-    auto* const shared = new (SharedPages(sizeof(Shared))) Shared;
-    if (!RunRanks(ranks, shared, body)) return 1;
-    const std::vector<Shape> shapes = Shapes(harness.smoke());
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      double slowest = 0;
-      for (unsigned rank = 0; rank < ranks; ++rank) slowest = std::max(slowest, shared->microseconds[rank][i]);
-      if (slowest > 0) harness.Emit(MetricOf(shapes[i], ranks), "us", slowest);
-    }
-    munmap(shared, sizeof(Shared));
+    if (!RunShapes(harness, ranks, "", body)) return 1;
   }
   return 0;
 }

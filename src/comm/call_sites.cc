@@ -22,21 +22,25 @@ uint32_t CallSites::NumberOf(RankCell* cell, const void* return_address) {
   return place->second = known + 1;
 }
 
+void WriteAct(LastAct* last, const Act& act) {
+  const uint64_t version = last->version.load(std::memory_order_relaxed);
+  last->version.store(version + 1, std::memory_order_relaxed);
+  // Released, each, so that whoever sees one of them sees the odd version as well.
+  last->number.store(act.number, std::memory_order_release);
+  last->count.store(act.count, std::memory_order_release);
+  last->operation.store(act.operation, std::memory_order_release);
+  last->type.store(act.type, std::memory_order_release);
+  last->reduction.store(act.reduction, std::memory_order_release);
+  last->root.store(act.root, std::memory_order_release);
+  last->site.store(act.site, std::memory_order_release);
+  last->over.store(act.over, std::memory_order_release);
+  last->version.store(version + 2, std::memory_order_release);
+}
+
 uint64_t CallSites::Begin(RankCell* cell, const Descriptor& what) {
   MutexLock lock(mutex_);
-  LastAct& last = cell->last;
-  const uint64_t version = last.version.load(std::memory_order_relaxed);
-  last.version.store(version + 1, std::memory_order_relaxed);
-  // Released, each, so that whoever sees one of them sees the odd version as well.
-  last.number.store(what.sequence, std::memory_order_release);
-  last.count.store(what.count, std::memory_order_release);
-  last.operation.store(what.operation, std::memory_order_release);
-  last.type.store(what.type, std::memory_order_release);
-  last.reduction.store(what.reduction, std::memory_order_release);
-  last.root.store(what.root, std::memory_order_release);
-  last.site.store(what.site, std::memory_order_release);
-  last.over.store(0, std::memory_order_release);
-  last.version.store(version + 2, std::memory_order_release);
+  WriteAct(&cell->last,
+           {what.sequence, what.count, what.operation, what.type, what.reduction, what.root, what.site, /*over=*/0});
   return ++acts_;
 }
 

@@ -33,6 +33,13 @@ class CallSites {
   uint64_t acts_ GUARDED_BY(mutex_) = 0;
 };
 
+// What LastAct says. Whoever writes it is the only one that does.
+struct Act {
+  uint64_t number = 0, count = 0;
+  uint32_t operation = 0, type = 0, reduction = 0, root = 0, site = 0, over = 0;
+};
+void WriteAct(LastAct* last, const Act& act);
+
 // " at train.cc:41 in Step()", or nothing when the place is not known.
 std::string TextOfSite(const World& world, uint32_t rank, uint32_t site);
 

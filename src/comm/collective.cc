@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/collective.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/comm/run_task.h"
 #include "src/device/stream/stream.h"
+#include "src/trace/fan_out.h"
+#include "src/trace/task_note.h"
 
 namespace millpond::comm {
 
@@ -34,9 +37,28 @@ TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
     comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
   }
   over_ = true;
+  if (arrived_ && trace::Listening(trace::kRan) != nullptr) LeaveNote();
   if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
   return end;
+}
+
+void CollectiveRun::LeaveNote() const {
+  trace::TaskNote note;
+  note.communicator = comm_->name;
+  note.rank = comm_->rank;
+  note.ranks = comm_->ranks;
+  note.sequence = sequence_;
+  note.operation = OperationName(static_cast<uint32_t>(spec_->operation));
+  const Operation operation = spec_->operation;
+  if (operation == Operation::kBroadcast || operation == Operation::kScatter || operation == Operation::kReduce) {
+    note.root = spec_->root;
+  }
+  size_t gives = spec_->send_parts.empty() ? spec_->bytes : 0, takes = 0;
+  for (const Part& part : spec_->send_parts) gives += part.bytes;
+  for (const Part& part : spec_->receive_parts) takes += part.bytes;
+  note.bytes = std::max(gives, takes);
+  trace::LeaveTaskNote(std::move(note));
 }
 
 void CollectiveRun::Arrive() {
@@ -63,6 +85,7 @@ void CollectiveRun::Arrive() {
     }
   }
   cell.arrived.store(sequence_ + 1, std::memory_order_release);
+  comm_->world->Ring();
   arrived_ = true;
 }
 
@@ -78,20 +101,20 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
                                 : cell.published.load(std::memory_order_acquire) <= base_ + consumed_;
     const uint64_t round = base_ + published_;
     const bool holds_stage =
-        published_ < rounds_ && round >= kHalves && cell.consumed.load(std::memory_order_acquire) + kHalves <= round;
+        published_ < rounds_ && round >= kStages && cell.consumed.load(std::memory_order_acquire) + kStages <= round;
     if (rank != comm_->rank && (late || holds_stage)) ranks.push_back(rank);
   }
   return ranks;
 }
 
-// The half that the next round goes to was read by everybody.
+// The stage that the next round goes to was read by everybody.
 bool CollectiveRun::MayPublish() const {
   const uint64_t round = base_ + published_;
   if (published_ >= rounds_ || way_ != Way::kStaged) return false;
   // The second phase gives what this rank reduced in the first.
   if (InTwoPhases() && published_ % 2 == 1 && consumed_ < published_) return false;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
-    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kHalves <= round) return false;
+    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kStages <= round) return false;
   }
   return true;
 }
@@ -120,6 +143,7 @@ bool CollectiveRun::StepInRounds() {
   bool advanced = false;
   if (MayPublish()) {
     Publish(published_, comm_->world->stage(comm_->rank, base_ + published_));
+    if (comm_->world->spans()) SayWhoNeeds(published_);
     ++published_;
     comm_->own_cell().published.store(base_ + published_, std::memory_order_release);
     advanced = true;
@@ -161,9 +185,11 @@ Advance CollectiveRun::Step(Status* out_status) {
   if (matched_ && way_ == Way::kStaged) advanced |= StepInRounds();
   if (matched_ && consumed_ == rounds_ && (way_ == Way::kStaged || AllAreDone())) {
     comm_->rounds = base_ + rounds_;
+    comm_->world->Ring();
     return Advance::kOver;
   }
   if (!advanced) return Advance::kNothing;
+  comm_->world->Ring();
   vigil_.Progressed();
   return Advance::kSomething;
 }

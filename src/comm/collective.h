@@ -72,6 +72,8 @@ class CollectiveRun {
  private:
   Advance Step(Status* out_status);
   void Arrive();
+  // Of what it was, for traces.
+  void LeaveNote() const;
   Status Meet();
   // Ranks that this one waits for now.
   std::vector<uint32_t> Awaited() const;
@@ -103,11 +105,14 @@ class CollectiveRun {
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
+  size_t StageBytes() const;
   size_t PieceBytes() const;
   bool InTwoPhases() const;
   Part PieceOfChunk(size_t chunk, uint32_t rank) const;
   void Publish(size_t round, char* stage) const;
   void PublishParts(size_t round, char* stage) const;
+  void SayWhoNeeds(size_t round) const;
+  Part NeededBy(uint32_t rank, size_t round) const;
   void Consume(size_t round) const;
   void ConsumeWhole(size_t round) const;
   void ConsumeParts(size_t round) const;

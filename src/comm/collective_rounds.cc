@@ -45,8 +45,11 @@ bool GivesParts(Operation operation) {
 
 }  // namespace
 
+// On one host rounds stay within a near cache; between hosts each of them costs a way there and back.
+size_t CollectiveRun::StageBytes() const { return comm_->world->spans() ? kStageBytes : kStageBytes / 4; }
+
 size_t CollectiveRun::PieceBytes() const {
-  return GivesParts(spec_->operation) ? kStageBytes / comm_->ranks / kAlign * kAlign : kStageBytes;
+  return GivesParts(spec_->operation) ? StageBytes() / comm_->ranks / kAlign * kAlign : StageBytes();
 }
 
 bool CollectiveRun::InTwoPhases() const {
@@ -76,7 +79,7 @@ void CollectiveRun::Publish(size_t round, char* stage) const {
   const CollectiveSpec& spec = *spec_;
   if (GivesParts(spec.operation)) return PublishParts(round, stage);
   if (InTwoPhases()) {
-    const Part chunk = RoundOf(spec.bytes, kStageBytes, round / 2);
+    const Part chunk = RoundOf(spec.bytes, StageBytes(), round / 2);
     const Part own = PieceOfChunk(chunk.bytes, comm_->rank);
     if (round % 2 == 1) return Copy(stage + own.offset, spec.receive + chunk.offset + own.offset, own.bytes);
     const size_t after = own.offset + own.bytes;
@@ -94,7 +97,7 @@ void CollectiveRun::Publish(size_t round, char* stage) const {
       break;
   }
   const size_t bytes = spec.receive_parts.empty() ? spec.bytes : spec.receive_parts[comm_->rank].bytes;
-  const Part chunk = RoundOf(bytes, kStageBytes, round);
+  const Part chunk = RoundOf(bytes, StageBytes(), round);
   Copy(stage, spec.send + chunk.offset, chunk.bytes);
 }
 
@@ -107,6 +110,33 @@ void CollectiveRun::PublishParts(size_t round, char* stage) const {
     const Part piece = RoundOf(part.bytes, each, round);
     if (piece.bytes == 0) continue;  // a rank that gives nothing may have no buffer
     Copy(stage + rank * each, spec_->send + part.offset + piece.offset, piece.bytes);
+  }
+}
+
+// What `rank` will take out of this rank's staging memory.
+Part CollectiveRun::NeededBy(uint32_t rank, size_t round) const {
+  const CollectiveSpec& spec = *spec_;
+  if (rank == comm_->rank) return {};
+  const bool from_root = spec.operation == Operation::kScatter || spec.operation == Operation::kBroadcast;
+  if (from_root && comm_->rank != spec.root) return {};
+  if (GivesParts(spec.operation)) {
+    return {rank * PieceBytes(), RoundOf(spec.send_parts[rank].bytes, PieceBytes(), round).bytes};
+  }
+  if (InTwoPhases()) {
+    const Part chunk = RoundOf(spec.bytes, StageBytes(), round / 2);
+    return PieceOfChunk(chunk.bytes, round % 2 == 0 ? rank : comm_->rank);
+  }
+  if (spec.operation == Operation::kReduce && rank != spec.root) return {};
+  const size_t bytes = spec.receive_parts.empty() ? spec.bytes : spec.receive_parts[comm_->rank].bytes;
+  return {0, RoundOf(bytes, StageBytes(), round).bytes};
+}
+
+// For whoever carries it to other hosts.
+void CollectiveRun::SayWhoNeeds(size_t round) const {
+  Need* const needs = comm_->world->needs(comm_->rank, base_ + round);
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    const Part part = NeededBy(rank, round);
+    needs[rank] = {static_cast<uint32_t>(part.offset), static_cast<uint32_t>(part.bytes)};
   }
 }
 
@@ -128,7 +158,7 @@ void CollectiveRun::ReduceInto(char* to, Part own, size_t stage_offset, size_t r
 void CollectiveRun::ConsumeWhole(size_t round) const {
   const CollectiveSpec& spec = *spec_;
   if (InTwoPhases()) {
-    const Part chunk = RoundOf(spec.bytes, kStageBytes, round / 2);
+    const Part chunk = RoundOf(spec.bytes, StageBytes(), round / 2);
     const Part own = PieceOfChunk(chunk.bytes, comm_->rank);
     const Part mine{chunk.offset + own.offset, own.bytes};
     if (round % 2 == 0) return ReduceInto(spec.receive + mine.offset, mine, own.offset, round);
@@ -139,7 +169,7 @@ void CollectiveRun::ConsumeWhole(size_t round) const {
     }
     return;
   }
-  const Part chunk = RoundOf(spec.bytes, kStageBytes, round);
+  const Part chunk = RoundOf(spec.bytes, StageBytes(), round);
   switch (spec.operation) {
     case Operation::kReduce:
       if (comm_->rank != spec.root) return;
@@ -153,12 +183,12 @@ void CollectiveRun::ConsumeWhole(size_t round) const {
     case Operation::kAllGatherV: {
       // Its own first: what comes from others may be written over where it lies.
       const Part& mine = spec.receive_parts[comm_->rank];
-      const Part own = RoundOf(mine.bytes, kStageBytes, round);
+      const Part own = RoundOf(mine.bytes, StageBytes(), round);
       if (own.bytes != 0) Copy(spec.receive + mine.offset + own.offset, spec.send + own.offset, own.bytes);
       for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
         if (rank == comm_->rank) continue;
         const Part& part = spec.receive_parts[rank];
-        const Part piece = RoundOf(part.bytes, kStageBytes, round);
+        const Part piece = RoundOf(part.bytes, StageBytes(), round);
         if (piece.bytes == 0) continue;
         Copy(spec.receive + part.offset + piece.offset, StageOf(rank, round), piece.bytes);
       }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "src/base/format.h"
@@ -23,6 +24,7 @@ Communicator::~Communicator() {
   if (world == nullptr) return;
   auto joined = RankState::kJoined;
   own_cell().state.compare_exchange_strong(joined, RankState::kLeft);
+  world->Ring();
 }
 
 void Communicator::Fail(Trouble trouble, const Status& status) {
@@ -33,6 +35,7 @@ void Communicator::Fail(Trouble trouble, const Status& status) {
   if (world == nullptr) return;
   SetText(own_cell().reason, kReasonBytes, status.message());
   own_cell().state.store(RankState::kFailed, std::memory_order_release);
+  world->Ring();
 }
 
 Status Communicator::Failure() const {
@@ -55,7 +58,7 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
   made->ranks = world->ranks();
   made->peers.Open(*world);
   for (uint32_t i = 0; i < world->ranks(); ++i) {
-    if (world->cell(i).pid != getpid()) GiveWayToOtherProcesses();
+    if (world->cell(i).pid != getpid() || world->cell(i).host.load() != 0) GiveWayToOtherProcesses();
   }
   for (uint32_t i = 0; i < world->ranks(); ++i) {
     made->sends.push_back(std::make_unique<Communicator::Line>());
@@ -141,6 +144,26 @@ bool Communicators::Destroy(const void* handle) {
   last = std::move(found->second);
   live_.erase(found);
   return true;
+}
+
+void AwaitDelivery(const Communicator& comm) {
+  constexpr auto kLongest = std::chrono::seconds(1);
+  constexpr auto kPause = std::chrono::microseconds(100);
+  if (comm.world == nullptr || !comm.world->spans() || comm.world->header().leader.load() != getpid()) return;
+  if (comm.trouble() != Communicator::Trouble::kNone) return;
+  const World& world = *comm.world;
+  uint64_t given = 0;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
+    if (world.cell(rank).host.load() == 0) given = std::max(given, world.cell(rank).published.load());
+  }
+  const auto deadline = Clock::now() + kLongest;
+  for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
+    if (world.cell(rank).host.load() == 0) continue;
+    while (world.cell(rank).consumed.load(std::memory_order_acquire) < given && Clock::now() < deadline &&
+           comm.peers.Fate(world, rank).empty()) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 uint64_t NextRootNumber() { return g_root_numbers.fetch_add(1) + 1; }

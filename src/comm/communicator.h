@@ -112,6 +112,11 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
 Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, uint64_t id, uint32_t rank,
                   const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world);
 
+// A communicator of several hosts is about to be destroyed by the process that speaks for its host: waits, not for
+// long, until the other hosts' ranks have taken what this host's have given so far. The process may end at once
+// afterwards.
+void AwaitDelivery(const Communicator& comm);
+
 // What distinguishes one invitation to a communicator from the next: never the same twice in a process.
 uint64_t NextRootNumber();
 

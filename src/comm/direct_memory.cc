@@ -39,7 +39,7 @@ std::shared_ptr<Neighbours> NeighboursOf(uint64_t world) {
 DirectMemory::DirectMemory(std::shared_ptr<World> world, uint32_t rank)
     : world_(std::move(world)),
       rank_(rank),
-      enabled_(GetOptions().rank_direct != "0"),
+      enabled_(GetOptions().rank_direct != "0" && !world_->spans()),
       neighbours_(NeighboursOf(world_->header().id)),
       followed_(world_->ranks(), 0) {
   for (uint32_t i = 0; i < world_->ranks(); ++i) {

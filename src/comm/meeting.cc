@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/mutex.h"
+#include "src/comm/links.h"
 #include "src/comm/peers.h"
 #include "src/device/share/broker.h"
 
@@ -31,17 +32,6 @@ Offers& TheOffers() {
 
 bool IsThere(const World& world, uint32_t rank) {
   return world.cell(rank).state.load(std::memory_order_acquire) >= RankState::kJoined;
-}
-
-// The meeting is off, for the reason of whoever said so first.
-Status CallOff(World* world, Code code, const std::string& reason) {
-  WorldHeader& header = world->header();
-  auto expected = MeetingState::kOpen;
-  if (header.meeting.compare_exchange_strong(expected, MeetingState::kBroken)) {
-    SetText(header.reason, kReasonBytes, reason);
-    header.reason_written.store(1, std::memory_order_release);
-  }
-  return {code, reason};
 }
 
 Status CalledOff(const World& world) {
@@ -84,6 +74,17 @@ Status CompareSettings(const World& world) {
 
 }  // namespace
 
+Status CallOff(World* world, Code code, const std::string& reason) {
+  WorldHeader& header = world->header();
+  auto expected = MeetingState::kOpen;
+  if (header.meeting.compare_exchange_strong(expected, MeetingState::kBroken)) {
+    SetText(header.reason, kReasonBytes, reason);
+    header.reason_written.store(1, std::memory_order_release);
+    world->Ring();
+  }
+  return {code, reason};
+}
+
 Status OfferWorld(std::string* out_key) {
   SharedFd file;
   MP_RETURN_IF_ERROR(World::MakeFile(&file));
@@ -103,7 +104,15 @@ Status OfferWorld(std::string* out_key) {
   return Ok();
 }
 
+SharedFd FileOfOffer(const std::string& key) {
+  Offers& offers = TheOffers();
+  MutexLock lock(offers.mutex);
+  const auto found = offers.by_key.find(key);
+  return found != offers.by_key.end() ? found->second.first : nullptr;
+}
+
 void WithdrawWorld(const std::string& key) {
+  Links::Get().Withdraw(key);
   Offers& offers = TheOffers();
   MutexLock lock(offers.mutex);
   const auto found = offers.by_key.find(key);
@@ -115,12 +124,7 @@ void WithdrawWorld(const std::string& key) {
 Status OpenWorld(const std::string& key, uint32_t ranks, std::shared_ptr<World>* out_world) {
   ShareName name;
   MP_RETURN_IF_ERROR(ShareName::Parse(key.c_str(), ShareKind::kRanks, &name));
-  SharedFd own;
-  {
-    Offers& offers = TheOffers();
-    MutexLock lock(offers.mutex);
-    if (const auto found = offers.by_key.find(key); found != offers.by_key.end()) own = found->second.first;
-  }
+  const SharedFd own = FileOfOffer(key);
   ShareGrant grant;
   if (own == nullptr) {
     MP_CHECK(!Broker::Get().Owns(name), kIpc,
@@ -159,6 +163,7 @@ Status TakeSeat(World* world, uint32_t rank, int32_t device, const RankSettings&
   cell.deterministic = settings.deterministic;
   SetText(cell.name, kNameBytes, settings.name);
   cell.state.store(RankState::kJoined, std::memory_order_release);
+  world->Ring();
   return Ok();
 }
 
@@ -172,12 +177,15 @@ Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const s
     for (uint32_t i = 0; i < world->ranks(); ++i) {
       if (!IsThere(*world, i)) missing.push_back(i);
     }
-    if (missing.empty()) {
+    if (missing.empty() && header.follows.load(std::memory_order_relaxed) == 0) {
       auto open = MeetingState::kOpen;
       header.meeting.compare_exchange_strong(open, MeetingState::kComplete);
     }
     const MeetingState state = header.meeting.load(std::memory_order_acquire);
-    if (state == MeetingState::kComplete) return CompareSettings(*world);
+    if (state == MeetingState::kComplete) {
+      world->Ring();  // the other hosts are to hear of it
+      return CompareSettings(*world);
+    }
     if (state == MeetingState::kBroken) return CalledOff(*world);
     const auto now = Clock::now();
     if (now >= deadline) {
@@ -192,14 +200,16 @@ Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const s
     if (now >= look) {
       look = now + kLookAtProcesses;
       for (uint32_t i = 0; i < world->ranks(); ++i) {
-        if (i == rank || !IsThere(*world, i) || ProcessLives(world->cell(i).pid)) continue;
+        const RankCell& cell = world->cell(i);
+        if (i == rank || !IsThere(*world, i) || cell.host.load() != 0 || ProcessLives(cell.pid)) continue;
         CallOff(world, Code::kIpc,
-                Format("[EI0015] rank %u (process %d) has ended while %s had yet to come", i, world->cell(i).pid,
+                Format("[EI0015] rank %u (process %d) has ended while %s had yet to come", i, cell.pid,
                        NameRanks(missing).c_str()))
             .Ignore();  // told by the next look at the meeting
       }
     }
     if (idle) idle();
+    world->Ring();  // a rank of another host may have made it a communicator of several just now
     std::this_thread::sleep_for(pause);
     pause = std::min<std::chrono::microseconds>(pause * 2, kLongestPause);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks find each other on one host.
+// How ranks find each other on one host; host_meeting.h has what comes on top with several.
 //
 // One process makes the memory of the world to be and offers it at its broker (src/device/share/broker.h); the key is
 // what HcclRootInfo carries. Whoever has the key and is this user gets the file, takes the seat of its rank and waits
@@ -30,8 +30,13 @@ struct RankSettings {
 // Makes a world and offers it under the key until Withdraw. One that is never withdrawn costs a descriptor and a page.
 Status OfferWorld(std::string* out_key);
 void WithdrawWorld(const std::string& key);
+// The file of a world that this process offers.
+SharedFd FileOfOffer(const std::string& key);
 // The world of the key, from this process or another. EI0015 when there is none any more.
 Status OpenWorld(const std::string& key, uint32_t ranks, std::shared_ptr<World>* out_world);
+
+// The meeting is off, for the reason of whoever said so first; the answer is the reason given here.
+Status CallOff(World* world, Code code, const std::string& reason);
 
 // Takes the seat. EI0015 when somebody has it, or expects another number of ranks; the meeting is off then.
 Status TakeSeat(World* world, uint32_t rank, int32_t device, const RankSettings& settings);

@@ -7,6 +7,7 @@
 #include "src/comm/run_task.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
+#include "src/trace/fan_out.h"
 
 namespace millpond::comm {
 
@@ -57,8 +58,18 @@ TaskEnd BatchRun::Run(Stream& stream, Status* out_status) {
   if (end == TaskEnd::kBlocked) return end;
   if (!out_status->ok()) comm_->Fail(Communicator::Trouble::kRemote, *out_status);
   over_ = true;
+  if (trace::Listening(trace::kRan) != nullptr) LeaveNote();
   runs_.clear();
   return end;
+}
+
+void BatchRun::LeaveNote() const {
+  trace::TaskNote note;
+  note.communicator = comm_->name;
+  note.rank = comm_->rank;
+  note.ranks = comm_->ranks;
+  for (const auto& run : runs_) note.messages.push_back(run->Note());
+  if (!note.messages.empty()) trace::LeaveTaskNote(std::move(note));
 }
 
 Advance BatchRun::Step(Status* out_status) {
@@ -101,7 +112,7 @@ MessageRun::MessageRun(Communicator* comm, const Message& message, uint64_t turn
                              : comm->world->channel(message.peer, comm->rank)),
       turn_(&line_.turns, turn) {}
 
-MessageNote& MessageRun::Note(bool of_sender) const {
+MessageNote& MessageRun::NoteOf(bool of_sender) const {
   return (of_sender ? channel_.offers : channel_.wants)[number_ % kHalves];
 }
 
@@ -117,12 +128,19 @@ void MessageRun::Come() {
   what.root = message_.peer;
   what.site = comm_->sites.NumberOf(&cell, message_.caller);
   act_ = comm_->sites.Begin(&cell, what);
-  Note(message_.sends) = {message_.bytes, what.type, what.site, message_.tag};
+  NoteOf(message_.sends) = {message_.bytes, what.type, what.site, message_.tag};
   (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);
+  Changed();
+}
+
+void MessageRun::Changed() const {
+  if (!comm_->world->spans()) return;
+  comm_->own_cell().messages_changed.fetch_add(1, std::memory_order_release);
+  comm_->world->Ring();
 }
 
 Status MessageRun::Compare() {
-  const MessageNote offer = Note(true), want = Note(false);
+  const MessageNote offer = NoteOf(true), want = NoteOf(false);
   if (offer.bytes == want.bytes && offer.type == want.type && offer.tag == want.tag) return Ok();
   const uint32_t from = message_.sends ? comm_->rank : message_.peer;
   const uint32_t to = message_.sends ? message_.peer : comm_->rank;
@@ -143,6 +161,7 @@ bool MessageRun::MovePiece() {
   if (message_.sends) {
     if (line_.pieces - channel_.taken.load(std::memory_order_acquire) >= kHalves) return false;
     CopyBytes(comm_->world->channel_stage(comm_->rank, message_.peer, line_.pieces), buffer, bytes);
+    channel_.piece_bytes[line_.pieces % kHalves] = static_cast<uint32_t>(bytes);
     channel_.sent.store(++line_.pieces, std::memory_order_release);
   } else {
     if (channel_.sent.load(std::memory_order_acquire) <= line_.pieces) return false;
@@ -150,6 +169,7 @@ bool MessageRun::MovePiece() {
     channel_.taken.store(++line_.pieces, std::memory_order_release);
   }
   moved_ += bytes;
+  Changed();
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include "src/comm/element.h"
 #include "src/comm/transfer.h"
 #include "src/comm/vigil.h"
+#include "src/trace/task_note.h"
 
 namespace millpond {
 class Stream;
@@ -47,6 +48,7 @@ class BatchRun {
   TaskEnd Run(Stream& stream, Status* out_status);
 
  private:
+  void LeaveNote() const;  // of what it was, for traces
   Advance Step(Status* out_status);
   std::vector<uint32_t> Awaited() const;
 
@@ -67,6 +69,7 @@ class MessageRun {
   // The peer has something to do before this rank can go on.
   bool WaitsForPeer() const;
   bool begun() const { return state_ != State::kQueued && state_ != State::kOver; }
+  trace::TaskNote::Message Note() const { return {message_.sends, message_.peer, number_, message_.bytes}; }
   // True when something happened. EI0005 when the two ends differ.
   bool Step(Status* out_status);
 
@@ -75,7 +78,9 @@ class MessageRun {
   void Come();
   Status Compare();
   bool MovePiece();
-  MessageNote& Note(bool of_sender) const;
+  // For whoever carries it to other hosts.
+  void Changed() const;
+  MessageNote& NoteOf(bool of_sender) const;
 
   Communicator* const comm_;
   const Message message_;

@@ -26,8 +26,15 @@ class Peers {
     UniqueFd descriptor;
     bool ended_at_once = false;
   };
+  void Watch(int32_t pid);
+  bool HasEnded(int32_t pid) const;
+  std::string WayTo(const World& world, uint32_t host) const;
+
   std::map<int32_t, Process> processes_;  // other than this one, by pid
 };
+
+// " on node7 (10.0.0.7)" for a rank of another host, else nothing.
+std::string HostOf(const World& world, uint32_t rank);
 
 // "rank 3", "ranks 0, 2, 5".
 std::string NameRanks(const std::vector<uint32_t>& ranks);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/rank_table.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "src/base/files.h"
+#include "src/base/format.h"
 
 namespace millpond::comm {
 
@@ -25,15 +30,64 @@ const json* List(const json& object, const char* key) {
   return list != nullptr && list->is_array() ? list : nullptr;
 }
 
+std::string Text(const json& object, const char* key) {
+  const json* member = Member(object, key);
+  if (member == nullptr) return {};
+  return member->is_string() ? member->get<std::string>() : member->dump();
+}
+
+bool IsAddress(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+// A server's address, for others to reach: what the table says of the host comes before what it says of its cards.
+std::string AddressOf(const json& server, const json& device) {
+  for (const std::string& text : {Text(server, "host_ip"), Text(server, "server_id"), Text(device, "device_ip")}) {
+    if (IsAddress(text)) return text;
+  }
+  return {};
+}
+
+struct Listed {
+  size_t ranks = 0;
+  std::map<std::string, uint32_t> servers;  // their numbers, by id
+  std::map<uint32_t, RankTable::Seat> seats;
+};
+
 // The devices of every server in `servers`, each under `key`.
-Status CountDevices(const char* path, const json& servers, const char* key, size_t* ranks, std::set<std::string>* ids) {
+Status ListDevices(const char* path, const json& servers, const char* key, Listed* listed) {
   for (const json& server : servers) {
     const json* devices = List(server, key);
     MP_CHECK(devices != nullptr, kParseFile, "[EI0017] a server in the rank table '%s' has no list \"%s\"", path, key);
-    *ranks += devices->size();
+    listed->ranks += devices->size();
     const json* id = Member(server, "server_id");
-    ids->insert(id != nullptr ? id->dump() : std::to_string(ids->size()));
+    const auto number = static_cast<uint32_t>(listed->servers.size());
+    const auto own = listed->servers.try_emplace(id != nullptr ? id->dump() : std::to_string(number), number).first;
+    for (const json& device : *devices) {
+      std::string rank = Text(device, "rank_id");
+      if (rank.empty()) rank = Text(server, "rank_id");  // the old template
+      const std::optional<int64_t> parsed = ParseInt(rank);
+      if (!parsed || *parsed < 0 || *parsed > UINT32_MAX) continue;  // counts where there are several servers
+      const int64_t port = ParseInt(Text(device, "host_port")).value_or(0);
+      listed->seats[static_cast<uint32_t>(*parsed)] = {
+          own->second, AddressOf(server, device), port > 0 && port <= UINT16_MAX ? static_cast<uint32_t>(port) : 0};
+    }
   }
+  return Ok();
+}
+
+// With several servers the ranks must know where each of them is, and where to meet.
+Status CheckSeats(const char* path, const Listed& listed) {
+  for (uint32_t rank = 0; rank < listed.ranks; ++rank) {
+    MP_CHECK(listed.seats.contains(rank), kParseFile,
+             "[EI0014] the rank table '%s' lists %zu ranks on %zu servers, and none of them has the \"rank_id\" %u",
+             path, listed.ranks, listed.servers.size(), rank);
+  }
+  MP_CHECK(!listed.seats.at(0).address.empty(), kParseFile,
+           "[EI0017] the rank table '%s' has several servers, and no IP address for that of rank 0: give its server a "
+           "\"host_ip\", an address as \"server_id\", or its device a \"device_ip\"",
+           path);
   return Ok();
 }
 
@@ -48,26 +102,28 @@ Status ReadRankTable(const char* path, RankTable* out_table) {
              "[EI0014] the rank table '%s' has \"status\" %s; it is \"completed\" when all ranks are listed", path,
              status->dump().c_str());
   }
-  size_t ranks = 0;
-  std::set<std::string> servers;
+  Listed listed;
   if (const json* list = List(root, "rank_list")) {
-    ranks = list->size();
-  } else if (const json* listed = List(root, "server_list")) {
-    MP_RETURN_IF_ERROR(CountDevices(path, *listed, "device", &ranks, &servers));
+    listed.ranks = list->size();
+  } else if (const json* servers = List(root, "server_list")) {
+    MP_RETURN_IF_ERROR(ListDevices(path, *servers, "device", &listed));
   } else if (const json* groups = List(root, "group_list")) {
     for (const json& group : *groups) {
       const json* instances = List(group, "instance_list");
       MP_CHECK(instances != nullptr, kParseFile, "[EI0017] a group in the rank table '%s' has no \"instance_list\"",
                path);
-      MP_RETURN_IF_ERROR(CountDevices(path, *instances, "devices", &ranks, &servers));
+      MP_RETURN_IF_ERROR(ListDevices(path, *instances, "devices", &listed));
     }
   } else {
     return {Code::kParseFile,
             Format("[EI0017] the rank table '%s' has neither \"server_list\", \"rank_list\" nor \"group_list\"", path)};
   }
-  MP_CHECK(ranks > 0 && ranks <= UINT32_MAX, kParseFile, "[EI0014] the rank table '%s' names no rank", path);
-  out_table->ranks = static_cast<uint32_t>(ranks);
-  out_table->servers = servers.empty() ? 1 : static_cast<uint32_t>(servers.size());
+  MP_CHECK(listed.ranks > 0 && listed.ranks <= UINT32_MAX, kParseFile, "[EI0014] the rank table '%s' names no rank",
+           path);
+  if (listed.servers.size() > 1) MP_RETURN_IF_ERROR(CheckSeats(path, listed));
+  out_table->ranks = static_cast<uint32_t>(listed.ranks);
+  out_table->servers = listed.servers.empty() ? 1 : static_cast<uint32_t>(listed.servers.size());
+  out_table->seats = std::move(listed.seats);
   return Ok();
 }
 

@@ -3,6 +3,7 @@
 #define MILLPOND_SRC_COMM_RANK_TABLE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "src/base/status.h"
@@ -12,7 +13,13 @@ namespace millpond::comm {
 struct RankTable {
   uint32_t ranks = 0;
   uint32_t servers = 1;
-  std::string text;  // of the file: what the ranks have in common before they have met
+  struct Seat {
+    uint32_t server = 0;
+    std::string address;  // of the server
+    uint32_t port = 0;    // 0: the table does not say
+  };
+  std::map<uint32_t, Seat> seats;  // by rank, where there are several servers
+  std::string text;                // of the file: what the ranks have in common before they have met
 };
 
 // Version 1 lists devices per server, version 2 lists ranks, and the template before them had groups of instances.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
+#include <algorithm>
 #include <thread>
 
 #include "src/comm/communicator.h"
+#include "src/comm/host_meeting.h"
 
 namespace millpond::comm {
 
@@ -22,14 +23,14 @@ struct Wanted {
   uint32_t generation;
 };
 
-Status Invite(RankCell* cell, const Wanted& wanted, const std::string& key, Invitation** out_posted) {
+Status Invite(RankCell* cell, const Wanted& wanted, const MeetingPlace& place, Invitation** out_posted) {
   for (Invitation& invitation : cell->invitations) {
     uint32_t expected = 0;
     if (!invitation.posted.compare_exchange_strong(expected, 1)) continue;  // 1: being written
     invitation.id = wanted.id;
     invitation.members = wanted.members;
     invitation.generation = wanted.generation;
-    SetText(invitation.key, sizeof(invitation.key), key);
+    invitation.place = place;
     invitation.posted.store(2, std::memory_order_release);
     *out_posted = &invitation;
     return Ok();
@@ -38,15 +39,16 @@ Status Invite(RankCell* cell, const Wanted& wanted, const std::string& key, Invi
           Format("%zu sub-communicators of one parent are being made already; make fewer at a time", kInvitations)};
 }
 
-std::string FindInvitation(const RankCell& cell, const Wanted& wanted) {
+bool FindInvitation(const RankCell& cell, const Wanted& wanted, MeetingPlace* out_place) {
   for (const Invitation& invitation : cell.invitations) {
     if (invitation.posted.load(std::memory_order_acquire) != 2) continue;
     if (invitation.id == wanted.id && invitation.members == wanted.members &&
         invitation.generation == wanted.generation) {
-      return TextOf(invitation.key, sizeof(invitation.key));
+      *out_place = invitation.place;
+      return true;
     }
   }
-  return {};
+  return false;
 }
 
 }  // namespace
@@ -56,18 +58,23 @@ Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, ui
   const auto ranks = static_cast<uint32_t>(members.size());
   const uint64_t hash = HashOf(members);
   const Wanted wanted{id, hash, parent->NextGeneration(id, hash)};
-  std::string key;
+  const World& world = *parent->world;
+  const std::string identity = TextOf(world.header().identity, sizeof(world.header().identity));
+  MeetingPlace place;
   Invitation* posted = nullptr;
   if (rank == 0) {
-    MP_RETURN_IF_ERROR(OfferWorld(&key));
-    Status invited = Invite(&parent->own_cell(), wanted, key, &posted);
+    const bool spans = std::any_of(members.begin(), members.end(),
+                                   [&](uint32_t member) { return world.cell(member).host.load() != 0; });
+    MP_RETURN_IF_ERROR(OfferPlace(spans, TextOf(world.header().address, kAddressBytes), identity, &place));
+    Status invited = Invite(&parent->own_cell(), wanted, place, &posted);
     if (!invited.ok()) {
-      WithdrawWorld(key);
+      WithdrawWorld(place.key);
       return invited;
     }
+    world.Ring();
   } else {
-    while ((key = FindInvitation(parent->world->cell(members[0]), wanted)).empty()) {
-      const std::string fate = parent->peers.Fate(*parent->world, members[0]);
+    while (!FindInvitation(world.cell(members[0]), wanted, &place)) {
+      const std::string fate = parent->peers.Fate(world, members[0]);
       MP_CHECK(fate.empty(), kIpc, "[EI0015] rank %u of '%s', the first member of sub-communicator %llu, %s",
                members[0], parent->name.c_str(), static_cast<unsigned long long>(id), fate.c_str());
       MP_CHECK(Clock::now() < deadline, kTaskTimeout,
@@ -77,12 +84,13 @@ Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, ui
       std::this_thread::sleep_for(kRetry);
     }
   }
-  Status status = OpenWorld(key, ranks, out_world);
+  Status status = OpenPlace(place, identity, ranks, deadline, out_world);
   if (status.ok()) status = TakeSeat(out_world->get(), rank, parent->device, settings);
   if (status.ok()) status = AwaitAll(out_world->get(), rank, deadline);
   if (rank == 0) {
     posted->posted.store(0, std::memory_order_release);
-    WithdrawWorld(key);
+    world.Ring();
+    WithdrawWorld(place.key);
   }
   return status;
 }

@@ -30,8 +30,9 @@ std::string Vigil::Report(const Communicator& comm, const std::vector<uint32_t>&
                             comm.name.c_str(), comm.ranks, NameRanks(ranks).c_str());
   for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
     const bool waited_for = std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-    text += Format(" Rank %u%s (process %d): last %s.", rank, waited_for ? ", not there" : "",
-                   comm.world->cell(rank).pid, LastOperation(*comm.world, rank).c_str());
+    text +=
+        Format(" Rank %u%s (process %d%s): last %s.", rank, waited_for ? ", not there" : "", comm.world->cell(rank).pid,
+               HostOf(*comm.world, rank).c_str(), LastOperation(*comm.world, rank).c_str());
   }
   return text;
 }

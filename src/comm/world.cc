@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "src/comm/abstract_name.h"
 #include "src/device/memory/vmm.h"
 
 namespace millpond::comm {
@@ -22,8 +23,9 @@ size_t Pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 World::World(uint32_t ranks) : ranks_(ranks) {
   cells_ = Pages(sizeof(WorldHeader));
   counts_ = cells_ + Pages(sizeof(RankCell) * ranks);
-  stages_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
-  channels_ = stages_ + kStageBytes * kHalves * ranks;
+  needs_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
+  stages_ = needs_ + Pages(sizeof(Need) * ranks * kStages * ranks);
+  channels_ = stages_ + kStageBytes * kStages * ranks;
   bytes_ = channels_ + kChannelStep * ranks * ranks;
 }
 
@@ -62,6 +64,14 @@ World::~World() {
   if (base_ == nullptr) return;
   munmap(base_, bytes_);
   Vmm::Get().GiveKernelMappings(1);
+}
+
+void World::WakeLink() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // what was written, before the look whether anybody sleeps
+  if (header().bell_wanted.load(std::memory_order_relaxed) == 0 || header().bell_wanted.exchange(0) == 0) return;
+  MutexLock lock(bell_mutex_);
+  if (!bell_) bell_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  comm::Ring(bell_.get(), TextOf(header().bell, sizeof(header().bell)));
 }
 
 std::string TextOf(const char* text, size_t bytes) { return {text, strnlen(text, bytes)}; }

@@ -4,6 +4,9 @@
 // the kernel frees it with the last rank, however that one ends. Ranks that are threads of one process map it like any
 // other.
 //
+// A communicator of several hosts has such a memory on each: ranks write their own part as ever, and a Link carries it
+// to the memories of the other hosts, where the ranks there read it.
+//
 // What another rank wrote decides no address here: places follow from the number of ranks and from what this rank was
 // asked for itself, so a rank that writes nonsense spoils data and waits, and nothing else.
 #ifndef MILLPOND_SRC_COMM_WORLD_H_
@@ -15,7 +18,10 @@
 #include <memory>
 #include <string>
 
+#include "src/base/mutex.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/comm/place.h"
 #include "src/device/memory/own_file.h"
 
 namespace millpond::comm {
@@ -25,10 +31,11 @@ namespace millpond::comm {
 inline constexpr uint32_t kMaxRanks = 256;
 inline constexpr size_t kNameBytes = 128;
 inline constexpr size_t kReasonBytes = 1024;
-// Each rank has two halves of staging memory for collectives, each pair of ranks two for messages: one is filled while
-// the other is read.
+// Each rank has several stages of staging memory for collectives, each pair of ranks two halves for messages: one is
+// filled while another is read. Between hosts two would be too few: bytes are under way as well.
+inline constexpr size_t kStages = 4;
 inline constexpr size_t kHalves = 2;
-inline constexpr size_t kStageBytes = 512 * 1024;
+inline constexpr size_t kStageBytes = 2048 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
 
 // Bytes of a rank's device memory that others may map: one of its exports, and where in it.
@@ -53,7 +60,7 @@ struct Descriptor {
   BlockPlace send{}, receive{};
 };
 
-enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed };
+enum class RankState : uint32_t { kAbsent, kClaimed, kJoined, kLeft, kFailed, kEnded };
 
 // An invitation to a sub-communicator, given by its first rank to the other members.
 struct Invitation {
@@ -61,7 +68,7 @@ struct Invitation {
   uint32_t generation = 0;
   uint64_t id = 0;
   uint64_t members = 0;  // a hash of the list
-  char key[72] = {};
+  MeetingPlace place{};
 };
 inline constexpr size_t kInvitations = 16;
 
@@ -94,6 +101,7 @@ struct LastAct {
 // Each rank writes its own and reads the others'.
 struct RankCell {
   alignas(64) std::atomic<RankState> state{RankState::kAbsent};
+  std::atomic<uint32_t> host{0};  // 0: of this host; else the number of its host, and 1
   int32_t pid = 0;
   int32_t device = 0;
   uint32_t buffer_mib = 0;
@@ -109,6 +117,7 @@ struct RankCell {
   alignas(64) std::atomic<uint64_t> verdict{0};
   alignas(64) ExportNote exports[kExports];
   alignas(64) LastAct last;
+  alignas(64) std::atomic<uint64_t> messages_changed{0};  // counts what this rank did to its channels
   std::atomic<uint32_t> sites_known{0};
   SiteNote sites[kSites];
 };
@@ -125,10 +134,25 @@ struct MessageNote {
 struct Channel {
   alignas(64) std::atomic<uint64_t> offered{0};  // messages the sender has come with
   MessageNote offers[kHalves];
+  uint32_t piece_bytes[kHalves] = {};
   std::atomic<uint64_t> sent{0};                // pieces in the staging memory so far
   alignas(64) std::atomic<uint64_t> wanted{0};  // messages the receiver has come for
   MessageNote wants[kHalves];
   std::atomic<uint64_t> taken{0};
+};
+
+// What a rank on another host needs of a round in this rank's staging memory.
+struct Need {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+};
+
+// A host, as the ranks of another see it.
+inline constexpr uint32_t kMaxHosts = 64;
+struct HostNote {
+  char label[96] = {};
+  std::atomic<uint32_t> lost{0};
+  char reason[160] = {};
 };
 
 enum class MeetingState : uint32_t { kOpen, kComplete, kBroken };
@@ -140,8 +164,18 @@ struct WorldHeader {
   std::atomic<MeetingState> meeting{MeetingState::kOpen};
   std::atomic<uint32_t> reason_written{0};
   char reason[kReasonBytes] = {};
+
+  // --- Several hosts ---
+  std::atomic<uint32_t> spans{0};    // there are ranks on other hosts
+  std::atomic<uint32_t> follows{0};  // another host's memory decides whether the meeting came about
+  std::atomic<int32_t> leader{0};    // the process of this host whose thread carries bytes between hosts
+  std::atomic<uint32_t> bell_wanted{0};
+  char bell[64] = {};                // where to wake that thread
+  char address[kAddressBytes] = {};  // of this host, as others reach it
+  char identity[40] = {};            // of this host
+  HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x334C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x344C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {
@@ -161,15 +195,25 @@ class World {
   uint64_t* counts(uint32_t rank, uint64_t sequence) const {
     return At<uint64_t>(counts_) + (rank * kHalves + sequence % kHalves) * 2 * ranks_;
   }
+  Need* needs(uint32_t rank, uint64_t round) const {
+    return At<Need>(needs_) + (rank * kStages + round % kStages) * ranks_;
+  }
   char* stage(uint32_t rank, uint64_t round) const {
-    return At<char>(stages_) + (rank * kHalves + round % kHalves) * kStageBytes;
+    return At<char>(stages_) + (rank * kStages + round % kStages) * kStageBytes;
   }
   Channel& channel(uint32_t from, uint32_t to) const { return *At<Channel>(ChannelAt(from, to)); }
   char* channel_stage(uint32_t from, uint32_t to, uint64_t piece) const {
     return At<char>(ChannelAt(from, to)) + kChannelHead + piece % kHalves * kChannelBytes;
   }
 
+  bool spans() const { return header().spans.load(std::memory_order_relaxed) != 0; }
+  // This rank has written something: whoever carries it to other hosts may be asleep.
+  void Ring() const {
+    if (spans()) WakeLink();
+  }
+
  private:
+  void WakeLink() const;
   static constexpr size_t kPage = 4096;
   static constexpr size_t kChannelHead = kPage;
   static_assert(sizeof(Channel) <= kChannelHead);
@@ -185,8 +229,10 @@ class World {
   }
 
   const uint32_t ranks_;
-  size_t cells_ = 0, counts_ = 0, stages_ = 0, channels_ = 0, bytes_ = 0;
+  size_t cells_ = 0, counts_ = 0, needs_ = 0, stages_ = 0, channels_ = 0, bytes_ = 0;
   char* base_ = nullptr;
+  mutable Mutex bell_mutex_;
+  mutable UniqueFd bell_ GUARDED_BY(bell_mutex_);
 };
 
 // Text that another rank wrote: ends within its bytes whatever they are.

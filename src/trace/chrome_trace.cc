@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trace/chrome_trace.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
 #include <iterator>
 
 #include "src/base/enum_name.h"
 #include "src/base/format.h"
 #include "src/base/mutex.h"
 #include "src/base/options.h"
+#include "src/trace/task_note.h"
 
 namespace millpond::trace {
 
@@ -63,6 +68,41 @@ static_assert(std::size(kOutcomes) == static_cast<size_t>(AllocatorCall::Outcome
 constexpr const char* kPurposes[] = {"unknown", "constants", "feature", "output", "workspace", "intermediate"};
 static_assert(std::size(kPurposes) == static_cast<size_t>(Purpose::kIntermediate) + 1);
 
+// A task between ranks, for the slice's arguments.
+std::string NoteArguments(const TaskNote& note) {
+  std::string out = Format(",\"communicator\":%s,\"rank\":%u,\"ranks\":%u", Quote(note.communicator.c_str()).c_str(),
+                           note.rank, note.ranks);
+  if (note.messages.empty()) {
+    out += Format(",\"operation\":%s,\"sequence\":%llu,\"bytes\":%llu", Quote(note.operation.c_str()).c_str(),
+                  static_cast<unsigned long long>(note.sequence), static_cast<unsigned long long>(note.bytes));
+    if (note.root) out += Format(",\"root\":%u", *note.root);
+    return out;
+  }
+  out += ",\"messages\":[";
+  for (size_t i = 0; i < note.messages.size() && i < kMaxRanges; ++i) {
+    const TaskNote::Message& message = note.messages[i];
+    out += Format("%s{\"%s\":%u,\"number\":%llu,\"bytes\":%llu}", i == 0 ? "" : ",", message.sends ? "to" : "from",
+                  message.peer, static_cast<unsigned long long>(message.number),
+                  static_cast<unsigned long long>(message.bytes));
+  }
+  return out + "]";
+}
+
+// When the file's times begin, on clocks that other processes have as well: that of this boot of the machine, and that
+// of the day.
+std::string Origin(uint64_t origin_ns) {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = 0;
+  timespec day{};
+  clock_gettime(CLOCK_REALTIME, &day);
+  return Format("{\"process\":%d,\"host\":%s,\"boot\":%s,\"origin_us\":%.3f,\"day_us\":%.3f}",
+                static_cast<int>(getpid()), Quote(host).c_str(), Quote(boot.c_str()).c_str(),
+                static_cast<double>(origin_ns) / 1000.0,
+                static_cast<double>(day.tv_sec) * 1e6 + static_cast<double>(day.tv_nsec) / 1000.0);
+}
+
 template <class Map>
 void DropOldest(Map* map) {
   while (map->size() > ChromeTrace::kMaxKept) map->erase(map->begin());
@@ -75,6 +115,8 @@ ChromeTrace::ChromeTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file
       Format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"host\"}}", kHostProcess));
   file_->Append(
       Format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":-1}}", kHostProcess));
+  file_->Append(Format("{\"ph\":\"M\",\"pid\":%d,\"name\":\"millpond_origin\",\"args\":%s}", kHostProcess,
+                       Origin(origin_ns_).c_str()));
 }
 
 void ChromeTrace::NameDevice(int32_t device) {
@@ -124,12 +166,13 @@ void ChromeTrace::OnRan(const TaskRan& task) {
     waiting_.erase(found);
   }
   const Slice slice{task.device, task.stream, task.start_ns, task.end_ns};
-  file_->Append(
-      Format("{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"task\",\"name\":%s,"
-             "\"args\":{\"task\":%llu,\"ok\":%s,\"thread\":%u%s%s}}",
-             task.device, task.stream, Micros(task.start_ns), static_cast<double>(task.end_ns - task.start_ns) / 1000.0,
-             Quote(task.name).c_str(), static_cast<unsigned long long>(task.task), task.ok ? "true" : "false",
-             task.thread, waiting.accesses.empty() ? "" : ",", waiting.accesses.c_str()));
+  const std::optional<TaskNote> note = TakeTaskNote();
+  file_->Append(Format(
+      "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"task\",\"name\":%s,"
+      "\"args\":{\"task\":%llu,\"ok\":%s,\"thread\":%u%s%s%s}}",
+      task.device, task.stream, Micros(task.start_ns), static_cast<double>(task.end_ns - task.start_ns) / 1000.0,
+      Quote(task.name).c_str(), static_cast<unsigned long long>(task.task), task.ok ? "true" : "false", task.thread,
+      note ? NoteArguments(*note).c_str() : "", waiting.accesses.empty() ? "" : ",", waiting.accesses.c_str()));
   for (const uint64_t arrow : waiting.arrows_out) WriteArrow(slice, arrow, true);
   for (const uint64_t arrow : waiting.arrows_in) WriteArrow(slice, arrow, false);
   ran_[task.task] = slice;

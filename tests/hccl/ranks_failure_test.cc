@@ -132,6 +132,7 @@ class RanksThatDisagree : public ::testing::TestWithParam<std::string> {};
 TEST_P(RanksThatDisagree, AreNamedOnEveryRank) {
   EXPECT_EQ(RunThreads(3, Bodies().at(GetParam())), "");
   EXPECT_EQ(Complaints(RunProcesses(2, GetParam())), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1,2"}}, GetParam())), "");
 }
 INSTANTIATE_TEST_SUITE_P(Each, RanksThatDisagree,
                          ::testing::Values("OtherCount", "OtherTypeAndReduction", "OtherOperation", "OtherRoot",
@@ -272,6 +273,7 @@ TEST(RanksThatAreGone, ARankThatExitsIsNamed) { EXPECT_EQ(Complaints(RunProcesse
 TEST(RanksThatAreGone, ARankThatDestroysItsCommunicatorIsNamed) {
   EXPECT_EQ(RunThreads(2, Bodies().at("Leaves")), "");
   EXPECT_EQ(Complaints(RunProcesses(2, "Leaves")), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "Leaves")), "");
 }
 
 TEST(RanksThatAreGone, ARankThatNeverCallsIsNamedWhenTheTimeIsOver) {
@@ -281,9 +283,13 @@ TEST(RanksThatAreGone, ARankThatNeverCallsIsNamedWhenTheTimeIsOver) {
       << "no note came before: " << results[0].output;
 }
 
+TEST(RanksThatAreGone, ARankOfAnotherHostThatNeverCallsIsNamedWhenTheTimeIsOver) {
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "NeverCalls", kShortWait)), "");
+}
+
 TEST(RanksThatAreGone, TheLastMessageOfEachRankIsNamedToo) {
-  const auto results = RunProcesses(2, "ReceivesOne", kShortWait);
-  EXPECT_EQ(Complaints(results), "");
+  EXPECT_EQ(Complaints(RunProcesses(2, "ReceivesOne", kShortWait)), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "ReceivesOne", kShortWait)), "");
 }
 
 // A collective that waits parks its stream: with fewer threads than streams that wait, other work goes on.
@@ -316,6 +322,7 @@ RANK_BODY(ManyWait) {
 TEST(RanksThatWait, HoldNoThread) {
   EXPECT_EQ(RunThreads(3, Bodies().at("ManyWait")), "");
   EXPECT_EQ(Complaints(RunProcesses(2, "ManyWait", {{"MILLPOND_WORKERS", "2"}})), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "ManyWait", {{"MILLPOND_WORKERS", "2"}})), "");
 }
 
 // A rank that stands still for a while is late, not gone.
@@ -339,7 +346,10 @@ RANK_BODY(Stopped) {
   Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(4096, static_cast<float>(r.ranks)));
 }
 
-TEST(RanksThatWait, ForOneThatWasStopped) { EXPECT_EQ(Complaints(RunProcesses(2, "Stopped")), ""); }
+TEST(RanksThatWait, ForOneThatWasStopped) {
+  EXPECT_EQ(Complaints(RunProcesses(2, "Stopped")), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "Stopped")), "");
+}
 
 }  // namespace
 

@@ -158,6 +158,7 @@ RANK_BODY(SubCommunicators) {
 TEST(RanksSub, MembersMeetInTheParent) {
   EXPECT_EQ(RunThreads(4, Bodies().at("SubCommunicators")), "");
   EXPECT_EQ(Complaints(RunProcesses(4, "SubCommunicators")), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2,3"}}, "SubCommunicators")), "");
 }
 
 MP_ROLE(rank) { return BeRank(); }

@@ -242,6 +242,13 @@ TEST_P(RanksOperations, AsProcesses) {
   EXPECT_EQ(Complaints(RunProcesses(3, GetParam())), "");
 }
 
+// Neighbours in the order of ranks on different hosts, threads beside processes, and three hosts.
+TEST_P(RanksOperations, AsHosts) {
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, GetParam())), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0", "2"}, {"1,3"}}, GetParam())), "");
+  EXPECT_EQ(Complaints(RunHosts({{"1"}, {"0"}, {"2"}}, GetParam())), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, RanksOperations,
                          ::testing::Values("Reductions", "Gathers", "Exchanges", "Messages", "Halves", "TwoStreams",
                                            "Replay"),

@@ -202,6 +202,7 @@ RANK_BODY(RandomPrograms) {
 MP_ROLE(rank) { return BeRank(); }
 
 TEST(RandomPrograms, AsThreads) { EXPECT_EQ(RunThreads(3, Bodies().at("RandomPrograms")), ""); }
+TEST(RandomPrograms, AsHosts) { EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1,2"}}, "RandomPrograms")), ""); }
 TEST(RandomPrograms, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(2, "RandomPrograms")), ""); }
 
 }  // namespace

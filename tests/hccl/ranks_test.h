@@ -159,13 +159,12 @@ inline bool AwaitFile(const std::string& path, void* bytes, size_t count) {
 
 inline uint32_t Number(const char* variable) { return static_cast<uint32_t>(atoi(getenv(variable))); }
 
-// What a process does that is one rank: MP_ROLE(rank) calls it.
-inline int BeRank() {
+// One rank of a process: what it complains of.
+inline std::string RunRank(uint32_t rank) {
   Rank r;
-  r.rank = Number("TEST_RANK");
+  r.rank = rank;
   r.ranks = Number("TEST_RANKS");
   const std::string path = getenv("TEST_ROOT");
-  ROLE_CHECK(aclInit(nullptr) == 0);
   HcclRootInfo root;
   if (Prepare(r)) {
     if (r.rank == 0) {
@@ -178,8 +177,26 @@ inline int BeRank() {
     if (r.comm != nullptr) Bodies().at(getenv("TEST_BODY"))(r);
   }
   Finish(r);
-  std::fputs(r.complaints.c_str(), stderr);
-  return r.complaints.empty() ? 0 : 3;
+  return r.complaints;
+}
+
+// What a process does that is one rank, or several as threads: MP_ROLE(rank) calls it.
+inline int BeRank() {
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  std::stringstream list(getenv("TEST_RANK"));
+  std::vector<uint32_t> ranks;
+  for (std::string rank; std::getline(list, rank, ',');) ranks.push_back(static_cast<uint32_t>(std::stoul(rank)));
+  std::vector<std::string> complaints(ranks.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < ranks.size(); ++i) threads.emplace_back([&, i] { complaints[i] = RunRank(ranks[i]); });
+  complaints[0] = RunRank(ranks[0]);
+  for (std::thread& thread : threads) thread.join();
+  bool well = true;
+  for (const std::string& text : complaints) {
+    std::fputs(text.c_str(), stderr);
+    well &= text.empty();
+  }
+  return well ? 0 : 3;
 }
 
 // As processes; the result of each.
@@ -196,6 +213,38 @@ inline std::vector<acl_test::ChildResult> RunProcesses(uint32_t ranks, const std
       std::map<std::string, std::string> own = variables;
       own["TEST_RANK"] = std::to_string(i);
       results[i] = acl_test::RunRole("rank", own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+// Processes of ranks ("0", or "0,2" as threads of one) on each of several hosts.
+using Hosts = std::vector<std::vector<std::string>>;
+
+// As hosts: one machine that is told to take itself for several, which speak over addresses of the loopback.
+inline std::vector<acl_test::ChildResult> RunHosts(const Hosts& hosts, const std::string& body,
+                                                   std::map<std::string, std::string> variables = {}) {
+  const TemporaryFolder folder;
+  std::vector<std::map<std::string, std::string>> processes;
+  size_t ranks = 0;
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    for (const std::string& list : hosts[host]) {
+      ranks += 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
+      processes.push_back({{"TEST_RANK", list},
+                           {"MILLPOND_RANK_HOST", "h" + std::to_string(host)},
+                           {"HCCL_IF_IP", "127.0.0." + std::to_string(host + 1)}});
+    }
+  }
+  variables.try_emplace("TEST_ROOT", folder / "root");
+  variables["TEST_RANKS"] = std::to_string(ranks);
+  variables["TEST_BODY"] = body;
+  std::vector<acl_test::ChildResult> results(processes.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      processes[i].insert(variables.begin(), variables.end());
+      results[i] = acl_test::RunRole("rank", processes[i]);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -22,6 +22,8 @@ CPP_MAY = {
     "src/device/memory/vmm.cc": "figures of the kernel",
     "src/device/memory/address_space.cc": "figures of the kernel",
     "src/device/memory/device_memory_file.cc": "O_TMPFILE: a file without a name",
+    "src/comm/network.cc": "/proc: the kernel's boot",
+    "src/trace/chrome_trace.cc": "/proc: the kernel's boot",
     "src/api/acl/rt/device/topology.cc": "/etc/machine-id",
 }
 PYTHON_OPENS = re.compile(r"""\bopen\([^)]*["'][wax]b?\+?["']|\.write_(?:text|bytes)\(|\bos\.open\(|\bjson\.dump\(""")

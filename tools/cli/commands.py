@@ -21,6 +21,7 @@ ALL = {
     "doctor": Command("cmd_doctor", "what this machine has, what is installed, whether the libraries load"),
     "graph": Command("cmd_graph", "compile a model: steps, fused nodes, weights, planned memory; as a page"),
     "plan": Command("cmd_plan", "plan memory: peak, bound, ratio, time; draws it"),
+    "trace": Command("cmd_trace", "merge the traces of several ranks, with arrows between them"),
     "bench": Command("cmd_bench", "benchmarks against their peers", True),
     "package": Command("cmd_package", "build a wheel into dist/", True),
     "completion": Command("cmd_completion", "completions for bash, zsh or fish"),

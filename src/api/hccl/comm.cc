@@ -150,6 +150,7 @@ Status FindComm(HcclComm handle, CommunicatorPtr* out_comm) {
 Status DestroyComm(HcclComm handle) {
   CommunicatorPtr comm;
   MP_RETURN_IF_ERROR(FindComm(handle, &comm));
+  comm::AwaitDelivery(*comm);
   if (comm::Communicators::Get().Destroy(handle)) return Ok();
   return InvalidValue("comm", Format("%p", handle), "another thread destroyed it meanwhile");
 }
@@ -160,8 +161,7 @@ Status CheckRanks(uint32_t ranks, uint32_t rank) {
     return InvalidValue("rank", std::to_string(rank), Format("ranks go from 0 to %u", ranks - 1));
   }
   if (ranks <= comm::kMaxRanks) return Ok();
-  return Unsupported(
-      Format("%u ranks were asked for: a communicator of one host has at most %u", ranks, comm::kMaxRanks));
+  return Unsupported(Format("%u ranks were asked for: a communicator has at most %u", ranks, comm::kMaxRanks));
 }
 
 }  // namespace millpond::hccl

@@ -10,13 +10,14 @@
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/comm.h"
 #include "src/api/hccl/hccl_guard.h"
+#include "src/comm/host_meeting.h"
 #include "src/comm/meeting.h"
+#include "src/comm/network.h"
 #include "src/comm/rank_table.h"
 #include "src/comm/transfer.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
-#include "src/device/share/broker.h"
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
@@ -29,11 +30,11 @@ namespace {
 struct RootInfo {
   char magic[16];
   uint32_t version;
-  char key[kShareKeyBytes];  // of the world to be; has the process, the user and a random number
+  comm::MeetingPlace place;
   char name[comm::kNameBytes];
 };
-constexpr char kRootMagic[16] = {'M', 'i', 'l', 'l', 'p', 'o', 'n', 'd', ' ', 'H', 'C', 'C', 'L', ' ', '2', '\0'};
-constexpr uint32_t kRootVersion = 2;
+constexpr char kRootMagic[16] = {'M', 'i', 'l', 'l', 'p', 'o', 'n', 'd', ' ', 'H', 'C', 'C', 'L', ' ', '3', '\0'};
+constexpr uint32_t kRootVersion = 3;
 static_assert(sizeof(RootInfo) <= HCCL_ROOT_INFO_BYTES);
 
 Status ReadRootInfo(const HcclRootInfo* rootInfo, RootInfo* out_info) {
@@ -42,7 +43,8 @@ Status ReadRootInfo(const HcclRootInfo* rootInfo, RootInfo* out_info) {
   if (std::memcmp(out_info->magic, kRootMagic, sizeof(kRootMagic)) != 0) {
     return InvalidParameter("rootInfo", "HcclGetRootInfo did not make it; hand its bytes over unchanged");
   }
-  out_info->key[sizeof(out_info->key) - 1] = '\0';
+  out_info->place.key[sizeof(out_info->place.key) - 1] = '\0';
+  out_info->place.address[sizeof(out_info->place.address) - 1] = '\0';
   out_info->name[sizeof(out_info->name) - 1] = '\0';
   return Ok();
 }
@@ -89,9 +91,9 @@ Status InitFromRootInfo(uint32_t ranks, const HcclRootInfo* rootInfo, uint32_t r
   pending.device = device->id();
   pending.settings = settings;
   pending.name = info.name;
-  pending.key = info.key;
+  pending.key = info.place.key;
   pending.comm = comm;
-  MP_RETURN_IF_ERROR(comm::OpenWorld(info.key, ranks, &pending.world));
+  MP_RETURN_IF_ERROR(comm::OpenPlace(info.place, comm::HostIdentity(), ranks, deadline, &pending.world));
   MP_RETURN_IF_ERROR(comm::TakeSeat(pending.world.get(), rank, device->id(), settings));
   comm::Group& group = comm::Group::OfThread();
   if (group.depth == 0) return pending.Finish(deadline);
@@ -109,16 +111,14 @@ Status InitFromRankTable(const char* path, uint32_t rank, RankSettings settings,
   constexpr char kWorldName[] = "hccl_world_group";  // documented
   if (settings.name.empty()) settings.name = kWorldName;
   if (table.ranks == 1) return CreateComm(settings.name, device->id(), comm);
-  if (table.servers > 1) {
-    return Unsupported(
-        Format("the rank table '%s' has %u ranks on %u servers: this release of Millpond connects the "
-               "ranks of one host, several hosts come in a later release",
-               path, table.ranks, table.servers));
-  }
   Clock::time_point deadline;
   MP_RETURN_IF_ERROR(Deadline(&deadline));
   std::shared_ptr<comm::World> world;
-  MP_RETURN_IF_ERROR(comm::MeetByTable(table.text, table.ranks, rank, device->id(), settings, deadline, &world));
+  if (table.servers > 1) {
+    MP_RETURN_IF_ERROR(comm::MeetByServers(table, rank, device->id(), settings, deadline, &world));
+  } else {
+    MP_RETURN_IF_ERROR(comm::MeetByTable(table.text, table.ranks, rank, device->id(), settings, deadline, &world));
+  }
   return CreateComm(std::move(world), rank, device->id(), settings, kWorldName, /*is_sub=*/false, comm);
 }
 
@@ -211,12 +211,10 @@ Status MakeRootInfo(HcclRootInfo* rootInfo) {
   MP_NOT_NULL(rootInfo);
   Device* device = nullptr;
   MP_RETURN_IF_ERROR(RequireDevice(&device));
-  std::string key;
-  MP_RETURN_IF_ERROR(comm::OfferWorld(&key));
   RootInfo info{};
+  MP_RETURN_IF_ERROR(comm::OfferPlace(comm::NetworkIsWanted(), "", comm::HostIdentity(), &info.place));
   std::memcpy(info.magic, kRootMagic, sizeof(kRootMagic));
   info.version = kRootVersion;
-  comm::SetText(info.key, sizeof(info.key), key);
   comm::SetText(info.name, sizeof(info.name),
                 Format("millpond_root_%d_%llu", static_cast<int>(getpid()),
                        static_cast<unsigned long long>(comm::NextRootNumber())));
@@ -225,13 +223,13 @@ Status MakeRootInfo(HcclRootInfo* rootInfo) {
   return Ok();
 }
 
-// The ranks of one host meet at the first root, however many there are; the others' offers end.
+// All ranks meet at the first root, however many there are; the others' offers end.
 Status InitFromRoots(uint32_t ranks, std::span<const HcclRootInfo> roots, uint32_t rank, const RankSettings& settings,
                      HcclComm* comm) {
   std::vector<RootInfo> others(roots.size());
   for (size_t i = 0; i < roots.size(); ++i) MP_RETURN_IF_ERROR(ReadRootInfo(&roots[i], &others[i]));
   MP_RETURN_IF_ERROR(InitFromRootInfo(ranks, roots.data(), rank, settings, comm));
-  for (size_t i = 1; i < roots.size(); ++i) comm::WithdrawWorld(others[i].key);
+  for (size_t i = 1; i < roots.size(); ++i) comm::WithdrawWorld(others[i].place.key);
   return Ok();
 }
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 
 #include "src/base/assert.h"
 #include "src/base/mutex.h"
+#include "src/base/random_bytes.h"
 #include "src/device/share/broker_wire.h"
 
 namespace millpond {
@@ -38,14 +38,6 @@ size_t MostLeases() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
   return std::clamp<size_t>(limit.rlim_cur / 4, 16, 1024);
-}
-
-void FillRandom(void* out, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t got = getrandom(static_cast<char*>(out) + done, bytes - done, 0);
-    if (got > 0) done += static_cast<size_t>(got);
-    MP_ASSERT(got > 0 || errno == EINTR);
-  }
 }
 
 // True when a descriptor went with it.

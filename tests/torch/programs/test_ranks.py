@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,41 @@ def test_ddp_has_the_losses_of_one_process(torchrun, on_cpu, root, ranks):
     program = torchrun(ranks, root / "examples" / "torch" / "ddp.py")
     program.says(f"{ranks} ranks, equal weights: True")
     assert program.losses == pytest.approx(on_cpu("ddp").losses, rel=1e-4)
+
+
+@pytest.fixture
+def torchrun_on_hosts(start):
+    """torchrun_on_hosts(ranks of each, file): two launchers on this machine, which is told to take itself for two; the first one's program."""
+
+    def run(ranks, path, *arguments):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+
+        def launch(node):
+            # That there are ranks elsewhere the library hears from torchrun; the interface is the user's to choose.
+            return start("-m", "torch.distributed.run", "--nnodes", 2, "--node-rank", node, "--nproc-per-node", ranks, "--master-addr", "127.0.0.1",
+                         "--master-port", port, path, *arguments, env={"MILLPOND_DEVICES": str(ranks), "MILLPOND_RANK_TIMEOUT_MS": "100000",
+                                                                      "MILLPOND_RANK_HOST": f"node{node}", "HCCL_SOCKET_IFNAME": "=lo"})
+
+        with ThreadPoolExecutor() as pool:
+            programs = list(pool.map(launch, range(2)))
+        for node, program in enumerate(programs):
+            assert program.status == 0, f"{path} on node {node} ended with {program.status}\n{program.output}\n{program.errors[-6000:]}"
+        return programs[0]
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ddp_on_two_hosts_has_the_losses_of_one_process(torchrun_on_hosts, on_cpu, root, ranks):
+    program = torchrun_on_hosts(ranks, root / "examples" / "torch" / "ddp.py")
+    program.says(f"{2 * ranks} ranks, equal weights: True")
+    assert program.losses == pytest.approx(on_cpu("ddp").losses, rel=1e-4)
+
+
+def test_every_collective_on_two_hosts(torchrun_on_hosts):
+    torchrun_on_hosts(2, HERE / "collectives.py").says("rank 0: all good", "rank 1: all good")
 
 
 SPAWNED = """

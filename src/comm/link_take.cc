@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Link does with frames of other hosts. A host speaks for its own ranks, and the root's for all but those of the
+// host it speaks to; what a frame says decides no address beyond the part of the rank it speaks for.
+#include <algorithm>
+#include <cstring>
+
+#include "src/comm/call_sites.h"
+#include "src/comm/link.h"
+#include "src/comm/link_bodies.h"
+#include "src/comm/match.h"
+#include "src/comm/meeting.h"
+#include "src/comm/network.h"
+
+namespace millpond::comm {
+
+namespace {
+
+bool IsOfMessage(FrameKind kind) {
+  return kind == FrameKind::kOffer || kind == FrameKind::kWant || kind == FrameKind::kPiece ||
+         kind == FrameKind::kTaken;
+}
+
+template <class Body>
+bool Read(const FrameHeader& header, const char* bytes, Body* out_body) {
+  if (header.bytes != sizeof(Body)) return false;
+  std::memcpy(out_body, bytes, sizeof(Body));
+  return true;
+}
+
+}  // namespace
+
+char* Link::PlaceFor(const FrameHeader& header, Connection* from) {
+  if (world_ == nullptr || header.rank >= world_->ranks()) return nullptr;
+  if (root_ && header.to != 0 && header.to != kToAll) return nullptr;  // passes through
+  const uint32_t host = world_->cell(header.rank).host.load();
+  if (host == 0 || (root_ && host != from->host() + 1)) return nullptr;
+  if (header.kind == FrameKind::kRound) {
+    if (header.peer > kStageBytes || header.bytes > kStageBytes - header.peer) return nullptr;
+    return world_->stage(header.rank, header.number) + header.peer;
+  }
+  if (header.kind != FrameKind::kPiece || header.peer >= world_->ranks() || header.bytes > kChannelBytes) {
+    return nullptr;
+  }
+  return world_->channel_stage(header.rank, header.peer, header.number);
+}
+
+bool Link::Take(const FrameHeader& header, const char* bytes, Connection* from) {
+  if (header.kind == FrameKind::kHello) {
+    Hello hello;
+    return root_ && Read(header, bytes, &hello) && TakeHello(hello, from);
+  }
+  if (world_ == nullptr) return false;
+  const std::string text(bytes, header.bytes);
+  switch (header.kind) {
+    case FrameKind::kHost:
+      if (!root_) SetHost(static_cast<uint32_t>(header.number), text);
+      return !root_;
+    case FrameKind::kHostLost:
+      if (!root_) LoseHost(static_cast<uint32_t>(header.number), text);
+      return !root_;
+    case FrameKind::kMeeting:
+      TakeMeeting(static_cast<MeetingState>(header.number), text);
+      return true;
+    default:
+      break;
+  }
+  if (header.rank >= world_->ranks()) return false;
+  if (header.kind == FrameKind::kSeat) return TakeSeat(header, bytes, *from);
+  const uint32_t host = world_->cell(header.rank).host.load();
+  if (host == 0 || (root_ && host != from->host() + 1)) return false;
+  if (root_ && header.to != 0) {
+    const bool lies =
+        header.kind == FrameKind::kRound && bytes == world_->stage(header.rank, header.number) + header.peer;
+    Route(header, bytes, header.bytes, lies, from);
+    if (header.to != kToAll) return true;
+  }
+  return IsOfMessage(header.kind) ? TakeOfMessage(header, bytes) : TakeOfRank(header, bytes);
+}
+
+bool Link::TakeHello(const Hello& hello, Connection* from) {
+  if (hello.ranks == 0 || hello.ranks > kMaxRanks) return false;
+  if (world_ == nullptr) {
+    std::shared_ptr<World> world;
+    if (!World::Map(file_->get(), hello.ranks, &world).ok()) return false;
+    uint32_t ranks = 0;
+    if (!world->header().ranks.compare_exchange_strong(ranks, hello.ranks) && ranks != hello.ranks &&
+        !World::Map(file_->get(), ranks, &world).ok()) {
+      return false;
+    }
+    world_ = std::move(world);
+    sent_.resize(world_->ranks());
+    SetText(header().address, kAddressBytes, place_.address);
+    SetText(header().identity, sizeof(header().identity), place_.host);
+    SetBell(bell_);
+    header().spans.store(1);
+    SetHost(0, Format("host %s (%s)", HostName().c_str(), place_.address));
+  }
+  SetHost(from->host(), Format("host %s (%s)", TextOf(hello.name, sizeof(hello.name)).c_str(),
+                               PeerAddressOf(from->descriptor()).c_str()));
+  if (hello.ranks != world_->ranks()) {
+    CallOff(
+        world_.get(), Code::kInvalidArgument,
+        Format("[EI0015] the ranks of %s were told of %u ranks, and others of %u; pass the same nRanks on all ranks",
+               header().hosts[from->host()].label, hello.ranks, world_->ranks()))
+        .Ignore();  // the meeting's state tells everybody
+  }
+  FrameHeader frame;
+  frame.kind = FrameKind::kHost;
+  for (uint32_t host = 0; host < hosts_known_; ++host) {
+    const std::string label = TextOf(header().hosts[host].label, sizeof(HostNote::label));
+    frame.number = host;
+    if (host != from->host()) from->Send(frame, label.data(), label.size());
+    if (host != from->host()) continue;
+    Route({FrameKind::kHost, 0, kToAll, 0, 0, 0, host}, label.data(), label.size(), /*stays=*/false, from);
+  }
+  for (uint32_t rank = 0; rank < world_->ranks(); ++rank) {
+    if (sent_[rank].seat || world_->cell(rank).host.load() != 0) SendSeat(rank, from);
+  }
+  if (told_meeting_) {  // too late: whatever this host wants
+    const std::string reason = "[EI0015] the ranks of this root info have met already, or gave up";
+    frame.kind = FrameKind::kMeeting;
+    frame.number = static_cast<uint64_t>(MeetingState::kBroken);
+    from->Send(frame, reason.data(), reason.size());
+  }
+  return true;
+}
+
+bool Link::TakeSeat(const FrameHeader& header, const char* bytes, const Connection& from) {
+  SeatBody body;
+  if (!Read(header, bytes, &body)) return false;
+  const uint64_t host = root_ ? from.host() : header.number;
+  if (host >= kMaxHosts) return false;
+  RankCell& cell = world_->cell(header.rank);
+  auto absent = RankState::kAbsent;
+  if (!cell.state.compare_exchange_strong(absent, RankState::kClaimed)) {
+    if (!root_) return true;  // the root says so
+    CallOff(world_.get(), Code::kInvalidArgument,
+            Format("[EI0015] rank %u has come twice, as process %d and as process %d on %s; each rank joins once",
+                   header.rank, cell.pid, body.pid, this->header().hosts[host].label))
+        .Ignore();  // the meeting's state tells everybody
+    return true;
+  }
+  cell.pid = body.pid;
+  cell.device = body.device;
+  cell.buffer_mib = body.buffer_mib;
+  cell.deterministic = body.deterministic;
+  SetText(cell.name, kNameBytes, TextOf(body.name, kNameBytes));
+  cell.host.store(static_cast<uint32_t>(host) + 1);
+  others_.push_back(header.rank);
+  std::sort(others_.begin(), others_.end());
+  cell.state.store(RankState::kJoined, std::memory_order_release);
+  if (root_) {
+    FrameHeader seat = header;
+    seat.number = host;
+    Route(seat, bytes, header.bytes, /*stays=*/false, &from);
+  }
+  return true;
+}
+
+bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
+  RankCell& cell = world_->cell(header.rank);
+  switch (header.kind) {
+    case FrameKind::kState: {
+      if (header.number <= static_cast<uint64_t>(RankState::kJoined) ||
+          header.number > static_cast<uint64_t>(RankState::kEnded)) {
+        return false;
+      }
+      SetText(cell.reason, kReasonBytes, std::string(bytes, header.bytes));
+      cell.state.store(static_cast<RankState>(header.number), std::memory_order_release);
+      return true;
+    }
+    case FrameKind::kSite:
+      if (header.number >= kSites || header.bytes != sizeof(SiteNote)) return false;
+      std::memcpy(&cell.sites[header.number], bytes, sizeof(SiteNote));
+      cell.sites_known.store(static_cast<uint32_t>(header.number) + 1, std::memory_order_release);
+      return true;
+    case FrameKind::kArrive: {
+      const size_t counts = sizeof(uint64_t) * 2 * world_->ranks();
+      if (header.bytes != sizeof(Descriptor) && header.bytes != sizeof(Descriptor) + counts) return false;
+      std::memcpy(&cell.descriptors[header.number % kHalves], bytes, sizeof(Descriptor));
+      if (header.bytes != sizeof(Descriptor)) {
+        std::memcpy(world_->counts(header.rank, header.number), bytes + sizeof(Descriptor), counts);
+      }
+      cell.arrived.store(header.number + 1, std::memory_order_release);
+      return true;
+    }
+    case FrameKind::kLast: {
+      Act act;
+      if (!Read(header, bytes, &act)) return false;
+      WriteAct(&cell.last, act);
+      return true;
+    }
+    case FrameKind::kRound:
+      return bytes == world_->stage(header.rank, header.number) + header.peer || header.bytes == 0;
+    case FrameKind::kPublished:
+      cell.published.store(header.number, std::memory_order_release);
+      return true;
+    case FrameKind::kConsumed:
+      cell.consumed.store(header.number, std::memory_order_release);
+      return true;
+    case FrameKind::kInvitation:
+      if (header.number >= kInvitations || header.bytes != sizeof(InvitationBody)) return false;
+      TakeInvitation(header, bytes);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Link::TakeInvitation(const FrameHeader& header, const char* bytes) {
+  InvitationBody body;
+  std::memcpy(&body, bytes, sizeof(body));
+  Invitation& invitation = world_->cell(header.rank).invitations[header.number];
+  invitation.posted.store(1, std::memory_order_release);
+  invitation.id = body.id;
+  invitation.members = body.members;
+  invitation.generation = body.generation;
+  invitation.place = body.place;
+  invitation.posted.store(header.peer == 2 ? 2 : 0, std::memory_order_release);
+}
+
+bool Link::TakeOfMessage(const FrameHeader& header, const char* bytes) {
+  if (header.peer >= world_->ranks()) return false;
+  MessageNote note;
+  switch (header.kind) {
+    case FrameKind::kOffer: {
+      Channel& channel = world_->channel(header.rank, header.peer);
+      if (!Read(header, bytes, &note)) return false;
+      channel.offers[header.number % kHalves] = note;
+      channel.offered.store(header.number + 1, std::memory_order_release);
+      return true;
+    }
+    case FrameKind::kPiece:
+      if (header.bytes != 0 && bytes != world_->channel_stage(header.rank, header.peer, header.number)) return false;
+      world_->channel(header.rank, header.peer).sent.store(header.number + 1, std::memory_order_release);
+      return true;
+    case FrameKind::kWant: {
+      Channel& channel = world_->channel(header.peer, header.rank);
+      if (!Read(header, bytes, &note)) return false;
+      channel.wants[header.number % kHalves] = note;
+      channel.wanted.store(header.number + 1, std::memory_order_release);
+      return true;
+    }
+    default:
+      world_->channel(header.peer, header.rank).taken.store(header.number, std::memory_order_release);
+      return true;
+  }
+}
+
+void Link::TakeMeeting(MeetingState state, const std::string& reason) {
+  if (state == MeetingState::kBroken) {
+    CallOff(world_.get(), Code::kTaskTimeout, reason).Ignore();  // told to whoever waits
+    if (!root_) told_meeting_ = true;
+    return;
+  }
+  if (root_ || state != MeetingState::kComplete) return;
+  told_meeting_ = true;
+  auto open = MeetingState::kOpen;
+  if (header().meeting.compare_exchange_strong(open, MeetingState::kComplete)) return;
+  // Somebody here gave up in the same moment: the others go on without it, and hear of that.
+  for (uint32_t rank = 0; rank < world_->ranks(); ++rank) {
+    RankCell& cell = world_->cell(rank);
+    if (!IsLocal(rank)) continue;
+    SetText(cell.reason, kReasonBytes, "[EI0015] its host gave the meeting up");
+    cell.state.store(RankState::kFailed, std::memory_order_release);
+  }
+}
+
+}  // namespace millpond::comm

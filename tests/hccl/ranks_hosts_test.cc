@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on several hosts: how they meet, who is let in, what listens, and what the others hear when a host goes. One
+// machine is told to take itself for several; network namespaces make real ones of it where they are permitted.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include "tests/hccl/ranks_test.h"
+
+namespace {
+
+using namespace ranks_test;  // NOLINT
+
+constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
+
+void ExpectSum(Rank& r) {
+  const Values<float> send({static_cast<float>(r.rank + 1)}), receive({-1});
+  RANK_OK(r, HcclAllReduce(send.get(), receive.get(), 1, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  r.Sync();
+  Expect(r, "AllReduce", receive.Read(), {static_cast<float>(r.ranks * (r.ranks + 1)) / 2});
+}
+
+// TCP sockets of this process that listen, as the kernel prints their addresses ("0200007F:..." is 127.0.0.2).
+std::vector<std::string> Listening() {
+  std::set<std::string> own;
+  DIR* folder = opendir("/proc/self/fd");
+  while (const dirent* entry = readdir(folder)) {
+    char target[64] = {};
+    if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0) own.insert(target);
+  }
+  closedir(folder);
+  std::vector<std::string> found;
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      std::stringstream words(line);
+      std::vector<std::string> word(10);
+      for (std::string& each : word) words >> each;
+      if (word[3] == "0A" && own.contains("socket:[" + word[9] + "]")) found.push_back(word[1]);
+    }
+  }
+  return found;
+}
+
+// --- Meeting ------------------------------------------------------------------------------------------------------
+
+RANK_BODY(Sum) {
+  ExpectSum(r);
+  if (!acl_test::Eventually([] { return Listening().empty(); })) r.Complain("something listens on when all have come");
+}
+
+// The other numbers of ranks and kinds of hosts are in ranks_operations_test.cc.
+TEST(RanksOfSeveralHosts, ListenNoLongerThanTheyMust) {
+  EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2", "3"}}, "Sum")), "");
+}
+
+// Both halves go through the root's host, which is no party to them.
+RANK_BODY(SubOfOthers) {
+  if (r.rank == 0) {
+    ExpectSum(r);
+    return;
+  }
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::vector<uint32_t> members = {2, 1};
+  HcclComm sub = nullptr;
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, 2, members.data(), 7, r.rank == 2 ? 0 : 1, &config, &sub));
+  const Values<float> send({static_cast<float>(r.rank)}), receive({-1});
+  RANK_OK(r, HcclAllReduce(send.get(), receive.get(), 1, kFloat, HCCL_REDUCE_SUM, sub, r.stream));
+  r.Sync();
+  Expect(r, "AllReduce of the sub-communicator", receive.Read(), {3.0F});
+  ExpectSum(r);
+  RANK_OK(r, HcclCommDestroy(sub));
+}
+TEST(RanksOfSeveralHosts, MakeSubCommunicators) {
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}, {"2"}}, "SubOfOthers")), "");
+}
+
+MP_ROLE(rank) { return BeRank(); }
+
+// What `./millpond trace merge` looks for.
+TEST(RanksOfSeveralHosts, SayInTracesWhichOperationItWas) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "table";
+  EXPECT_EQ(Complaints(RunHosts({{"0,1"}}, "Sum", {{"MILLPOND_TRACE", path}})), "");
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_NE(text.str().find("\"name\":\"millpond_origin\""), std::string::npos);
+  for (const char* rank : {"0", "1"}) {
+    const std::string part =
+        std::string("\"rank\":") + rank + ",\"ranks\":2,\"operation\":\"HcclAllReduce\",\"sequence\":0,\"bytes\":4";
+    EXPECT_NE(text.str().find(part), std::string::npos) << "no " << part << " in " << text.str();
+  }
+}
+
+// A process that is one rank of the table in TEST_TABLE.
+MP_ROLE(table_rank) {
+  Rank r;
+  r.rank = Number("TEST_RANK");
+  r.ranks = 4;
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  if (Prepare(r)) {
+    RANK_OK(r, HcclCommInitClusterInfo(getenv("TEST_TABLE"), r.rank, &r.comm));
+    if (r.comm != nullptr) ExpectSum(r);
+  }
+  Finish(r);
+  std::fputs(r.complaints.c_str(), stderr);
+  return r.complaints.empty() ? 0 : 3;
+}
+
+// An address of the loopback that no other test has: so is every port there.
+std::string OwnAddress(int which) {
+  const int pid = getpid();
+  return "127." + std::to_string(64 + which + 2 * (pid >> 16)) + "." + std::to_string(pid >> 8 & 255) + "." +
+         std::to_string(pid & 255);
+}
+
+TEST(RanksOfSeveralHosts, MeetByATableOfTwoServers) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "table";
+  std::ofstream(path) << R"({"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
+    {"server_id": ")" << OwnAddress(0)
+                      << R"(", "device": [{"device_id": "0", "rank_id": "0", "host_port": "23456"},
+                                                           {"device_id": "1", "rank_id": "1"}]},
+    {"server_id": ")" << OwnAddress(1)
+                      << R"(", "device": [{"device_id": "0", "rank_id": "2"},
+                                                           {"device_id": "1", "rank_id": "3"}]}]})";
+  std::vector<acl_test::ChildResult> results(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back([&, i] {
+      results[i] = acl_test::RunRole("table_rank", {{"TEST_RANK", std::to_string(i)}, {"TEST_TABLE", path}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Complaints(results), "");
+}
+
+// --- Who is let in ----------------------------------------------------------------------------------------------
+
+MP_ROLE(listens_nowhere) {
+  HcclRootInfo root;
+  ROLE_CHECK(aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) == 0);
+  ROLE_CHECK(Listening().empty());
+  return 0;
+}
+MP_ROLE(listens_at_one) {
+  HcclRootInfo root;
+  ROLE_CHECK(aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) == 0);
+  const std::vector<std::string> found = Listening();
+  ROLE_CHECK(found.size() == 1);
+  ROLE_CHECK(found[0].starts_with("0200007F:"));
+  return 0;
+}
+TEST(RanksNetwork, NothingListensUnlessItIsAskedFor) {
+  const auto result = acl_test::RunRole("listens_nowhere");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+}
+TEST(RanksNetwork, ListensAtTheAddressThatWasAskedForAndNoOther) {
+  for (const auto& variables : std::vector<std::map<std::string, std::string>>{
+           {{"HCCL_IF_IP", "127.0.0.2"}}, {{"HCCL_IF_IP", "127.0.0.2"}, {"HCCL_IF_BASE_PORT", "40960"}}}) {
+    const auto result = acl_test::RunRole("listens_at_one", variables);
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+  }
+}
+
+MP_ROLE(root_info_fails) {
+  HcclRootInfo root;
+  ROLE_CHECK(aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) != 0);
+  std::fputs(acl_test::RecentMessage().c_str(), stderr);
+  return 0;
+}
+TEST(RanksNetwork, SettingsThatDoNotFitAreNamed) {
+  const auto said = [](std::map<std::string, std::string> variables) {
+    variables.try_emplace("MILLPOND_RANK_NETWORK", "1");
+    const auto result = acl_test::RunRole("root_info_fails", variables);
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return result.output;
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"HCCL_IF_IP", "127.0.0"},
+                                                                      {"HCCL_SOCKET_IFNAME", "=nosuch0"},
+                                                                      {"HCCL_SOCKET_FAMILY", "AF_UNIX"},
+                                                                      {"HCCL_IF_BASE_PORT", "80"}}) {
+    const std::string text = said({{name, value}});
+    EXPECT_TRUE(has(text, "EI0001") && has(text, name.c_str()) && has(text, value.c_str())) << text;
+  }
+  // TEST-NET-1 is nobody's.
+  const std::string text = said({{"HCCL_IF_IP", "192.0.2.1"}});
+  EXPECT_TRUE(has(text, "EI0019") && has(text, "192.0.2.1")) << text;
+}
+
+// Where a root info has its address; the secret lies behind that.
+size_t AddressIn(const HcclRootInfo& root) {
+  return std::string(reinterpret_cast<const char*>(&root), sizeof(root)).find("127.0.0.1");
+}
+
+// Comes first with a secret that is another in one bit, then as it should.
+MP_ROLE(wrong_secret) {
+  Rank r;
+  r.rank = 1;
+  r.ranks = 2;
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  HcclRootInfo root;
+  if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
+    HcclRootInfo changed = root;
+    reinterpret_cast<char*>(&changed)[AddressIn(root) + 64] ^= 1;
+    if (HcclCommInitRootInfo(2, &changed, 1, &r.comm) == 0) r.Complain("a wrong secret was let in");
+    const std::string text = acl_test::RecentMessage();
+    if (text.find("EI0015") == std::string::npos || text.find("127.0.0.1") == std::string::npos) r.Complain(text);
+    RANK_OK(r, HcclCommInitRootInfo(2, &root, 1, &r.comm));
+    if (r.comm != nullptr) ExpectSum(r);
+  }
+  Finish(r);
+  std::fputs(r.complaints.c_str(), stderr);
+  return r.complaints.empty() ? 0 : 3;
+}
+TEST(RanksNetwork, AWrongSecretIsRefusedAndDisturbsNobody) {
+  const TemporaryFolder folder;
+  acl_test::ChildResult stranger;
+  std::thread second([&] {
+    stranger = acl_test::RunRole("wrong_secret", {{"TEST_ROOT", folder / "root"}, {"MILLPOND_RANK_HOST", "h1"}});
+  });
+  const auto first = acl_test::RunRole("rank", {{"TEST_ROOT", folder / "root"},
+                                                {"TEST_RANK", "0"},
+                                                {"TEST_RANKS", "2"},
+                                                {"TEST_BODY", "Sum"},
+                                                {"MILLPOND_RANK_HOST", "h0"},
+                                                {"HCCL_IF_IP", "127.0.0.1"}});
+  second.join();
+  EXPECT_EQ(Complaints({first, stranger}), "");
+}
+
+// Many connect and say nothing, or nonsense, or stop in the middle; then the other rank comes, and is let in.
+MP_ROLE(strangers_first) {
+  Rank r;
+  r.rank = 1;
+  r.ranks = 2;
+  ROLE_CHECK(aclInit(nullptr) == 0);
+  HcclRootInfo root;
+  std::vector<int> strangers;
+  if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
+    uint32_t port = 0;  // behind the address and the secret
+    std::memcpy(&port, reinterpret_cast<const char*>(&root) + AddressIn(root) + 64 + 16, sizeof(port));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = inet_addr("127.0.0.1");
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    for (int i = 0; i < 100; ++i) {
+      strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
+      ROLE_CHECK(connect(strangers.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+      const std::string nonsense(static_cast<size_t>(i) * 7, 'x');
+      send(strangers.back(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
+    }
+    // The first has said nothing, and its place was needed.
+    char bytes[4096];
+    ROLE_CHECK(acl_test::Eventually([&] { return recv(strangers[0], bytes, sizeof(bytes), MSG_DONTWAIT) == 0; }));
+    RANK_OK(r, HcclCommInitRootInfo(2, &root, 1, &r.comm));
+    if (r.comm != nullptr) ExpectSum(r);
+  }
+  Finish(r);
+  for (const int stranger : strangers) close(stranger);
+  std::fputs(r.complaints.c_str(), stderr);
+  return r.complaints.empty() ? 0 : 3;
+}
+TEST(RanksNetwork, StrangersAreClosedAndDisturbNobody) {
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> both = {{"TEST_ROOT", folder / "root"}, {"HCCL_IF_IP", "127.0.0.1"}};
+  auto one = both, other = both;
+  one.insert({{"TEST_RANK", "0"}, {"TEST_RANKS", "2"}, {"TEST_BODY", "Sum"}, {"MILLPOND_RANK_HOST", "h0"}});
+  other["MILLPOND_RANK_HOST"] = "h1";
+  acl_test::ChildResult second;
+  std::thread stranger([&] { second = acl_test::RunRole("strangers_first", other); });
+  const auto first = acl_test::RunRole("rank", one);
+  stranger.join();
+  EXPECT_EQ(Complaints({first, second}), "");
+}
+
+// Rank 0's process is gone; what it gave out opens nothing, and that is known at once.
+MP_ROLE(makes_root_info) {
+  HcclRootInfo root;
+  ROLE_CHECK(aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) == 0);
+  WriteFile(getenv("TEST_ROOT"), &root, sizeof(root));
+  return 0;
+}
+MP_ROLE(comes_too_late) {
+  HcclRootInfo root;
+  HcclComm comm = nullptr;
+  ROLE_CHECK(aclInit(nullptr) == 0 && aclrtSetDevice(0) == 0);
+  ROLE_CHECK(AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root)));
+  ROLE_CHECK(HcclCommInitRootInfo(2, &root, 1, &comm) == HCCL_E_REMOTE);
+  std::fputs(acl_test::RecentMessage().c_str(), stderr);
+  return 0;
+}
+TEST(RanksNetwork, AStaleRootInfoIsRefusedAtOnce) {
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> root = {{"TEST_ROOT", folder / "root"}};
+  auto listens = root, comes = root;
+  listens["HCCL_IF_IP"] = "127.0.0.1";
+  comes["MILLPOND_RANK_HOST"] = "h1";
+  for (const auto& variables : {listens, root}) {
+    const auto made = acl_test::RunRole("makes_root_info", variables);
+    ASSERT_EQ(made.exit_code, 0) << made.output;
+    const auto late = acl_test::RunRole("comes_too_late", comes);
+    EXPECT_EQ(late.exit_code, 0) << late.output;
+    EXPECT_NE(late.output.find("EI0015"), std::string::npos) << late.output;
+  }
+}
+
+// --- Gone -------------------------------------------------------------------------------------------------------
+
+// TEST_VICTIM dies in a stretch of large operations; everybody else hears who it was. The process that spoke for its
+// host takes the host with it, and which of two it is nobody knows before.
+RANK_BODY(Killed) {
+  const uint32_t victim = Number("TEST_VICTIM");
+  const size_t count = size_t{1} << 20;
+  const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
+  for (int i = 0; i < 20; ++i) {
+    RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+    // What it has not sent dies with it, so the others need not come even to the end of the first.
+    if (i == 0 && r.rank == victim) r.Sync();
+  }
+  if (r.rank == victim) kill(getpid(), SIGKILL);
+  if (aclrtSynchronizeStream(r.stream) == 0) return r.Complain("the stream has not failed");
+  const std::string text = acl_test::RecentMessage(), who = "rank " + std::to_string(victim);
+  const auto has = [&](const std::string& part) { return text.find(part) != std::string::npos; };
+  if (!has("EI0002") || !has("Communication_Error_Timeout") || !has("HcclAllReduce")) r.Complain(text);
+  const std::string host =
+      victim < 2 ? "host h0 (127.0.0.1), with ranks 0, 1, " : "host h1 (127.0.0.2), with ranks 2, 3, ";
+  if (!has(who + " has ended (process ") && !has(" cannot be reached: " + host)) r.Complain(text);
+  HcclResult found = HCCL_SUCCESS;
+  RANK_OK(r, HcclGetCommAsyncError(r.comm, &found));
+  if (found != HCCL_E_REMOTE) r.Complain("HcclGetCommAsyncError says " + std::to_string(found));
+}
+
+class AHostThatLosesARank : public ::testing::TestWithParam<int> {};
+TEST_P(AHostThatLosesARank, IsNamedByAllOthers) {
+  const auto victim = static_cast<size_t>(GetParam());
+  const auto results = RunHosts({{"0", "1"}, {"2", "3"}}, "Killed", {{"TEST_VICTIM", std::to_string(victim)}});
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].exit_code, i == victim ? -SIGKILL : 0) << "rank " << i << ": " << results[i].output;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Each, AHostThatLosesARank, ::testing::Values(0, 1, 2, 3));
+
+// The process that speaks for its host ends well before the others of that host are done.
+RANK_BODY(LeaderIsDoneFirst) {
+  const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
+  ExpectSum(r);
+  if (r.rank == 0) return;  // and the process ends
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  const Values<float> send(std::vector<float>(300000, 5)), receive(std::vector<float>(300000, -1));
+  for (int i = 0; i < 50; ++i) {
+    if (r.rank == 1) RANK_OK(r, HcclSend(send.get(), 300000, kFloat, 2, r.comm, r.stream));
+    if (r.rank == 2) RANK_OK(r, HcclRecv(receive.get(), 300000, kFloat, 1, r.comm, r.stream));
+  }
+  r.Sync();
+  if (r.rank == 2) Expect(r, "what came after rank 0 had gone", receive.Read(), std::vector<float>(300000, 5));
+}
+TEST(RanksOfSeveralHosts, GoOnWhenRank0IsDoneFirst) {
+  EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2"}}, "LeaderIsDoneFirst")), "");
+}
+
+// Ranks that end the hard way as soon as their communicator is destroyed, as forked ones do: what they gave in their
+// last operation arrives all the same.
+RANK_BODY(LeavesInHaste) {
+  const size_t count = size_t{1} << 20;
+  const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
+  for (int i = 0; i < 3; ++i) {
+    RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  }
+  r.Sync();
+  RANK_OK(r, HcclCommDestroy(std::exchange(r.comm, nullptr)));
+  std::fputs(r.complaints.c_str(), stderr);
+  _exit(r.complaints.empty() ? 0 : 3);
+}
+TEST(RanksOfSeveralHosts, MayEndInHasteOnceTheCommunicatorIsDestroyed) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(Complaints(RunHosts({{"0", "1"}, {"2", "3"}}, "LeavesInHaste")), "");
+  }
+}
+
+// --- Real hosts ---------------------------------------------------------------------------------------------------
+
+// Enters the namespace before anything else happens in the process.
+MP_ROLE(rank_in_namespace) {
+  const int space = open(getenv("TEST_NAMESPACE"), O_RDONLY | O_CLOEXEC);
+  ROLE_CHECK(space >= 0 && setns(space, CLONE_NEWNET) == 0);
+  return BeRank();
+}
+
+class Namespaces {
+ public:
+  Namespaces() {
+    const std::string a = Name(0), b = Name(1), devices = "mpa" + std::to_string(getpid() % 100000);
+    ok_ = Run("ip netns add " + a) && Run("ip netns add " + b) &&
+          Run("ip link add " + devices + " netns " + a + " type veth peer name mpb netns " + b) &&
+          Run("ip -n " + a + " addr add 10.77.0.1/24 dev " + devices) &&
+          Run("ip -n " + b + " addr add 10.77.0.2/24 dev mpb") && Run("ip -n " + a + " link set " + devices + " up") &&
+          Run("ip -n " + b + " link set mpb up");
+  }
+  ~Namespaces() {
+    for (int i = 0; i < 2; ++i) Run("ip netns del " + Name(i));
+  }
+  bool ok() const { return ok_; }
+  static std::string Name(int i) { return "mp_test_" + std::to_string(getpid()) + "_" + std::to_string(i); }
+
+ private:
+  static bool Run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+  bool ok_ = false;
+};
+
+TEST(RanksOfSeveralHosts, InNetworkNamespaces) {
+  const Namespaces spaces;
+  if (!spaces.ok()) GTEST_SKIP() << "this user may not make network namespaces (`ip netns add`, a veth pair)";
+  const TemporaryFolder folder;
+  std::vector<acl_test::ChildResult> results(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back([&, i] {
+      results[i] = acl_test::RunRole("rank_in_namespace",
+                                     {{"TEST_RANK", std::to_string(i)},
+                                      {"TEST_RANKS", "4"},
+                                      {"TEST_BODY", "Sum"},
+                                      {"TEST_ROOT", folder / "root"},
+                                      {"MILLPOND_RANK_NETWORK", "1"},
+                                      {"TEST_NAMESPACE", "/run/netns/" + Namespaces::Name(static_cast<int>(i / 2))}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Complaints(results), "");
+}
+
+}  // namespace
+
+MP_TEST_MAIN()
