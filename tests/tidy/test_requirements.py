@@ -36,7 +36,7 @@ def test_the_hashes_of_torch_are_those_of_its_cpu_builds(root, generator):
 
 def test_nobody_is_told_to_use_an_extra_index(project_files, root):
     """Whoever owns a name at one of two indexes can give a file for it; where it is mentioned, it is to warn."""
-    allowed = {"docs/pytorch.md", "tests/tidy/test_requirements.py", "tests/cli/test_torch.py"}
+    allowed = {"docs/pytorch.md", "docs/zh/pytorch.md", "tests/tidy/test_requirements.py", "tests/cli/test_torch.py"}
     texts = {path.relative_to(root).as_posix(): path for path in project_files if path.suffix in (".md", ".py", ".sh", ".txt", ".yaml", "")}
     assert {name for name, path in texts.items() if b"extra-index-url" in path.read_bytes()} - allowed == set()
 
