@@ -59,8 +59,8 @@ def names_of(text):
     return Counter(squeezed(span) for _, span in CODE_SPAN.findall(text))
 
 
-def figures_of(row):
-    return Counter(FIGURE.findall(LINK.sub("]", CODE_SPAN.sub("", row))))
+def figures_of(text):
+    return Counter(FIGURE.findall(LINK.sub("]", CODE_SPAN.sub("", text))))
 
 
 def more_and_less(ours, theirs):
@@ -97,6 +97,8 @@ def differences(original, translated):
     names, other_names = Counter(set(names_of(prose))), Counter(set(names_of(other_prose)))
     if names != other_names:
         found.append(f"names in `...`: {more_and_less(names, other_names)}")
+    if figures_of(prose) != figures_of(other_prose):
+        found.append(f"figures of the page: {more_and_less(figures_of(prose), figures_of(other_prose))}")
     rules, other_rules = Counter(set(RULE.findall(prose))), Counter(set(RULE.findall(other_prose)))
     if rules != other_rules:
         found.append(f"rules: {more_and_less(rules, other_rules)}")
@@ -164,7 +166,7 @@ def test_both_readmes_link_to_each_other():
     assert "(README.zh.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-PAGE = "# A\n\nText of MP304, `x`.\n\n    run it\n\n    run it twice\n\n- b\n\n```c\n# not a heading\n    code\n```\n\n## B\n\n| `a` | 1.5 |\n|---|---|\n| b | 2 |\n"
+PAGE = "# A\n\nText of MP304, `x`, 9 s.\n\n    run it\n\n    run it twice\n\n- b\n\n```c\n# not a heading\n    code\n```\n\n## B\n\n| `a` | 1.5 |\n|---|---|\n| b | 2 |\n"
 
 
 @pytest.mark.parametrize("old, new, says", [
@@ -180,6 +182,7 @@ PAGE = "# A\n\nText of MP304, `x`.\n\n    run it\n\n    run it twice\n\n- b\n\n`
     ("| b | 2 |", "| b | 3 |", "figures: missing ['2'], too many ['3']"),
     ("`a` | 1.5", "`b` | 1.5", "names: missing ['a'], too many ['b']"),
     ("`x`", "`y`", "names in `...`: missing ['x'], too many ['y']"),
+    ("9 s", "8 s", "figures of the page: missing ['9'], too many ['8']"),
     ("MP304", "MP305", "rules: missing ['MP304'], too many ['MP305']"),
 ])
 def test_a_page_that_falls_behind_is_named_with_what_differs(old, new, says):
