@@ -12,8 +12,8 @@ namespace {
 
 enum QuantMode : int64_t { kNone = -1, kStatic = 0, kDynamic = 1 };
 
-// (token, choice) pairs in the order of their experts; those of experts outside [begin, end) at the end: the ones above by
-// their experts' numbers too, then the ones below.
+// (token, choice) pairs in the order of their experts; those of experts outside [begin, end) at the end: the ones above
+// by their experts' numbers too, then the ones below.
 struct Plan {
   Tensor order;   // which pair comes at each place
   Tensor expert;  // its expert, counted from begin
