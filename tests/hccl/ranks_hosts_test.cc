@@ -197,7 +197,7 @@ TEST(RanksNetwork, SettingsThatDoNotFitAreNamed) {
 }
 
 // Where a root info has its address; the secret lies behind that.
-size_t AddressIn(const HcclRootInfo& root) {
+size_t PlaceOfAddress(const HcclRootInfo& root) {
   return std::string(reinterpret_cast<const char*>(&root), sizeof(root)).find("127.0.0.1");
 }
 
@@ -210,7 +210,7 @@ MP_ROLE(wrong_secret) {
   HcclRootInfo root;
   if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
     HcclRootInfo changed = root;
-    reinterpret_cast<char*>(&changed)[AddressIn(root) + 64] ^= 1;
+    reinterpret_cast<char*>(&changed)[PlaceOfAddress(root) + 64] ^= 1;
     if (HcclCommInitRootInfo(2, &changed, 1, &r.comm) == 0) r.Complain("a wrong secret was let in");
     const std::string text = acl_test::RecentMessage();
     if (text.find("EI0015") == std::string::npos || text.find("127.0.0.1") == std::string::npos) r.Complain(text);
@@ -247,7 +247,7 @@ MP_ROLE(strangers_first) {
   std::vector<int> strangers;
   if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
     uint32_t port = 0;  // behind the address and the secret
-    std::memcpy(&port, reinterpret_cast<const char*>(&root) + AddressIn(root) + 64 + 16, sizeof(port));
+    std::memcpy(&port, reinterpret_cast<const char*>(&root) + PlaceOfAddress(root) + 64 + 16, sizeof(port));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = inet_addr("127.0.0.1");

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 # Interfaces of the kernel and of the C library: declarations, no code of theirs in ours.
-SYSTEM = {"sys", "linux", "net", "netinet", "arpa", "sanitizer", "bits", "asm", "asm-generic", "gnu", "x86_64-linux-gnu"}
+SYSTEM = {"sys", "linux", "net", "netinet", "arpa", "sanitizer", "bits", "asm", "asm-generic", "gnu", "rpc",
+          "x86_64-linux-gnu"}
 # Only tests and benchmarks, which are not installed.
 NOT_INSTALLED = {"gtest", "gmock", "benchmark"}
 INCLUDE = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.M)

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import run as suite  # noqa: E402
+import run as suite
 
 HALVES = ("float16", "bfloat16")
 # What moves, fills or casts is no step of the computation.
