@@ -34,7 +34,7 @@ def main():
     distributed.init_process_group("hccl" if device.type == "npu" else "gloo")
     rank, world = distributed.get_rank(), distributed.get_world_size()
 
-    model = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 1)).to(device)
+    model = nn.Sequential(nn.Linear(16, 64), nn.GELU("tanh"), nn.Linear(64, 64), nn.GELU("tanh"), nn.Linear(64, 1)).to(device)
     model = nn.parallel.DistributedDataParallel(model)  # gives every rank the weights of rank 0, and averages gradients
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for number, (data, target) in enumerate(batches(options.steps, options.batch)):
