@@ -63,7 +63,7 @@ void Link::SetBell(const std::string& name) {
 }
 
 void Link::WantBell() {
-  if (world_ != nullptr) header().bell_wanted.store(1, std::memory_order_seq_cst);
+  if (world_ != nullptr) header().bell_wanted.exchange(1, std::memory_order_acq_rel);
 }
 
 void Link::LeaveForGood() {

@@ -67,8 +67,9 @@ World::~World() {
 }
 
 void World::WakeLink() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // what was written, before the look whether anybody sleeps
-  if (header().bell_wanted.load(std::memory_order_relaxed) == 0 || header().bell_wanted.exchange(0) == 0) return;
+  // Two exchanges of one word: either this one finds the sleeper's wish, or the sleeper's finds this one and with it
+  // what was written before.
+  if (header().bell_wanted.exchange(0, std::memory_order_acq_rel) == 0) return;
   MutexLock lock(bell_mutex_);
   if (!bell_) bell_ = UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   comm::Ring(bell_.get(), TextOf(header().bell, sizeof(header().bell)));
