@@ -18,6 +18,12 @@ Status Assign(const InferArgs& args, Dims dims, Shape* out) {
   return Ok();
 }
 
+Status NeedRank(const InferArgs& args, size_t which, size_t rank) {
+  MP_REQUIRE(ShapeOf(args, which).size() >= rank, "%s: %s has shape %s; it needs %zu dimensions or more", RowName(args),
+             NameOf(args, which), ShapeText(ShapeOf(args, which)).c_str(), rank);
+  return Ok();
+}
+
 Status Append(const InferArgs& args, int64_t dim, Shape* out) {
   MP_REQUIRE(out->rank < TensorView::kMaxRank, "%s: the result would have more than %zu dimensions", RowName(args),
              TensorView::kMaxRank);

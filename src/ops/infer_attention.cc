@@ -10,8 +10,6 @@
 namespace millpond::infer {
 namespace {
 
-std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
-
 struct Sizes {
   bool packed = false;  // T, no B and S
   int64_t b = 1, s = 1, t = 0, n = 0, d = 0;

@@ -45,9 +45,11 @@ Status Matrices(const InferArgs& args, Sizes* out) {
   return Ok();
 }
 
-// `times`: how often x1's columns stand in a row that is multiplied.
-Status Product(const InferArgs& args, int64_t times, Sizes* out) {
+enum class Columns { kOwn, kOfAllRanks };  // of x1, in a row that is multiplied
+Status Product(const InferArgs& args, Columns columns, int64_t* out_ranks, Sizes* out) {
+  MP_RETURN_IF_ERROR(NeedRanks(args, 4, out_ranks));
   MP_RETURN_IF_ERROR(Matrices(args, out));
+  const int64_t times = columns == Columns::kOwn ? 1 : *out_ranks;
   MP_REQUIRE(Times(out->k, times) == out->inner, "%s: rows of %lld elements cannot be multiplied with columns of %lld",
              RowName(args), static_cast<long long>(Times(out->k, times)), static_cast<long long>(out->inner));
   return Ok();
@@ -71,8 +73,7 @@ Status rows_over(const InferArgs& args, Shape* out) {
   return Rows(args, 1, ranks, out);
 }
 Status rows_times_if(const InferArgs& args, Shape* out) {
-  const int64_t none[] = {0};
-  return Int(args, 2) != 0 ? rows_times(args, out) : Assign(args, none, out);
+  return Int(args, 2) != 0 ? rows_times(args, out) : Vector(args, 0, out);
 }
 
 Status parts_end(const InferArgs& args, Shape* out) {
@@ -84,10 +85,9 @@ Status parts_end(const InferArgs& args, Shape* out) {
              places.size());
   int64_t end = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
-    end = placed ? std::max(end, places[i] + counts[i]) : end + counts[i];
+    end = placed ? std::max(end, Plus(places[i], counts[i])) : Plus(end, counts[i]);
   }
-  const int64_t dims[] = {end};
-  return Assign(args, dims, out);
+  return Vector(args, end, out);
 }
 Status column_sum(const InferArgs& args, Shape* out) {
   const Dims matrix = Ints(args, 0);
@@ -97,39 +97,34 @@ Status column_sum(const InferArgs& args, Shape* out) {
   MP_REQUIRE(ranks * ranks == static_cast<int64_t>(matrix.size()) && rank >= 0 && rank < ranks,
              "%s: %zu counts for rank %lld; there is one for each pair of ranks", RowName(args), matrix.size(),
              static_cast<long long>(rank));
-  for (int64_t i = 0; i < ranks; ++i) sum += matrix[static_cast<size_t>(i * ranks + rank)];
-  const int64_t dims[] = {sum};
-  return Assign(args, dims, out);
+  for (int64_t i = 0; i < ranks; ++i) sum = Plus(sum, matrix[static_cast<size_t>(i * ranks + rank)]);
+  return Vector(args, sum, out);
 }
 
 Status matmul_rows_times(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
-  MP_RETURN_IF_ERROR(NeedRanks(args, 4, &ranks));
-  MP_RETURN_IF_ERROR(Product(args, 1, &sizes));
+  MP_RETURN_IF_ERROR(Product(args, Columns::kOwn, &ranks, &sizes));
   return Matrix(args, Times(sizes.m, ranks), sizes.n, out);
 }
 Status matmul_rows_over(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
-  MP_RETURN_IF_ERROR(NeedRanks(args, 4, &ranks));
-  MP_RETURN_IF_ERROR(Product(args, 1, &sizes));
+  MP_RETURN_IF_ERROR(Product(args, Columns::kOwn, &ranks, &sizes));
   MP_RETURN_IF_ERROR(NeedParts(args, sizes.m, ranks));
   return Matrix(args, sizes.m / ranks, sizes.n, out);
 }
 Status matmul_spread(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
-  MP_RETURN_IF_ERROR(NeedRanks(args, 4, &ranks));
-  MP_RETURN_IF_ERROR(Product(args, 1, &sizes));
+  MP_RETURN_IF_ERROR(Product(args, Columns::kOwn, &ranks, &sizes));
   MP_RETURN_IF_ERROR(NeedParts(args, sizes.n, ranks));
   return Matrix(args, Times(sizes.m, ranks), sizes.n / ranks, out);
 }
 Status gathered_columns_matmul(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
-  MP_RETURN_IF_ERROR(NeedRanks(args, 4, &ranks));
-  MP_RETURN_IF_ERROR(Product(args, ranks, &sizes));
+  MP_RETURN_IF_ERROR(Product(args, Columns::kOfAllRanks, &ranks, &sizes));
   MP_RETURN_IF_ERROR(NeedParts(args, sizes.m, ranks));
   return Matrix(args, sizes.m / ranks, sizes.n, out);
 }
@@ -137,19 +132,13 @@ Status columns_gathered_if(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   MP_RETURN_IF_ERROR(NeedRanks(args, 1, &ranks));
   const Dims x = ShapeOf(args, 0);
-  const int64_t none[] = {0};
-  if (Int(args, 2) == 0) return Assign(args, none, out);
+  if (Int(args, 2) == 0) return Vector(args, 0, out);
   MP_REQUIRE(x.size() == 2, "%s: %s has %zu dimensions; it needs 2", RowName(args), NameOf(args, 0), x.size());
   MP_RETURN_IF_ERROR(NeedParts(args, x[0], ranks));
   return Matrix(args, x[0] / ranks, Times(x[1], ranks), out);
 }
 
 namespace {
-
-Status OneNumber(const InferArgs& args, int64_t number, Shape* out) {
-  const int64_t dims[] = {number};
-  return Assign(args, dims, out);
-}
 
 // How many experts a rank has: one of the shared ones, or its part of the others.
 Status ExpertsOf(const InferArgs& args, int64_t ranks, int64_t rank, int64_t experts, int64_t shared_ranks,
@@ -185,27 +174,27 @@ Status moe_tokens(const InferArgs& args, Shape* out) {
 Status moe_token_list(const InferArgs& args, Shape* out) {
   int64_t tokens = 0;
   MP_RETURN_IF_ERROR(MostTokens(args, &tokens));
-  return OneNumber(args, tokens, out);
+  return Vector(args, tokens, out);
 }
 Status moe_assist(const InferArgs& args, Shape* out) {
   constexpr int64_t kForEach = 128;
   int64_t tokens = 0;
   MP_RETURN_IF_ERROR(MostTokens(args, &tokens));
-  return OneNumber(args, Times(tokens, kForEach), out);
+  return Vector(args, Times(tokens, kForEach), out);
 }
 Status moe_experts_here(const InferArgs& args, Shape* out) {
   int64_t here = 0;
   MP_RETURN_IF_ERROR(ExpertsOf(args, Int(args, 0), Int(args, 1), Int(args, 2), Int(args, 3), &here));
-  return OneNumber(args, here, out);
+  return Vector(args, here, out);
 }
 Status moe_counts_here(const InferArgs& args, Shape* out) {
   int64_t here = 0;
   MP_RETURN_IF_ERROR(ExpertsOf(args, Int(args, 0), Int(args, 1), Int(args, 2), Int(args, 3), &here));
-  return OneNumber(args, Times(here, Int(args, 0)), out);
+  return Vector(args, Times(here, Int(args, 0)), out);
 }
-Status moe_copies(const InferArgs& args, Shape* out) { return OneNumber(args, Elements(ShapeOf(args, 0)), out); }
+Status moe_copies(const InferArgs& args, Shape* out) { return Vector(args, Elements(ShapeOf(args, 0)), out); }
 Status moe_second_group(const InferArgs& args, Shape* out) {
-  return OneNumber(args, std::max<int64_t>(1, Int(args, 0)), out);
+  return Vector(args, std::max<int64_t>(1, Int(args, 0)), out);
 }
 Status moe_back(const InferArgs& args, Shape* out) {
   const Dims rows = ShapeOf(args, 0), ids = ShapeOf(args, 1);
@@ -217,21 +206,21 @@ Status experts_product(const InferArgs& args, Shape* out) {
   const Dims counts = Ints(args, 0), weight = ShapeOf(args, 1);
   MP_REQUIRE(weight.size() == 3, "%s: %s has %zu dimensions; it needs 3", RowName(args), NameOf(args, 1),
              weight.size());
-  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}), weight[Int(args, 2) != 0 ? 1 : 2],
-                out);
+  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}, Plus),
+                weight[Int(args, 2) != 0 ? 1 : 2], out);
 }
 Status matmul_if(const InferArgs& args, Shape* out) {
-  if (!Has(args, 0) || !Has(args, 1)) return OneNumber(args, 0, out);
+  if (!Has(args, 0) || !Has(args, 1)) return Vector(args, 0, out);
   const Dims x = ShapeOf(args, 0), y = ShapeOf(args, 1);
   MP_REQUIRE(x.size() == 2 && y.size() == 2, "%s: %s has %zu dimensions and %s %zu; both need 2", RowName(args),
              NameOf(args, 0), x.size(), NameOf(args, 1), y.size());
   return Matrix(args, x[0], y[Int(args, 2) != 0 ? 0 : 1], out);
 }
 Status counted_rows_if(const InferArgs& args, Shape* out) {
-  if (Int(args, 2) == 0) return OneNumber(args, 0, out);
+  if (Int(args, 2) == 0) return Vector(args, 0, out);
   const Dims counts = Ints(args, 0), x = ShapeOf(args, 1);
   MP_REQUIRE(x.size() == 2, "%s: %s has %zu dimensions; it needs 2", RowName(args), NameOf(args, 1), x.size());
-  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}), x[1], out);
+  return Matrix(args, std::accumulate(counts.begin(), counts.end(), int64_t{0}, Plus), x[1], out);
 }
 Status moe_type(const InferArgs& args, DType* out) {
   *out = Int(args, 1) == 0 ? ViewOf(args, 0).dtype : DType::kInt8;

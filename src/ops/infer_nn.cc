@@ -11,16 +11,6 @@
 namespace millpond::infer {
 namespace {
 
-std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
-
-Status NeedRank(const InferArgs& args, size_t which, size_t rank) {
-  MP_REQUIRE(ShapeOf(args, which).size() >= rank, "%s: %s has shape %s; it needs %zu dimensions or more", RowName(args),
-             NameOf(args, which), ShapeText(ShapeOf(args, which)).c_str(), rank);
-  return Ok();
-}
-
-Status Vector(const InferArgs& args, int64_t size, Shape* out) { return Assign(args, {&size, 1}, out); }
-
 // As x, with ones from dimension `from` on.
 Status OnesFrom(const InferArgs& args, size_t from, Shape* out) {
   MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, 0), out));

@@ -11,14 +11,6 @@ namespace {
 
 constexpr int64_t kPackedInt4 = 8;  // in one int32
 
-std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
-
-Status NeedRank(const InferArgs& args, size_t which, size_t rank) {
-  MP_REQUIRE(ShapeOf(args, which).size() >= rank, "%s: %s has shape %s; it needs %zu dimensions or more", RowName(args),
-             NameOf(args, which), ShapeText(ShapeOf(args, which)).c_str(), rank);
-  return Ok();
-}
-
 int64_t CeilDiv(int64_t value, int64_t by) { return by > 0 ? (value + by - 1) / by : 0; }
 
 // x's rows with `columns` in the last place.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "src/ops/call.h"
 #include "src/ops/row.h"
@@ -21,6 +22,7 @@ inline bool Has(const InferArgs& args, size_t which) {
   return which < args.from.size() && args.call.has(args.from[which]);
 }
 inline int64_t Int(const InferArgs& args, size_t which) { return args.call.integer(args.from[which]); }
+inline std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
 inline Dims Ints(const InferArgs& args, size_t which) { return args.call.ints(args.from[which]); }
 // The tensor, or the member of the list that is asked for (the first when the list has only that).
 const TensorView& ViewOf(const InferArgs& args, size_t which);
@@ -32,7 +34,9 @@ inline Dims List(const InferArgs& args, size_t which, int64_t* room) {
   return {room, 1};
 }
 
+Status NeedRank(const InferArgs& args, size_t which, size_t rank);  // so many dimensions, or more
 Status Assign(const InferArgs& args, Dims dims, Shape* out);
+inline Status Vector(const InferArgs& args, int64_t size, Shape* out) { return Assign(args, {&size, 1}, out); }
 // Fails beyond the most dimensions that there may be.
 Status Append(const InferArgs& args, int64_t dim, Shape* out);
 // Widens *out to cover dims too.
@@ -43,6 +47,10 @@ Status Wrap(const InferArgs& args, int64_t dim, size_t rank, size_t* out);
 inline int64_t Times(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+inline int64_t Plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 // The elements of a shape.
 int64_t Elements(Dims dims);

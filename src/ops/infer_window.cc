@@ -12,8 +12,6 @@ namespace {
 
 constexpr size_t kMaxSpatial = 3;
 
-std::string_view TextOf(const InferArgs& args, size_t which) { return args.call.text(args.from[which]); }
-
 // Sizes by their letters: those of x, and of the lists that have an entry for each of its dimensions.
 struct Plane {
   std::string_view layout;

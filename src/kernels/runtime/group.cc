@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/kernels/runtime/group.h"
 
-#include <numeric>
 #include <utility>
 
 #include "src/kernels/runtime/run.h"
@@ -72,8 +71,10 @@ std::vector<GroupPart> Listed(const char* what, const Group::Parts& parts, int64
               " ranks");
   std::vector<GroupPart> listed;
   for (size_t i = 0; i < parts.counts.size(); ++i) {
-    TORCH_CHECK(parts.counts[i] >= 0 && parts.places[i] >= 0 && parts.places[i] + parts.counts[i] <= tensor.numel(),
-                what, ": ", parts.counts[i], " elements from place ", parts.places[i], " on, for rank ", i,
+    // A model's numbers may be too large to be added.
+    const bool counted = parts.counts[i] >= 0 && parts.counts[i] <= tensor.numel();
+    TORCH_CHECK(counted && parts.places[i] >= 0 && parts.places[i] <= tensor.numel() - parts.counts[i], what, ": ",
+                parts.counts[i], " elements from place ", parts.places[i], " on, for rank ", i,
                 ", do not lie within the tensor's ", tensor.numel());
     const auto bytes = [&](int64_t elements) { return static_cast<size_t>(elements * tensor.element_size()); };
     listed.push_back({bytes(parts.places[i]), bytes(parts.counts[i])});
@@ -167,8 +168,11 @@ void Group::AlltoAll(string_view name, const Tensor& from, const Tensor& to) {
 
 Group::Parts Group::InOrder(std::vector<int64_t> counts) {
   Parts parts;
-  parts.places.resize(counts.size());
-  std::exclusive_scan(counts.begin(), counts.end(), parts.places.begin(), int64_t{0});
+  int64_t end = 0;
+  for (const int64_t count : counts) {
+    parts.places.push_back(end);
+    TORCH_CHECK(!__builtin_add_overflow(end, count, &end), "parts of ", count, " elements and more cannot be counted");
+  }
   parts.counts = std::move(counts);
   return parts;
 }
