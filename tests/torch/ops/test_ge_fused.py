@@ -155,6 +155,12 @@ def test_rotary_embedding_turns_query_and_key_in_place(ge):
     compare(ge, "ApplyRotaryPosEmb", [HEADS, DHEADS, COS, SIN], {"layout": 1}, (rotate(HEADS, COS, SIN), rotate(DHEADS, COS, SIN)), refs={0: 0, 1: 1})
 
 
+@pytest.mark.parametrize("sent, sent_from", [(8, 2**63 - 1), (2**63 - 1, 4)])
+def test_a_part_whose_end_cannot_be_counted_is_refused(ge, sent, sent_from):
+    with pytest.raises((AssertionError, RuntimeError), match="do not lie within the tensor"):
+        ge.run("HcomAllToAllV", [ROWS.flatten(), ints(sent), ints(sent_from), ints(8), ints(0)], {"group": "hccl_world_group"})
+
+
 def test_a_group_with_more_ranks_is_refused(ge):
     with pytest.raises((AssertionError, RuntimeError), match="has 1 ranks, and 2 were told"):
         ge.run("HcomAllGather", [ROWS], {"rank_size": 2, "group": "hccl_world_group"})
