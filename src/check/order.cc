@@ -277,6 +277,7 @@ void Order::SweepLateWaits() {
       for (Recorded& recorded : kept) Settle(&recorded.others, &recorded.open);
     }
   }
+  for (auto& [event, recorded] : levels_) Settle(&recorded.others, &recorded.open);
   std::erase_if(late_waits_, [](const auto& entry) { return entry.second.met; });
   while (late_waits_.size() > kMaxLateWaits) late_waits_.erase(late_waits_.begin());
   const uint64_t oldest = late_waits_.empty() ? next_late_wait_ : late_waits_.begin()->first;

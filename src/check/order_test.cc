@@ -202,10 +202,12 @@ TEST(OrderTest, WaitsThatWereMetAreForgottenAndWhatTheyBroughtIsNot) {
 
 // A record keeps what its stream was open to; the sweep settles that too.
 TEST(OrderTest, ARecordBehindAWaitBringsWhatTheWaitMetAfterTheWaitIsForgotten) {
+  const Edge level{Edge::Kind::kRecord, Link::kEvent, true, 0, 8, 1};
   Order order;
   order.Told({1, 1});
   order.Wait(LateWait(5), {2, 1});
   order.Record(RecordOf(7, 1), {2, 2});
+  order.RecordLevel(level, {2, 3});
   order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 1, 1});
   order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 2, 1});
   for (uint64_t step = 1; step <= 2'000; ++step) {
@@ -215,6 +217,8 @@ TEST(OrderTest, ARecordBehindAWaitBringsWhatTheWaitMetAfterTheWaitIsForgotten) {
   }
   order.Wait(WaitFor(7, 1), {5, 1});
   EXPECT_EQ(order.RelationTo({1, 1}, 5), Relation::kOrdered);
+  order.Wait({Edge::Kind::kWait, Link::kEvent, true, 0, 8, 0}, {6, 1});
+  EXPECT_EQ(order.RelationTo({1, 1}, 6), Relation::kOrdered);
 }
 
 // Waits that nobody meets, of streams that were aborted: more of them than are kept. To forget one must not make a
