@@ -222,7 +222,7 @@ void Dropout(Context& c) {
 
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kElementwiseHandlers[] = {
     MP_ONNX(BitCast),
     MP_ONNX(BitShift),
     MP_ONNX(Cast),
@@ -306,7 +306,7 @@ constexpr SameEntry kSame[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> ElementwiseHandlers() { return kHandlers; }
+std::span<const HandlerEntry> ElementwiseHandlers() { return kElementwiseHandlers; }
 
 const char* SameInGe(std::string_view type) {
   for (const SameEntry& entry : kSame) {

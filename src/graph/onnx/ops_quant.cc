@@ -156,13 +156,13 @@ void QLinearMatMul(Context& c) {
   c.Out(Rounded(c, result, zero, b.TypeOf(zero)));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kQuantHandlers[] = {
     MP_ONNX(DequantizeLinear), MP_ONNX(DynamicQuantizeLinear), MP_ONNX(MatMulInteger),
     MP_ONNX(QLinearMatMul),    MP_ONNX(QuantizeLinear),
 };
 
 }  // namespace
 
-std::span<const HandlerEntry> QuantHandlers() { return kHandlers; }
+std::span<const HandlerEntry> QuantHandlers() { return kQuantHandlers; }
 
 }  // namespace millpond::onnx
