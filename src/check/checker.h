@@ -29,7 +29,8 @@ class Checker final : public trace::Sink {
   // What cannot be done of what is asked for; the checker works all the same.
   Status Open(const Options& options);
 
-  uint32_t interests() const override;
+  // Without the lock: which rules are looked for is settled before the first record.
+  uint32_t interests() const override NO_THREAD_SAFETY_ANALYSIS;
   void OnApi(const trace::ApiCall& call) override;
   void OnEnqueued(const trace::TaskEnqueued& task) override;
   void OnSignal(const trace::Signal& signal) override;
@@ -77,6 +78,8 @@ class Checker final : public trace::Sink {
   uint64_t Finish();
 
  private:
+  // Without the lock, at every call: an atomic of the rules' own.
+  bool LivesWatch() const NO_THREAD_SAFETY_ANALYSIS { return lives_.Watches(); }
   // Calls are told as long as a rule has use for them.
   void HearWhatIsNeeded() REQUIRES(mutex_);
   uint32_t Here(uint32_t stack) REQUIRES(mutex_) { return ledger_.reporter.symbols().Here(stack); }
