@@ -345,16 +345,13 @@ MP_PROGRAM(MP608, free_inside_a_callback, kError) {
 
 MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
   Device device;
-  void* from = Malloc();
-  void* to = Malloc();
+  const Memory from, to;
   const Event event;
   Set(from, device.one);
   Record(event, device.one);
   if (!wrong) Wait(device.two, event);
   Copy(to, from, device.two);
   Synchronize();
-  Free(from);
-  Free(to);
   return 0;
 }
 
@@ -362,8 +359,7 @@ MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
 // can count on is known all the same.
 MP_PROGRAM(MP611, buffer_filled_while_it_is_read, kError) {
   Device device;
-  void* buffer = Malloc();
-  void* result = Malloc();
+  const Memory buffer, result;
   const Event filled(ACL_EVENT_SYNC), used(ACL_EVENT_SYNC);
   Set(buffer, device.one);
   Record(filled, device.one);
@@ -373,16 +369,13 @@ MP_PROGRAM(MP611, buffer_filled_while_it_is_read, kError) {
   if (!wrong) Wait(device.one, used);
   Set(buffer, device.one);
   Synchronize();
-  Free(buffer);
-  Free(result);
   return 0;
 }
 
 // The same task again and again is judged in a short way; the one that comes between is not lost.
 MP_PROGRAM(MP611, read_between_many_writes, kError) {
   Device device;
-  void* buffer = Malloc();
-  void* result = Malloc();
+  const Memory buffer, result;
   const Event done;
   for (int i = 0; i < 5; ++i) Set(buffer, device.one);
   Synchronize(device.one);
@@ -391,8 +384,6 @@ MP_PROGRAM(MP611, read_between_many_writes, kError) {
   if (!wrong) Wait(device.one, done);
   for (int i = 0; i < 5; ++i) Set(buffer, device.one);
   Synchronize();
-  Free(buffer);
-  Free(result);
   return 0;
 }
 
