@@ -22,6 +22,13 @@ inline DeviceMemory* MemoryOfDeviceZero() {
   return status.ok() ? &runtime->device(0)->memory() : nullptr;
 }
 
+inline char* AllocatePages(DeviceMemory* memory, size_t bytes) {
+  void* address = nullptr;
+  const Status status = memory->AllocatePages(bytes, PageClass::kNormal, "test", &address);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return static_cast<char*>(address);
+}
+
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
