@@ -60,7 +60,8 @@ def clang_tidy():
     ui.say(f"{name} ...")
     # Units are made of .cc files, and tell gcc of a warning that clang does not know.
     command = ["run-clang-tidy-19", "-p", build_dir("tidy"), "-j", ensure.jobs(), "-quiet", "-checks=-bugprone-suspicious-include",
-               "-extra-arg=-Wno-unknown-warning-option", rf"^{re.escape(str(ROOT))}/(build/tidy/units|src|tools)/(?!.*_test)"]
+               "-extra-arg=-Wno-unknown-warning-option",
+               "-extra-arg=-Wno-deprecated-declarations", rf"^{re.escape(str(ROOT))}/(build/tidy/units|src|tools)/(?!.*_test)"]
     status, log_path, span = ui.run_logged(name, command, "clang-tidy.log")
     found = tidy_findings(log_path.read_text(encoding="utf-8", errors="replace"))
     if found:

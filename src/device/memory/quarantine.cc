@@ -66,6 +66,7 @@ void Quarantine::Keep(Kept kept) {
   Damages damages;
   {
     MutexLock lock(mutex_);
+    const uintptr_t base = kept.base;
     bool added = false;
     if (kept.bytes <= capacity_) {
       ShrinkLocked(capacity_ - kept.bytes, kMaxBlocks - 1, &damages);
@@ -78,7 +79,7 @@ void Quarantine::Keep(Kept kept) {
     if (added) {
       bytes_.fetch_add(kept_.back().bytes, std::memory_order_relaxed);
     } else {
-      heap_.Release(kept.base);
+      heap_.Release(base);
     }
   }
   internal::TellDamages(damages);

@@ -100,6 +100,7 @@ Operation OperationOf(What what) {
 
 std::vector<comm::Part> PartsOf(const std::vector<GroupPart>& parts) {
   std::vector<comm::Part> made;
+  made.reserve(parts.size());
   for (const GroupPart& part : parts) made.push_back({part.offset, part.bytes});
   return made;
 }

@@ -19,7 +19,7 @@ Val AsOrdered(Builder& b, const Val& value) {
 // For operators that depend only on the order of the operands; `gives_operand`: the result is one of them.
 Val Ordered(Builder& b, const char* type, const Val& x, const Val& y, bool gives_operand) {
   if (b.TypeOf(x) != DType::kUint64) return b.Wide(type, {x, y});
-  const Val result = b.Op(type, {AsOrdered(b, x), AsOrdered(b, y)});
+  Val result = b.Op(type, {AsOrdered(b, x), AsOrdered(b, y)});
   if (!gives_operand) return result;
   return b.Cast(b.Sub(result, b.ConstInt(std::numeric_limits<int64_t>::min())), DType::kUint64);
 }
