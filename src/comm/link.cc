@@ -164,8 +164,7 @@ bool Link::After(std::span<const pollfd> watched) {
     if (watched[next++].revents != 0) ended.push_back(pid);
   }
   for (const int32_t pid : ended) NoteEnded(pid);
-  std::reverse(closed.begin(), closed.end());
-  for (const size_t i : closed) Drop(i);
+  for (auto i = closed.rbegin(); i != closed.rend(); ++i) Drop(*i);
   if (watched[0].revents != 0) Accept();
   if (watched[1].revents != 0) GiveKey();
   for (Visitor& visitor : admitted) Admit(&visitor);
