@@ -383,7 +383,7 @@ void MemoryRules::OnGraph(const trace::GraphShape& graph) {
     summary.push_back({address, bytes, mode, flags, rows, pitch});
   }
   ledger_.shadow.ForgetGroup(graph.graph);
-  graphs_.insert_or_assign(graph.graph, Summary{Repeated(std::move(summary)), {}, 0});
+  graphs_.insert_or_assign(graph.graph, Summary{Repeated(summary), {}, 0});
 }
 
 void MemoryRules::CheckInside(const trace::GraphShape& graph) {
