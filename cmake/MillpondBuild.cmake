@@ -138,6 +138,9 @@ function(mp_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
   endif()
+  if(MILLPOND_SANITIZER STREQUAL "coverage")
+    math(EXPR T_TIMEOUT "${T_TIMEOUT} * 5")  # not optimised, and counting
+  endif()
   # One label each: gtest_discover_tests takes no list here.
   set(label unit)
   if(T_CORE)
