@@ -105,6 +105,18 @@ function(mp_units out name)
   set(${out} ${files} ${alone} PARENT_SCOPE)
 endfunction()
 
+# mp_precompile(NAME): the headers that nearly every file includes, compiled once. Only without ccache: that one shares what
+# was compiled between checkouts, and nothing that was compiled with a precompiled header.
+set(MILLPOND_COMMON_HEADERS
+  <algorithm> <array> <atomic> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <optional> <set> <span> <string>
+  <string_view> <unordered_map> <utility> <vector> "${PROJECT_SOURCE_DIR}/src/base/format.h"
+  "${PROJECT_SOURCE_DIR}/src/base/mutex.h" "${PROJECT_SOURCE_DIR}/src/base/status.h")
+function(mp_precompile name)
+  if(MILLPOND_UNITY AND (NOT CCACHE_PROGRAM OR DEFINED ENV{CCACHE_DISABLE}))
+    target_precompile_headers(${name} PRIVATE ${MILLPOND_COMMON_HEADERS})
+  endif()
+endfunction()
+
 # mp_test(NAME file.cc... [LIBS lib...] [CORE] [SERIAL])
 #   CORE: runs under the sanitizers too (label core). SERIAL: never beside another test.
 function(mp_test name)

@@ -63,7 +63,7 @@ void Checker::OnApi(const trace::ApiCall& call) {
   const bool starts = std::strcmp(name, "aclInit") == 0;
   const bool ends = !starts && std::strcmp(name, "aclFinalize") == 0;
   const bool inside = t_inside_callback > 0 && LifeRules::ForbiddenInCallback(name);
-  if (!starts && !ends && !inside && !lives_.Watches() && !hears_calls_.load(std::memory_order_relaxed)) return;
+  if (!starts && !ends && !inside && !LivesWatch() && !hears_calls_.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
   if (inside) return lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
   if (starts) torch_.OnInit(Here(trace::CurrentStack()));

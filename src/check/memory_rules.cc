@@ -340,8 +340,14 @@ void MemoryRules::OnMemory(const trace::MemoryChange& change) {
                              .memory = {}});
     return;
   }
+  ForgetBlock(change, false);
+}
+
+template <class Change>
+void MemoryRules::ForgetBlock(const Change& change, bool unmapped) {
+  const uintptr_t begin = Address(change.address);
   const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
-  if (gone) CheckGoing(*gone, change.stack, change.thread, false);
+  if (gone) CheckGoing(*gone, change.stack, change.thread, unmapped);
   ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
   ledger_.shadow.Forget(begin, begin + change.bytes);
   ledger_.pieces.Forget(begin, begin + change.bytes);
@@ -354,11 +360,7 @@ void MemoryRules::OnMapping(const trace::MappingChange& change) {
     ledger_.shadow.Forget(begin, begin + change.bytes);
     ledger_.blocks.Add(begin, change.bytes, trace::MemoryKind::kPhysical, change.device, change.stack);
   } else if (change.kind == Kind::kUnmapped) {
-    const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
-    if (gone) CheckGoing(*gone, change.stack, change.thread, true);
-    ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
-    ledger_.shadow.Forget(begin, begin + change.bytes);
-    ledger_.pieces.Forget(begin, begin + change.bytes);
+    ForgetBlock(change, true);
   }
 }
 
@@ -381,7 +383,7 @@ void MemoryRules::OnGraph(const trace::GraphShape& graph) {
     summary.push_back({address, bytes, mode, flags, rows, pitch});
   }
   ledger_.shadow.ForgetGroup(graph.graph);
-  graphs_.insert_or_assign(graph.graph, Summary{Repeated(std::move(summary)), {}, 0});
+  graphs_.insert_or_assign(graph.graph, Summary{Repeated(summary), {}, 0});
 }
 
 void MemoryRules::CheckInside(const trace::GraphShape& graph) {

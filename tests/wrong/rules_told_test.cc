@@ -141,14 +141,20 @@ MP_PROGRAM(MP304, finding_reaches_the_program, kError) {
 
 // --- Events that are reset --------------------------------------------------------------------------------------
 
+// An event that the first stream has recorded and the second waits for.
+struct Awaited : Device {
+  Awaited() {
+    Record(event, one);
+    Wait(two, event);
+  }
+  const Event event{ACL_EVENT_SYNC};
+};
+
 // Page "aclrtResetEvent". The waiter's own stream may reset it, behind the wait.
 MP_PROGRAM(MP605, reset_on_another_stream, kError) {
-  Device device;
-  const Event event(ACL_EVENT_SYNC);
-  Record(event, device.one);
-  Wait(device.two, event);
-  ROLE_CHECK(aclrtResetEvent(event, wrong ? device.one : device.two) == ACL_SUCCESS);
-  Record(event, device.one);  // or the wrong program might stand still
+  const Awaited device;
+  ROLE_CHECK(aclrtResetEvent(device.event, wrong ? device.one : device.two) == ACL_SUCCESS);
+  Record(device.event, device.one);  // or the wrong program might stand still
   Synchronize();
   return 0;
 }
@@ -173,10 +179,8 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
 
 // The host may ask whether all waits have passed (page "aclrtQueryEventWaitStatus"), or wait for the streams.
 MP_PROGRAM(MP605, reset_after_asking, kError) {
-  Device device;
-  const Event event(ACL_EVENT_SYNC);
-  Record(event, device.one);
-  Wait(device.two, event);
+  const Awaited device;
+  const Event& event = device.event;
   aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_NOT_READY;
   while (!wrong && status != ACL_EVENT_WAIT_STATUS_COMPLETE) {
     ROLE_CHECK(aclrtQueryEventWaitStatus(event, &status) == ACL_SUCCESS);
