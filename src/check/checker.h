@@ -75,6 +75,8 @@ class Checker final : public trace::Sink {
   void Tell(bool with_memory);
   // The process ends. How many errors were found.
   uint64_t Finish();
+  // In a child that was just forked. False when the parent had a device: the runtime refuses the child.
+  bool BecomeProcess();
 
  private:
   // Calls are told as long as a rule has use for them.
@@ -97,6 +99,7 @@ class Checker final : public trace::Sink {
   LifeRules lives_{&ledger_};
   TorchRules torch_{&ledger_};
   WaitRules waits_{&ledger_};
+  std::atomic<bool> has_device_{false};
   bool reports_ = false;
   bool asks_contents_ = false;  // set before the first record
   std::atomic<bool> hears_calls_{false};
