@@ -60,7 +60,7 @@ struct Ended {
   Lines lines;
 };
 
-Ended Run(const std::string& role) {
+Ended ProcessOf(const std::string& role) {
   const std::string path = testing::TempDir() + "lines." + std::to_string(getpid()) + "." + role;
   Ended ended{acl_test::RunRole(role, {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}}), {}};
   ended.lines = LinesOf(path);
@@ -70,7 +70,7 @@ Ended Run(const std::string& role) {
 }
 
 Ended EndOf(const std::string& role) {
-  Ended ended = Run(role);
+  Ended ended = ProcessOf(role);
   EXPECT_EQ(ended.lines.Count("start"), 1U) << role;
   EXPECT_EQ(ended.lines.Count("finding"), 1U) << role << ": " << ended.result.output;
   return ended;
@@ -146,7 +146,7 @@ MP_ROLE(forks_first) {
   return 0;
 }
 TEST(CheckedFiles, HaveWhatForkedChildrenFound) {
-  const Ended ended = Run("forks_first");
+  const Ended ended = ProcessOf("forks_first");
   EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
   EXPECT_EQ(ended.lines.Count("finding"), 2U) << ended.result.output;
   EXPECT_EQ(ended.lines.Count("start"), 3U) << "the parent, and the children that have a device";
