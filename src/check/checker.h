@@ -76,6 +76,8 @@ class Checker final : public trace::Sink {
   void Tell(bool with_memory);
   // The process ends. How many errors were found.
   uint64_t Finish();
+  // In a child that was just forked. False when the parent had a device: the runtime refuses the child.
+  bool BecomeProcess();
 
  private:
   // Without the lock, at every call: an atomic of the rules' own.
@@ -100,6 +102,7 @@ class Checker final : public trace::Sink {
   LifeRules lives_ GUARDED_BY(mutex_){&ledger_};
   TorchRules torch_ GUARDED_BY(mutex_){&ledger_};
   WaitRules waits_ GUARDED_BY(mutex_){&ledger_};
+  std::atomic<bool> has_device_{false};
   bool reports_ = false;  // both are set before the first record
   bool asks_contents_ = false;
   std::atomic<bool> hears_calls_{false};

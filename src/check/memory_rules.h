@@ -105,6 +105,7 @@ class MemoryRules {
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
   void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);
   void DescribeMemory(const Conflict& conflict, Finding* finding);
+  bool IsSessionRun(const Use& use);
   Rule RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped);
 
   Ledger& ledger_;

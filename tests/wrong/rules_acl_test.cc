@@ -135,6 +135,17 @@ MP_PROGRAM(MP304, free_after_a_chain_of_streams, kError) {
   return 0;
 }
 
+// What was dropped uses nothing any more, and what ran is done.
+MP_PROGRAM(MP304, free_after_the_stream_was_aborted, kError) {
+  Device device;
+  void* memory = Malloc();
+  for (int i = 0; i < 8; ++i) Set(memory, device.one);
+  if (!wrong) ROLE_CHECK(aclrtStreamAbort(device.one) == ACL_SUCCESS);
+  Free(memory);
+  aclrtSynchronizeStream(device.one);  // may tell of the abort
+  return 0;
+}
+
 MP_PROGRAM(MP506, pinned_freed_while_copied, kError) {
   Device device;
   void* host = MallocHost();
@@ -425,6 +436,23 @@ MP_PROGRAM(MP801, allocated_after_finalize, kError) {
   { Device device; }
   void* memory = nullptr;
   if (wrong) aclrtMallocHost(&memory, kBytes);
+  return 0;
+}
+
+// It is given back, so it is no leak.
+MP_PROGRAM(MP801, freed_by_a_static_object, kError) {
+  static struct Owner {
+    ~Owner() {
+      if (memory != nullptr) aclrtFree(memory);
+    }
+    void* memory = nullptr;
+  } owner;
+  const Device device;
+  owner.memory = Malloc();
+  if (!wrong) {
+    Free(owner.memory);
+    owner.memory = nullptr;
+  }
   return 0;
 }
 

@@ -256,6 +256,30 @@ TEST(Rules, MP606_rescued_by_another_thread) {
   EXPECT_TRUE(checked.rules.empty()) << checked.result.output;
 }
 
+// --- Notifies -----------------------------------------------------------------------------------------------------
+
+// Each wait takes the record that was enqueued for it: the finding needs no lucky schedule.
+MP_PROGRAM(MP611, notify_recorded_before_the_write, kError) {
+  Device device;
+  Slab slab;
+  aclrtNotify there = nullptr;
+  aclrtNotify back = nullptr;
+  ROLE_CHECK(aclrtCreateNotify(&there, 0) == ACL_SUCCESS && aclrtCreateNotify(&back, 0) == ACL_SUCCESS);
+  for (int round = 0; round < 3; ++round) {
+    const bool early = wrong && round == 2;
+    if (early) ROLE_CHECK(aclrtRecordNotify(there, device.one) == ACL_SUCCESS);
+    Set(slab.base, kBytes, device.one);
+    if (!early) ROLE_CHECK(aclrtRecordNotify(there, device.one) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtWaitAndResetNotify(there, device.two, 0) == ACL_SUCCESS);
+    Set(slab.base, kBytes, device.two);
+    ROLE_CHECK(aclrtRecordNotify(back, device.two) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtWaitAndResetNotify(back, device.one, 0) == ACL_SUCCESS);
+  }
+  Synchronize();
+  ROLE_CHECK(aclrtDestroyNotify(there) == ACL_SUCCESS && aclrtDestroyNotify(back) == ACL_SUCCESS);
+  return 0;
+}
+
 // --- Captured graphs ----------------------------------------------------------------------------------------------
 
 MP_PROGRAM(MP611, inside_a_captured_graph, kError) {
@@ -284,6 +308,42 @@ MP_PROGRAM(MP611, inside_a_captured_graph, kError) {
   for (aclrtEvent event : {fork, middle, join}) ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
   return 0;
 }
+// One task on stream one, captured.
+struct Captured : Device {
+  Captured() {
+    ROLE_CHECK(aclmdlRICaptureBegin(one, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == ACL_SUCCESS);
+    Set(memory, one);
+    ROLE_CHECK(aclmdlRICaptureEnd(one, &graph) == ACL_SUCCESS);
+  }
+  ~Captured() {
+    Synchronize(one);
+    ROLE_CHECK(aclmdlRIDestroy(graph) == ACL_SUCCESS);
+  }
+  void Replay() const { ROLE_CHECK(aclmdlRIExecuteAsync(graph, one) == ACL_SUCCESS); }
+  void* const memory = Malloc();
+  aclmdlRI graph = nullptr;
+};
+
+// A replay is a task of acl's, not a run of a session: acl's pages have the rule.
+MP_PROGRAM(MP304, freed_while_it_is_replayed, kError) {
+  const Captured device;
+  for (int i = 0; i < 3; ++i) device.Replay();
+  if (!wrong) Synchronize(device.one);
+  Free(device.memory);
+  return 0;
+}
+
+MP_PROGRAM(MP510, read_while_it_is_replayed, kError) {
+  const Captured device;
+  char host[kBytes];
+  device.Replay();
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, device.memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  Synchronize(device.one);
+  Free(device.memory);
+  return 0;
+}
+
 // Both lines of the capture are named.
 TEST(Rules, ACapturedGraphsFindingHasTheStacksOfTheCapture) {
   const Checked wrong = Check("MP611_inside_a_captured_graph", true, {});
