@@ -139,6 +139,7 @@ function(mp_test name)
     set(T_TIMEOUT 120)
   endif()
   if(MILLPOND_SANITIZER STREQUAL "coverage")
+    target_compile_definitions(${name} PRIVATE MP_STAND_IN_KERNELS)  # which the compiler tells of sanitizers by itself
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 5")  # not optimised, and counting
   endif()
   # One label each: gtest_discover_tests takes no list here.
