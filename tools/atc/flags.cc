@@ -106,7 +106,7 @@ std::string HelpText() {
   std::string text = "Usage: atc --model=FILE --framework=5 --output=FILE --soc_version=NAME [options]\n\n";
   for (const cann::Option& option : cann::Options(cann::Door::kAtc)) {
     const bool partly =
-        option.treatment == cann::Treatment::kRefused && option.quiet.find('|') != option.std::string_view::npos;
+        option.treatment == cann::Treatment::kRefused && option.quiet.find('|') != std::string_view::npos;
     if (option.treatment != cann::Treatment::kHonoured && !partly) continue;
     std::string name = "  --" + std::string(option.key);
     name.resize(std::max<size_t>(name.size() + 2, 24), ' ');
