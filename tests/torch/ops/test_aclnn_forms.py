@@ -177,6 +177,7 @@ ROWS = [
     ("aclnnMatmulEmuSplitWeight", [X.bfloat16(), Y.t().bfloat16().contiguous(), Y.t().bfloat16().contiguous(), OUT, 1 / 256, 0],
      (X.bfloat16().float() @ Y.t().bfloat16().float()) * (1 + 1 / 256)),
     ("aclnnLogdet", [SQUARE @ SQUARE.t() + torch.eye(4), OUT], torch.logdet(SQUARE @ SQUARE.t() + torch.eye(4))),
+    ("aclnnMaxUnpool3dBackward", [PLANE, *F.max_pool3d(PLANE, 2, 1, return_indices=True), [3, 7, 6], [1, 1, 1], [0, 0, 0], OUT], F.max_pool3d(PLANE, 2, 1)),
     ("aclnnMaxUnpool2dBackward", [PLANE, *F.max_pool2d(PLANE, 2, return_indices=True), [7, 6], OUT], F.max_pool2d(PLANE, 2)),
 ]
 # In place: the argument that changes, and what it becomes.

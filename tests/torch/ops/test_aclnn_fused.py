@@ -193,6 +193,29 @@ def test_older_quantised_products(aclnn):
     close(out, plain * token.double()[:, None], 1e-3)
 
 
+def test_quantised_products_by_their_other_names(aclnn):
+    """Tensors here are not in the private layout, whatever the name says."""
+    a, b, scale, token = bytes_(4, 16), bytes_(16, 8), torch.rand(8, generator=SEED) * 0.01, torch.rand(4, generator=SEED)
+    out = room(4, 8, dtype=torch.bfloat16)
+    aclnn.run("aclnnFusedQuantMatmulWeightNz", a, b, token, scale, None, None, None, None, None, None, "relu", 0, out)
+    close(out, ((a.double() @ b.double()) * scale.double() * token.double()[:, None]).relu(), 8e-3)
+    x, w, ends = values(6, 16).half(), bytes_(2, 16, 8), torch.tensor([2, 6])
+    scales, result = torch.rand(2, 8, generator=SEED) * 0.01, room(6, 8, dtype=torch.float16)
+    step = x.float().abs().amax(-1, keepdim=True) / 127
+    steps = (x.float() / step).round().clamp(-128, 127)
+    want = torch.cat([steps[:2] @ w[0].float() * scales[0], steps[2:] @ w[1].float() * scales[1]]) * step
+    aclnn.run("aclnnQuantGroupedMatmulDequantWeightNZ", x, w.transpose(1, 2).contiguous(), scales, ends, None, None, None, None, "pertoken", True, result)
+    close(result, want, 1e-2)
+    grouped, weight_scale = bytes_(6, 16), torch.rand(2, 8, generator=SEED) * 0.01
+    row_scale, y, y_scale = torch.rand(6, generator=SEED), room(6, 4, dtype=torch.int8), room(6)
+    aclnn.run("aclnnGroupedMatmulSwigluQuant", grouped, w, None, None, weight_scale, row_scale, ends, y, y_scale, None)
+    product = torch.cat([grouped[:2].double() @ w[0].double() * weight_scale[0].double(), grouped[2:].double() @ w[1].double() * weight_scale[1].double()])
+    left, right = (product * row_scale.double()[:, None]).chunk(2, -1)
+    value = F.silu(left) * right
+    close(y_scale, value.abs().amax(-1) / 127, 1e-4)
+    assert (y.double() - value / (value.abs().amax(-1, keepdim=True) / 127)).abs().max() <= 0.51
+
+
 def attention(q, k, v, scale):
     return ((q.float() @ k.float().transpose(-1, -2)) * scale).softmax(-1) @ v.float()
 
