@@ -43,6 +43,17 @@ void BindTo(const TensorView& view, at::Tensor* tensor) {
   if (impl->sizes() != sizes || impl->strides() != strides) impl->set_sizes_and_strides(sizes, strides);
 }
 
+at::ScalarType LiftedType(at::ScalarType type, Frame::Lift lift, at::ScalarType widest) {
+  if (at::isIntegralType(type, /*includeBool=*/true)) {
+    const bool odd = type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64;
+    if (lift == Frame::Lift::kNumbers) return widest;
+    return odd ? at::kLong : type;
+  }
+  if (lift != Frame::Lift::kOdd) return widest;
+  if (type == at::kComplexHalf) return at::kComplexFloat;
+  return c10::elementSize(type) == 1 ? at::kFloat : type;
+}
+
 }  // namespace
 
 at::ScalarType TypeFrom(DType type) {
@@ -139,6 +150,11 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
       at::Tensor* tensor = ::new (static_cast<void*>(tensors_ + count_)) at::Tensor;
       ++count_;
       if (view.dtype == DType::kUndefined) continue;  // a list's missing member
+      if (__builtin_expect(IsLaidOut(view), false)) {
+        laid_out_.push_back(ReadLaidOut(view, count_ - 1));
+        *tensor = laid_out_.back().plain;
+        continue;
+      }
       if (stock.empty()) {
         *tensor = NewTensor();
       } else {
@@ -178,13 +194,47 @@ void Frame::Round() {
     if (args[i].flow == ArgFlow::kIn || !call_->has(i)) continue;
     const OpCall::Arg& arg = call_->arg(i);
     for (Widened& one : widened_) {
-      if (one.place >= arg.first && one.place < arg.first + arg.count) one.half.copy_(tensors_[one.place]);
+      if (one.place >= arg.first && one.place < arg.first + arg.count) one.own.copy_(tensors_[one.place]);
+    }
+  }
+}
+
+bool Frame::LiftTo(Lift lift) {
+  at::ScalarType widest = at::kDouble;
+  for (size_t place = 0; place < count_; ++place) {
+    if (tensors_[place].defined() && tensors_[place].is_complex()) widest = at::kComplexDouble;
+  }
+  for (size_t place = 0; place < count_; ++place) {
+    at::Tensor& tensor = tensors_[place];
+    if (!tensor.defined()) continue;
+    const at::ScalarType type = tensor.scalar_type();
+    const at::ScalarType wanted = LiftedType(type, lift, widest);
+    if (wanted == type) continue;
+    lifted_.push_back({place, tensor});
+    tensor = tensor.to(wanted);
+  }
+  return !lifted_.empty();
+}
+
+void Frame::LayOut() {
+  const auto args = call_->row().args;
+  const auto views = call_->all_views();
+  for (size_t i = 0; i < args.size() && !(laid_out_.empty() && lifted_.empty()); ++i) {
+    if (args[i].flow == ArgFlow::kIn || !call_->has(i)) continue;
+    const OpCall::Arg& arg = call_->arg(i);
+    for (Widened& one : lifted_) {
+      if (one.place >= arg.first && one.place < arg.first + arg.count) one.own.copy_(tensors_[one.place]);
+    }
+    for (const LaidOut& one : laid_out_) {
+      if (one.place >= arg.first && one.place < arg.first + arg.count) WriteLaidOut(views[one.place], one);
     }
   }
 }
 
 Frame::~Frame() {
-  for (Widened& one : widened_) tensors_[one.place] = std::move(one.half);
+  for (Widened& one : widened_) tensors_[one.place] = std::move(one.own);
+  for (Widened& one : lifted_) tensors_[one.place] = std::move(one.own);
+  for (const LaidOut& one : laid_out_) tensors_[one.place].reset();  // memory of their own: not for the stock
   auto& stock = Stock();
   for (size_t i = count_; i-- > 0;) {  // backwards: the next frame then finds them in the same places
     at::Tensor& tensor = tensors_[i];
