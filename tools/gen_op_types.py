@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the types that each operator's tensors may have from CANN's operator documents: src/ops/table/types.tsv.
+"""Reads the types that each operator's tensors may have from CANN's operator documents: src/ops/table/types.tsv. And docs/formulas.tsv: which pages have a formula.
 
     python3 tools/gen_op_types.py --documents FOLDER
 
 FOLDER holds the public operator repositories (ops-math, ops-nn, ops-cv, ops-transformer), or only their `docs/aclnn*.md`. The file is committed, so that
 neither a build nor a test needs the documents. What it takes from a page are facts: which parameter may be of which types on which product series. A remark
 with a condition in it ("if the layout is ...") restricts nothing here. A page that says less than a client needs is answered by src/ops/table/types_more.tsv.
+Of docs/formulas.tsv the last two columns are kept: who has compared a page's formula with our kernel writes `yes` and what was found.
 """
 
 import argparse
@@ -28,6 +29,10 @@ NAMES = {"FLOAT": "float32", "FLOAT32": "float32", "FP32": "float32", "FLOAT16":
 NAME = re.compile(r"(?<![A-Z0-9_])(?:ACL_|DT_)?(" + "|".join(sorted(NAMES, key=len, reverse=True)) + r")(?![A-Z0-9]|_[A-Z0-9])", re.IGNORECASE)
 # How the pages name the series, in the order in which a name is looked for (some are part of others).
 SERIES = (("950", "950"), ("200I/500", "310b"), ("500 A2", "310b"), ("A3", "a3"), ("A2", "a2"), ("推理", "310p"), ("训练", "910"))
+FORMULAS = """# SPDX-License-Identifier: Apache-2.0
+# Which operators' pages of CANN's documents have a formula (formula: yes; page: a page without one; none: no public page), and whether it was read and
+# compared with what our kernel calls (by reading both, not by running). Written by tools/gen_op_types.py but for the last two columns.
+# operator	document	read	finding"""
 CONDITION = re.compile(r"当|时|若|如果|场景|模式下|情况|除非|对于|仅.{0,12}为|=")
 PHASE = re.compile(r"^#+ *\**(?:\d+[.、] *)?(aclnn\w+?)GetWorkspaceSize\**\s*$", re.MULTILINE)
 
@@ -234,15 +239,38 @@ def page_lists(text):
     return found
 
 
+def has_formula(text):
+    section = re.search(r"## 功能说明(.*?)\n## ", text, re.DOTALL)
+    return bool(section) and ("计算公式" in section[1] or "$$" in section[1])
+
+
 def read_pages(folder):
-    pages = {}
+    """The lists by operator, and the operators whose page has a formula."""
+    pages, formulas = {}, set()
     for path in sorted(Path(folder).rglob("aclnn*.md")):
         if "experimental" in path.parts or not re.match(r"aclnn[A-Z]", path.name):
             continue
-        for name, lists in page_lists(path.read_text(encoding="utf-8", errors="replace")).items():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for name, lists in page_lists(text).items():
             if lists or name not in pages:
                 pages[name] = pages.get(name) or lists
-    return pages
+            if has_formula(text):
+                formulas.add(name)
+    return pages, formulas
+
+
+def write_formulas(path, rows, pages, formulas):
+    """One line for each exported row; what was written by hand stays."""
+    kept = {}
+    if path.exists():
+        lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+        kept = {line[0]: line[2:] for line in lines}
+    lines = [FORMULAS]
+    for row in rows:
+        if row.aclnn:
+            found = "formula" if row.name in formulas else "page" if row.name in pages else "none"
+            lines.append("\t".join([row.name, found, *kept.get(row.name, ["no", "-"])]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def listed(types):
@@ -266,8 +294,9 @@ def main(argv):
     parser.add_argument("--documents", required=True, help="folder with the operators' pages")
     parser.add_argument("--output", default=str(table / "types.tsv"))
     arguments = parser.parse_args(argv)
-    pages = read_pages(arguments.documents)
+    pages, formulas = read_pages(arguments.documents)
     rows, _ = read_tables(table)
+    write_formulas(table.parents[2] / "docs" / "formulas.tsv", rows, pages, formulas)
     lines = list(lines_of(pages))
     Path(arguments.output).write_text(HEADING + "\n".join(lines) + "\n", encoding="utf-8")
     exported = [row for row in rows if row.aclnn]
