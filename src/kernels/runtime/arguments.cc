@@ -257,6 +257,11 @@ TensorView* Frame::ViewOf(const at::Tensor& tensor) {
   return &call_->all_views()[place];
 }
 
+DType Frame::GivenType(const at::Tensor& tensor) const {
+  const auto place = static_cast<size_t>(&tensor - tensors_);
+  return place < count_ ? call_->all_views()[place].dtype : DType::kUndefined;
+}
+
 void WriteActual(Tensor& out, const Tensor& value) {
   TORCH_CHECK(value.numel() <= out.numel(), "the result has ", value.numel(), " elements, the output room for ",
               out.numel());

@@ -119,6 +119,8 @@ class Frame {
 
   // The call's own view behind a tensor of the frame.
   TensorView* ViewOf(const at::Tensor& tensor);
+  // The type that the client gave the tensor, which may be seen as another (INT4 as int8); kUndefined: not one of ours.
+  DType GivenType(const at::Tensor& tensor) const;
   static Frame* Current();
 
  private:
