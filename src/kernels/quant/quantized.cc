@@ -55,8 +55,6 @@ int ScaleExponent(float largest, ScalarType type, int64_t algorithm) {
 
 }  // namespace
 
-bool IsInt4(const Tensor& tensor) { return Frame::Current()->GivenType(tensor) == DType::kInt4; }
-
 double QuantizedMaximum(const Tensor& out) {
   constexpr double kLargestInt4 = 7;
   return IsInt4(out) ? kLargestInt4 : LargestOf(out.scalar_type());

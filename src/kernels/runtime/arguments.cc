@@ -5,8 +5,11 @@
 #include <ATen/ScalarOps.h>
 #include <c10/core/TensorImpl.h>
 
+#include <algorithm>
 #include <new>
+#include <vector>
 
+#include "src/kernels/quant/quantized.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/run.h"
 
@@ -43,15 +46,17 @@ void BindTo(const TensorView& view, at::Tensor* tensor) {
   if (impl->sizes() != sizes || impl->strides() != strides) impl->set_sizes_and_strides(sizes, strides);
 }
 
+// Floating-point types all become `widest`; integers stay exact, or, where that did not help, become it too.
 at::ScalarType LiftedType(at::ScalarType type, Frame::Lift lift, at::ScalarType widest) {
-  if (at::isIntegralType(type, /*includeBool=*/true)) {
-    const bool odd = type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64;
-    if (lift == Frame::Lift::kNumbers) return widest;
-    return odd ? at::kLong : type;
-  }
-  if (lift != Frame::Lift::kOdd) return widest;
-  if (type == at::kComplexHalf) return at::kComplexFloat;
-  return c10::elementSize(type) == 1 ? at::kFloat : type;
+  if (!at::isIntegralType(type, /*includeBool=*/true) || lift == Frame::Lift::kDouble) return widest;
+  const bool odd = type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64;
+  return odd ? at::kLong : type;
+}
+
+// The running kernels' tensors that stand for INT4 ones, the innermost frame's last.
+std::vector<const at::Tensor*>& Int4Tensors() {
+  static thread_local auto* tensors = new std::vector<const at::Tensor*>;
+  return *tensors;
 }
 
 }  // namespace
@@ -153,6 +158,7 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
       if (__builtin_expect(IsLaidOut(view), false)) {
         laid_out_.push_back(ReadLaidOut(view, count_ - 1));
         *tensor = laid_out_.back().plain;
+        if (view.dtype == DType::kInt4) Int4Tensors().push_back(tensor);
         continue;
       }
       if (stock.empty()) {
@@ -164,6 +170,7 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
       BindTo(view, tensor);
     }
   } catch (...) {  // what is half made has no destructor
+    Int4Tensors().clear();
     while (count_ > 0) tensors_[--count_].~Tensor();
     if (tensors_ != reinterpret_cast<at::Tensor*>(inline_)) ::operator delete(tensors_);
     t_frame = outer_;
@@ -235,6 +242,9 @@ Frame::~Frame() {
   for (Widened& one : widened_) tensors_[one.place] = std::move(one.own);
   for (Widened& one : lifted_) tensors_[one.place] = std::move(one.own);
   for (const LaidOut& one : laid_out_) tensors_[one.place].reset();  // memory of their own: not for the stock
+  if (!laid_out_.empty()) {
+    std::erase_if(Int4Tensors(), [&](const at::Tensor* one) { return one >= tensors_ && one < tensors_ + count_; });
+  }
   auto& stock = Stock();
   for (size_t i = count_; i-- > 0;) {  // backwards: the next frame then finds them in the same places
     at::Tensor& tensor = tensors_[i];
@@ -257,9 +267,9 @@ TensorView* Frame::ViewOf(const at::Tensor& tensor) {
   return &call_->all_views()[place];
 }
 
-DType Frame::GivenType(const at::Tensor& tensor) const {
-  const auto place = static_cast<size_t>(&tensor - tensors_);
-  return place < count_ ? call_->all_views()[place].dtype : DType::kUndefined;
+bool IsInt4(const at::Tensor& tensor) {
+  const auto& known = Int4Tensors();
+  return std::find(known.begin(), known.end(), &tensor) != known.end();
 }
 
 void WriteActual(Tensor& out, const Tensor& value) {

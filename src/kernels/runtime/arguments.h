@@ -74,10 +74,9 @@ class Frame {
   // between the two, the frame's half tensors are float32 copies.
   void Widen();
   void Round();
-  // ATen has no kernel for some types that a card computes with, and for some mixtures: the frame's tensors become
-  // copies of types that it has. kOdd: those of 8 bits and unsigned ones; kFloats: all floating-point ones are double,
-  // complex where one is; kNumbers: integers, too. False when there is nothing to change.
-  enum class Lift : uint8_t { kNone, kOdd, kFloats, kNumbers };
+  // ATen has no kernel for some types that a card computes with: the frame's tensors become copies of types that it
+  // has. False when there is nothing to change.
+  enum class Lift : uint8_t { kNone, kExact, kDouble };
   bool LiftTo(Lift lift);
   // The kernel has ended well: outputs that it saw as copies (lifted, private layouts, INT4) get what it wrote to them.
   void LayOut();
@@ -119,8 +118,6 @@ class Frame {
 
   // The call's own view behind a tensor of the frame.
   TensorView* ViewOf(const at::Tensor& tensor);
-  // The type that the client gave the tensor, which may be seen as another (INT4 as int8); kUndefined: not one of ours.
-  DType GivenType(const at::Tensor& tensor) const;
   static Frame* Current();
 
  private:

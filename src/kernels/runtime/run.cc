@@ -141,11 +141,18 @@ std::string Refused(const OpCall& call, const Refusal& refusal) {
 
 // ATen refuses types before it writes anything: what it refuses so may be tried again with others.
 bool IsAboutTypes(const std::string& message) {
-  return message.find("not implemented for '") != std::string::npos ||
-         message.find("can't be cast to the desired output type") != std::string::npos ||
-         message.find("Promotion for") != std::string::npos || message.find("dtype") != std::string::npos ||
-         message.find("scalar type") != std::string::npos || message.find("float tensor") != std::string::npos ||
-         message.find("types can't be cast") != std::string::npos;
+  constexpr std::string_view kSigns[] = {"type",
+                                         "not implemented for '",
+                                         "can't be cast",
+                                         "did not match",
+                                         "bool tensor",
+                                         "float tensor",
+                                         "unsigned",
+                                         "MKLDNN tensor",
+                                         "out of bounds for bool",
+                                         "Half, Float or Double tensors"};
+  return std::any_of(std::begin(kSigns), std::end(kSigns),
+                     [&](std::string_view sign) { return message.find(sign) != std::string::npos; });
 }
 
 template <class Failed>
@@ -184,7 +191,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
     if (!Equals(call, refusal.place, refusal.allowed)) return failed(Refused(call, refusal).c_str());
   }
   Status refused;
-  for (const Frame::Lift lift : {Frame::Lift::kNone, Frame::Lift::kOdd, Frame::Lift::kFloats, Frame::Lift::kNumbers}) {
+  for (const Frame::Lift lift : {Frame::Lift::kNone, Frame::Lift::kExact, Frame::Lift::kDouble}) {
     Status status = RunOnce(call, body, lift, failed);
     if (status.ok()) return status;
     if (lift == Frame::Lift::kNone) refused = std::move(status);
