@@ -92,7 +92,7 @@ MP_KERNEL(aclnnDynamicBlockQuantV2, const Tensor& x, double min_scale, string_vi
 
 MP_KERNEL(aclnnFlatQuant, const Tensor& x, const Tensor& p1, const Tensor& p2, double clip, Tensor& out,
           Tensor& scale_out) {
-  TORCH_CHECK(out.scalar_type() == at::kInt, "the output has type ", out.scalar_type(),
+  TORCH_CHECK(out.scalar_type() == at::kInt || IsInt4(out), "the output has type ", out.scalar_type(),
               "; int4 packed in int32 is supported");
   TORCH_CHECK(clip > 0 && clip <= 1, "clipRatio is ", clip, "; it must be in (0, 1]");
   const Tensor product = at::matmul(p1.to(at::kFloat), at::matmul(x.to(at::kFloat), p2.to(at::kFloat)));

@@ -55,11 +55,14 @@ int ScaleExponent(float largest, ScalarType type, int64_t algorithm) {
 
 }  // namespace
 
-double QuantizedMaximum(const Tensor& out) { return LargestOf(out.scalar_type()); }
+double QuantizedMaximum(const Tensor& out) {
+  constexpr double kLargestInt4 = 7;
+  return IsInt4(out) ? kLargestInt4 : LargestOf(out.scalar_type());
+}
 
 void WriteQuantized(Tensor& out, const Tensor& value) {
   const ScalarType type = out.scalar_type();
-  const double largest = LargestOf(type);
+  const double largest = QuantizedMaximum(out);
   const Tensor wide = value.to(at::kFloat);
   if (type == at::kChar || type == at::kInt) {
     const Tensor rounded = wide.round().clamp_(-largest - 1, largest);
