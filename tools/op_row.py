@@ -33,6 +33,8 @@ class Argument:
     default: str = ""  # of a kernel's parameter: what a row gives that says nothing about it
     classes: int = 0  # 0: any
     partial: bool = False
+    types: tuple = ()  # tools/op_types.py: a mask of types for each product series; (): any
+    type_set: int = 0  # its place among all rows' masks
 
     @property
     def kind(self):
@@ -43,8 +45,10 @@ class Argument:
         """The ArgSpec of src/ops/row.h."""
         fields = [f'"{self.name}"', f"ArgKind::{self.kind}", f"ArgFlow::{FLOWS[self.flow]}", str(self.optional).lower(), str(self.classes)]
         flags = [self.flow == "!", self.partial, self.type == "TS"]
-        if any(flags):
+        if any(flags) or self.type_set:
             fields += [str(flag).lower() for flag in flags]
+        if self.type_set:
+            fields.append(str(self.type_set))
         return f"{{{', '.join(fields)}}}"
 
 

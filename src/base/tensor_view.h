@@ -12,6 +12,9 @@
 
 namespace millpond {
 
+// How the elements lie in a storage of a private format (src/base/private_layout.h); kPlain: by the view's strides.
+enum class PrivateLayout : uint8_t { kPlain, kNz, kNc1hwc0, kFractalZ, kNdc1hwc0, kFractalZ3d };
+
 struct TensorView {
   static constexpr size_t kMaxRank = 8;  // the NPU's own limit
 
@@ -20,6 +23,8 @@ struct TensorView {
   DType dtype = DType::kUndefined;
   uint8_t rank = 0;
   int16_t format = 2;
+  PrivateLayout layout = PrivateLayout::kPlain;
+  uint8_t c0 = 0;  // of a private layout: the elements of a storage's last dimension
   int64_t dims[kMaxRank];
   int64_t strides[kMaxRank];  // in elements
 

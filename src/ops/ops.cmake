@@ -17,7 +17,8 @@ add_custom_command(
   COMMAND "${MILLPOND_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/gen_ops.py"
           --table "${CMAKE_CURRENT_SOURCE_DIR}/ops/table" --output "${MILLPOND_OPS_DIR}"
   DEPENDS "${PROJECT_SOURCE_DIR}/tools/gen_ops.py" "${PROJECT_SOURCE_DIR}/tools/ge_table.py"
-          "${PROJECT_SOURCE_DIR}/tools/op_row.py" "${PROJECT_SOURCE_DIR}/tools/op_kernels.py" ${op_tables}
+          "${PROJECT_SOURCE_DIR}/tools/op_row.py" "${PROJECT_SOURCE_DIR}/tools/op_kernels.py"
+          "${PROJECT_SOURCE_DIR}/tools/op_types.py" ${op_tables}
   COMMENT "Generating operators from src/ops/table")
 add_custom_target(op_tables DEPENDS "${MILLPOND_OPS_DIR}/stamp")
 set_source_files_properties(${op_generated} PROPERTIES GENERATED TRUE)

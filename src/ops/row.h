@@ -47,6 +47,20 @@ struct ArgSpec {
   bool partial = false;
   // Of a kernel's tensor parameter: a row may give a scalar for it.
   bool or_scalar = false;
+  // The place in OpTypeSets() of the types that CANN's page lists for the tensor; 0: it lists none.
+  uint16_t type_set = 0;
+};
+
+// The product series that CANN's pages tell apart.
+enum class ProductSeries : uint8_t { k950, kA3, kA2, k310B, k310P, k910 };
+inline constexpr size_t kProductSeries = 6;
+
+// The types that a tensor may have on each series, a bit for each DType.
+struct TypeSet {
+  uint64_t types[kProductSeries];
+  bool Has(DType type, ProductSeries series) const {
+    return type != DType::kUndefined && (types[static_cast<size_t>(series)] >> static_cast<int>(type) & 1) != 0;
+  }
 };
 
 struct Shape {
@@ -152,6 +166,7 @@ struct OpRow {
 };
 
 std::span<const OpRow> OpRows();
+std::span<const TypeSet> OpTypeSets();
 // Sorted by name.
 std::span<const KernelSpec> OpKernels();
 // Null when there is no such row.

@@ -10,10 +10,12 @@
 
 namespace millpond {
 namespace {
-#include "op_rows.inc"  // kRows and kKernels, sorted by name
+#include "op_rows.inc"  // kTypeSets; kRows and kKernels, sorted by name
 }  // namespace
 
 std::span<const OpRow> OpRows() { return kRows; }
+
+std::span<const TypeSet> OpTypeSets() { return kTypeSets; }
 
 std::span<const KernelSpec> OpKernels() { return kKernels; }
 

@@ -115,11 +115,21 @@ def alarm_result(text):
 
 
 def half_types():
-    """Every operator of PyTorch's database on half types, in roundings from the float64 result: tests/torch/conformance/halves.py."""
-    name = "half types"
+    """Every operator of PyTorch's database on half types, in roundings from the float64 result."""
+    return _torch_script("half types", "conformance/halves.py")
+
+
+def all_types():
+    """Every operator of calls.tsv over all types: right, or refused in phase 1."""
+    return _torch_script("all types", "types/walk.py")
+
+
+def _torch_script(name, script):
+    """A program of tests/torch that says by its exit code whether all is well."""
     ui.say(f"{name} ...")
-    command = [VENV / "bin" / "python", ROOT / "tests" / "torch" / "conformance" / "halves.py"]
-    status, log_path, span = ui.run_logged(name, command, "half_types.log", env=environment.for_program(argparse.Namespace()))
+    command = [VENV / "bin" / "python", ROOT / "tests" / "torch" / script]
+    log = name.replace(" ", "_") + ".log"
+    status, log_path, span = ui.run_logged(name, command, log, env=environment.for_program(argparse.Namespace()))
     if status != 0:
         return junit.Result(failed=[(name, ui.tail(log_path))])
     return _one_passed(name, span)

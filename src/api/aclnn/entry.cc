@@ -11,6 +11,7 @@
 
 #include "src/api/aclnn/aclnn_guard.h"
 #include "src/api/aclnn/objects.h"
+#include "src/api/aclnn/type_check.h"
 #include "src/base/format.h"
 #include "src/device/stream/stream.h"
 #include "src/exec/op/first_phase_failures.h"
@@ -166,6 +167,7 @@ Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_siz
   for (size_t place = 0; place < row.args.size(); ++place) {
     if (Outcome added = AddArgument(row.args[place], words[place], call.get()); !added.ok()) return added;
   }
+  MP_RETURN_IF_ERROR(CheckTypes(*call));
   if (kernels::WorksInGroup(*kernel)) MP_RETURN_IF_ERROR(CheckGroups(*call));
   if (!row.shapes.empty()) MP_RETURN_IF_ERROR(call->CheckShapes());
   // Now, while the caller holds its tensors: torch_npu frees a temporary's block as soon as the operator is in its own

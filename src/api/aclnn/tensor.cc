@@ -6,6 +6,7 @@
 #include "src/api/aclnn/aclnn_guard.h"
 #include "src/api/aclnn/objects.h"
 #include "src/base/format.h"
+#include "src/base/private_layout.h"
 #include "src/device/memory/memory.h"
 
 using namespace millpond;         // NOLINT: a shim is a page of delegation
@@ -14,6 +15,17 @@ using namespace millpond::aclnn;  // NOLINT
 namespace {
 
 constexpr size_t kMaxRank = TensorView::kMaxRank;
+
+// A storage's shape ends in C0; one that is only told as so many elements has the C0 of its format or its type.
+void DescribeBlocks(aclTensor* tensor, aclFormat format) {
+  TensorView& view = tensor->view;
+  const int64_t told = BlockOfFormat(format);
+  view.c0 = static_cast<uint8_t>(told != 0 ? told : BlockOf(view.dtype));
+  const size_t rank = StorageShape(view.layout, view.shape(), 1).size();
+  if (rank == 0 || tensor->storage_rank != rank) return;
+  const int64_t last = tensor->storage_dims[rank - 1];
+  if (last > 0 && last <= UINT8_MAX) view.c0 = static_cast<uint8_t>(last);
+}
 
 Status Describe(aclTensor* tensor, const int64_t* view_dims, uint64_t rank, aclDataType type, const int64_t* strides,
                 int64_t offset, aclFormat format, const int64_t* storage_dims, uint64_t storage_rank, void* data) {
@@ -51,6 +63,8 @@ Status Describe(aclTensor* tensor, const int64_t* view_dims, uint64_t rank, aclD
   }
   tensor->storage_rank = static_cast<uint8_t>(storage_rank);
   std::copy_n(storage_dims, storage_rank, tensor->storage_dims);
+  view.layout = LayoutOfFormat(format);
+  if (view.layout != PrivateLayout::kPlain) DescribeBlocks(tensor, format);
   return Ok();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/exec/op/accesses.h"
 
+#include "src/base/private_layout.h"
+
 namespace millpond {
 
 namespace {
@@ -52,6 +54,7 @@ void Accesses::Add(const trace::Access& access) {
 void Accesses::Add(const TensorView& view, trace::Mode mode) {
   const size_t around = view.dtype == DType::kUndefined ? 0 : view.BytesOf(view.extent());
   if (around == 0) return;
+  if (view.layout != PrivateLayout::kPlain) return Add({view.data, view.BytesOf(StorageElements(view)), mode});
   Dim dims[TensorView::kMaxRank];
   size_t count = 0;
   const bool apart = Layout(view, dims, &count);

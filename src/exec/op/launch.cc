@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/base/private_layout.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
@@ -115,7 +116,10 @@ Status ValidateView(const OpCall& call, size_t number, const TensorView& view, s
   return Unfit(call, number, view, bytes);
 }
 
-size_t FootprintOf(const TensorView& view) { return view.dtype == DType::kUndefined ? 0 : view.BytesOf(view.extent()); }
+size_t FootprintOf(const TensorView& view) {
+  if (view.dtype == DType::kUndefined) return 0;
+  return view.BytesOf(view.layout == PrivateLayout::kPlain ? view.extent() : StorageElements(view));
+}
 
 bool SeveralDevices() {
   static const bool several = [] {

@@ -24,7 +24,9 @@ struct SingleOpTensor {
 
   DType dtype = DType::kUndefined;  // kUndefined: an absent optional operand
   int32_t format = 2;
-  std::vector<int64_t> dims;  // as the bytes lie in memory
+  std::vector<int64_t> dims;  // as the bytes lie in memory, but for private layouts
+  PrivateLayout layout = PrivateLayout::kPlain;
+  uint8_t c0 = 0;
   // How far each dimension goes, both ends included, -1 for no upper end; empty: nobody said.
   std::vector<std::pair<int64_t, int64_t>> ranges;
   std::string dynamic_input;   // the name of the dynamic operand it is a member of; empty: nobody said

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/base/private_layout.h"
 #include "src/device/memory/fault.h"
 #include "src/device/memory/memory.h"
 #include "src/exec/op/kernel_table.h"
@@ -67,7 +68,9 @@ class Execution {
                                   op_.desc.outputs.size()));
   }
 
-  static size_t BytesIn(const TensorView& view) { return view.BytesOf(view.elements()); }
+  static size_t BytesIn(const TensorView& view) {
+    return view.BytesOf(view.layout == PrivateLayout::kPlain ? view.elements() : StorageElements(view));
+  }
 
   Status DescribeInputs() {
     for (size_t i = 0; i < run_.inputs.size(); ++i) {

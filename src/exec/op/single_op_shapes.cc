@@ -17,6 +17,8 @@ void Describe(const SingleOpTensor& tensor, DoorTensor* out) {
   view.rank = static_cast<uint8_t>(tensor.dims.size());
   std::copy(tensor.dims.begin(), tensor.dims.end(), view.dims);
   view.SetContiguousStrides();
+  view.layout = tensor.layout;
+  view.c0 = tensor.c0;
   if (!tensor.constant.empty()) out->values = tensor.constant.data();
 }
 

@@ -63,9 +63,10 @@ Scalar OrOne(const OptScalar& value) { return value.value_or(Scalar(1)); }
 }  // namespace
 
 void CheckPlain(const Tensor& tensor, const char* name) {
-  const int16_t format = Frame::Current()->ViewOf(tensor)->format;
-  TORCH_CHECK(format != kFractalNz, name, " is in the private format FRACTAL_NZ (29), whose layout only the device ",
-              "knows; pass it in ND format (2)");
+  const TensorView& view = *Frame::Current()->ViewOf(tensor);
+  TORCH_CHECK(view.format != kFractalNz || view.layout != PrivateLayout::kPlain, name,
+              " is said to be of the private format FRACTAL_NZ (29), and the storage's shape of such a tensor was not ",
+              "given; pass it in ND format (2), or as the operator's page describes the storage");
 }
 
 void Multiply(Tensor& out, const Tensor& self, const Tensor& mat2) {

@@ -76,16 +76,6 @@ void BlockQuant(const Tensor& x, double min_scale, string_view round_mode, int64
   WriteElements(scale_out, scale);
 }
 
-void MxQuant(const Tensor& x, int64_t axis, string_view round_mode, int64_t block, int64_t algorithm, Tensor& y,
-             Tensor& scale) {
-  TORCH_CHECK(x.dim() > 0 && at::maybe_wrap_dim(axis, x.dim()) == x.dim() - 1, "axis is ", axis,
-              "; only the last is supported");
-  TORCH_CHECK(block == 32, "blocksize is ", block, "; 32 is supported");
-  TORCH_CHECK(round_mode.empty() || round_mode == "rint", "roundMode '", std::string(round_mode),
-              "' is not supported; rint is");
-  WriteBlockScaled(y, scale, x, algorithm);
-}
-
 }  // namespace
 
 MP_KERNEL(DynamicQuantize, const Tensor& x, const OptTensor& smooth, const OptTensor& group_index, int64_t symmetric,
@@ -100,14 +90,9 @@ MP_KERNEL(aclnnDynamicBlockQuantV2, const Tensor& x, double min_scale, string_vi
   BlockQuant(x, min_scale, round_mode, row_block, col_block, y, scale);
 }
 
-MP_KERNEL(aclnnDynamicMxQuantV2, const Tensor& x, int64_t axis, string_view round_mode, int64_t block,
-          int64_t algorithm, Tensor& y, Tensor& scale) {
-  MxQuant(x, axis, round_mode, block, algorithm, y, scale);
-}
-
 MP_KERNEL(aclnnFlatQuant, const Tensor& x, const Tensor& p1, const Tensor& p2, double clip, Tensor& out,
           Tensor& scale_out) {
-  TORCH_CHECK(out.scalar_type() == at::kInt, "the output has type ", out.scalar_type(),
+  TORCH_CHECK(out.scalar_type() == at::kInt || IsInt4(out), "the output has type ", out.scalar_type(),
               "; int4 packed in int32 is supported");
   TORCH_CHECK(clip > 0 && clip <= 1, "clipRatio is ", clip, "; it must be in (0, 1]");
   const Tensor product = at::matmul(p1.to(at::kFloat), at::matmul(x.to(at::kFloat), p2.to(at::kFloat)));

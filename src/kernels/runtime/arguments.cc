@@ -5,8 +5,11 @@
 #include <ATen/ScalarOps.h>
 #include <c10/core/TensorImpl.h>
 
+#include <algorithm>
 #include <new>
+#include <vector>
 
+#include "src/kernels/quant/quantized.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/run.h"
 
@@ -41,6 +44,19 @@ void BindTo(const TensorView& view, at::Tensor* tensor) {
   const at::IntArrayRef sizes(view.dims, view.rank);
   const at::IntArrayRef strides(view.strides, view.rank);
   if (impl->sizes() != sizes || impl->strides() != strides) impl->set_sizes_and_strides(sizes, strides);
+}
+
+// Floating-point types all become `widest`; integers stay exact, or, where that did not help, become it too.
+at::ScalarType LiftedType(at::ScalarType type, Frame::Lift lift, at::ScalarType widest) {
+  if (!at::isIntegralType(type, /*includeBool=*/true) || lift == Frame::Lift::kDouble) return widest;
+  const bool odd = type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64;
+  return odd ? at::kLong : type;
+}
+
+// The running kernels' tensors that stand for INT4 ones, the innermost frame's last.
+std::vector<const at::Tensor*>& Int4Tensors() {
+  static thread_local auto* tensors = new std::vector<const at::Tensor*>;
+  return *tensors;
 }
 
 }  // namespace
@@ -139,6 +155,12 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
       at::Tensor* tensor = ::new (static_cast<void*>(tensors_ + count_)) at::Tensor;
       ++count_;
       if (view.dtype == DType::kUndefined) continue;  // a list's missing member
+      if (__builtin_expect(IsLaidOut(view), false)) {
+        laid_out_.push_back(ReadLaidOut(view, count_ - 1));
+        *tensor = laid_out_.back().plain;
+        if (view.dtype == DType::kInt4) Int4Tensors().push_back(tensor);
+        continue;
+      }
       if (stock.empty()) {
         *tensor = NewTensor();
       } else {
@@ -148,6 +170,7 @@ Frame::Frame(OpCall* call) : call_(call), places_(call->row().kernel.places), ou
       BindTo(view, tensor);
     }
   } catch (...) {  // what is half made has no destructor
+    Int4Tensors().clear();
     while (count_ > 0) tensors_[--count_].~Tensor();
     if (tensors_ != reinterpret_cast<at::Tensor*>(inline_)) ::operator delete(tensors_);
     t_frame = outer_;
@@ -178,13 +201,50 @@ void Frame::Round() {
     if (args[i].flow == ArgFlow::kIn || !call_->has(i)) continue;
     const OpCall::Arg& arg = call_->arg(i);
     for (Widened& one : widened_) {
-      if (one.place >= arg.first && one.place < arg.first + arg.count) one.half.copy_(tensors_[one.place]);
+      if (one.place >= arg.first && one.place < arg.first + arg.count) one.own.copy_(tensors_[one.place]);
+    }
+  }
+}
+
+bool Frame::LiftTo(Lift lift) {
+  at::ScalarType widest = at::kDouble;
+  for (size_t place = 0; place < count_; ++place) {
+    if (tensors_[place].defined() && tensors_[place].is_complex()) widest = at::kComplexDouble;
+  }
+  for (size_t place = 0; place < count_; ++place) {
+    at::Tensor& tensor = tensors_[place];
+    if (!tensor.defined()) continue;
+    const at::ScalarType type = tensor.scalar_type();
+    const at::ScalarType wanted = LiftedType(type, lift, widest);
+    if (wanted == type) continue;
+    lifted_.push_back({place, tensor});
+    tensor = tensor.to(wanted);
+  }
+  return !lifted_.empty();
+}
+
+void Frame::LayOut() {
+  const auto args = call_->row().args;
+  const auto views = call_->all_views();
+  for (size_t i = 0; i < args.size() && !(laid_out_.empty() && lifted_.empty()); ++i) {
+    if (args[i].flow == ArgFlow::kIn || !call_->has(i)) continue;
+    const OpCall::Arg& arg = call_->arg(i);
+    for (Widened& one : lifted_) {
+      if (one.place >= arg.first && one.place < arg.first + arg.count) one.own.copy_(tensors_[one.place]);
+    }
+    for (const LaidOut& one : laid_out_) {
+      if (one.place >= arg.first && one.place < arg.first + arg.count) WriteLaidOut(views[one.place], one);
     }
   }
 }
 
 Frame::~Frame() {
-  for (Widened& one : widened_) tensors_[one.place] = std::move(one.half);
+  for (Widened& one : widened_) tensors_[one.place] = std::move(one.own);
+  for (Widened& one : lifted_) tensors_[one.place] = std::move(one.own);
+  for (const LaidOut& one : laid_out_) tensors_[one.place].reset();  // memory of their own: not for the stock
+  if (!laid_out_.empty()) {
+    std::erase_if(Int4Tensors(), [&](const at::Tensor* one) { return one >= tensors_ && one < tensors_ + count_; });
+  }
   auto& stock = Stock();
   for (size_t i = count_; i-- > 0;) {  // backwards: the next frame then finds them in the same places
     at::Tensor& tensor = tensors_[i];
@@ -205,6 +265,11 @@ TensorView* Frame::ViewOf(const at::Tensor& tensor) {
   const auto place = static_cast<size_t>(&tensor - tensors_);
   TORCH_INTERNAL_ASSERT(place < count_, "not a tensor of the running kernel");
   return &call_->all_views()[place];
+}
+
+bool IsInt4(const at::Tensor& tensor) {
+  const auto& known = Int4Tensors();
+  return std::find(known.begin(), known.end(), &tensor) != known.end();
 }
 
 void WriteActual(Tensor& out, const Tensor& value) {

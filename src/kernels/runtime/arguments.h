@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/kernels/runtime/laid_out.h"
 #include "src/ops/call.h"
 
 namespace millpond::kernels {
@@ -73,6 +74,12 @@ class Frame {
   // between the two, the frame's half tensors are float32 copies.
   void Widen();
   void Round();
+  // ATen has no kernel for some types that a card computes with: the frame's tensors become copies of types that it
+  // has. False when there is nothing to change.
+  enum class Lift : uint8_t { kNone, kExact, kDouble };
+  bool LiftTo(Lift lift);
+  // The kernel has ended well: outputs that it saw as copies (lifted, private layouts, INT4) get what it wrote to them.
+  void LayOut();
 
   // What the kernel's parameters are given. Tensors are always the call's; the rest may be the row's constants.
   bool has(size_t i) const { return IsConstant(i) ? constant(i).dtype != DType::kUndefined : call_->has(places_[i]); }
@@ -127,15 +134,18 @@ class Frame {
   size_t count_;
   struct Widened {
     size_t place;
-    at::Tensor half;  // the call's own
+    at::Tensor own;  // the call's own
   };
   std::vector<Widened> widened_;
+  std::vector<Widened> lifted_;
+  std::vector<LaidOut> laid_out_;
   static constexpr size_t kInline = 12;
   alignas(at::Tensor) std::byte inline_[kInline * sizeof(at::Tensor)];
 };
 
 // Runs `body` with ATen prepared (see run.cc) and turns what it throws into a Status.
-Status RunGuarded(OpCall& call, void (*body)(Frame& frame));
+// A kernel that works with other ranks is run once: what it has asked them for cannot be asked again in other types.
+Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once = false);
 
 namespace internal {
 

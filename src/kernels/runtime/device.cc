@@ -7,10 +7,10 @@
 
 namespace millpond::kernels {
 
-// There is one layout here, ND, and aclnnNpuFormatCastCalculateSizeAndFormat says so; what is left is a copy.
+// The frame reads private layouts and writes them (laid_out.h); what is left is a copy.
 MP_KERNEL(aclnnNpuFormatCast, const Tensor& self, Tensor& out) {
   TORCH_CHECK(self.sizes() == out.sizes(), "the source has shape ", self.sizes(), ", the target ", out.sizes(),
-              "; take the shape that aclnnNpuFormatCastCalculateSizeAndFormat gives (formats stay ND here)");
+              "; a private format changes the shape of the storage, not that of the view");
   out.copy_(self);
 }
 

@@ -92,10 +92,13 @@ Status RunStep(OpCall& call, GroupSteps& steps, void (*body)(Frame& frame, Group
   };
   static thread_local Running running;
   running = {&steps, body};
-  return RunGuarded(call, [](Frame& frame) {
-    Group group(running.steps);
-    running.body(frame, group);
-  });
+  return RunGuarded(
+      call,
+      [](Frame& frame) {
+        Group group(running.steps);
+        running.body(frame, group);
+      },
+      /*once=*/true);
 }
 
 const GroupSteps::Member& Group::Member(string_view name) const {

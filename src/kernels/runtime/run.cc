@@ -139,9 +139,44 @@ std::string Refused(const OpCall& call, const Refusal& refusal) {
   }
 }
 
+// ATen refuses types before it writes anything: what it refuses so may be tried again with others.
+bool IsAboutTypes(const std::string& message) {
+  constexpr std::string_view kSigns[] = {"type",
+                                         "not implemented for '",
+                                         "can't be cast",
+                                         "did not match",
+                                         "bool tensor",
+                                         "float tensor",
+                                         "unsigned",
+                                         "MKLDNN tensor",
+                                         "out of bounds for bool",
+                                         "Half, Float or Double tensors"};
+  return std::any_of(std::begin(kSigns), std::end(kSigns),
+                     [&](std::string_view sign) { return message.find(sign) != std::string::npos; });
+}
+
+template <class Failed>
+Status RunOnce(OpCall& call, void (*body)(Frame& frame), Frame::Lift lift, const Failed& failed) {
+  try {
+    Frame frame(&call);
+    if (lift != Frame::Lift::kNone && !frame.LiftTo(lift)) return failed("there is no other type to compute in");
+    body(frame);
+    frame.LayOut();
+    return Ok();
+  } catch (const c10::Error& error) {
+    return failed(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return failed("no host memory left for the kernel's intermediate results");
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  } catch (...) {
+    return failed("the kernel threw something that is not a std::exception");
+  }
+}
+
 }  // namespace
 
-Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
+Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
   static std::mutex team_turn;
   PlainAten& plain = PlainAten::OfThread();
   plain.Enter();
@@ -155,19 +190,14 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame)) {
   for (const Refusal& refusal : call.row().kernel.refusals) {
     if (!Equals(call, refusal.place, refusal.allowed)) return failed(Refused(call, refusal).c_str());
   }
-  try {
-    Frame frame(&call);
-    body(frame);
-    return Ok();
-  } catch (const c10::Error& error) {
-    return failed(error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    return failed("no host memory left for the kernel's intermediate results");
-  } catch (const std::exception& error) {
-    return failed(error.what());
-  } catch (...) {
-    return failed("the kernel threw something that is not a std::exception");
+  Status refused;
+  for (const Frame::Lift lift : {Frame::Lift::kNone, Frame::Lift::kExact, Frame::Lift::kDouble}) {
+    Status status = RunOnce(call, body, lift, failed);
+    if (status.ok()) return status;
+    if (lift == Frame::Lift::kNone) refused = std::move(status);
+    if (once || !IsAboutTypes(refused.message())) break;
   }
+  return refused;
 }
 
 at::Generator MakeGenerator(int64_t seed, int64_t offset) {

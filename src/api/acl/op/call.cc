@@ -8,6 +8,7 @@
 #include "src/api/acl/op/data_buffer.h"
 #include "src/api/acl/op/tensor_desc.h"
 #include "src/api/common/message.h"
+#include "src/base/private_layout.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
 #include "src/exec/op/single_op_models.h"
@@ -34,6 +35,14 @@ Status Describe(const char* what, int number, const aclTensorDesc* desc, SingleO
   if (desc->data_type == ACL_DT_UNDEFINED) return Ok();
   out->format = static_cast<int32_t>(desc->format);
   out->dims = desc->storage_dims.empty() ? desc->dims : desc->storage_dims;
+  const PrivateLayout layout = LayoutOfFormat(desc->storage_format);
+  // A private format's storage has a shape of its own; the tensor's is the one that it was described with.
+  if (layout != PrivateLayout::kPlain && !desc->storage_dims.empty() &&
+      desc->storage_dims == StorageShape(layout, desc->dims, desc->storage_dims.back())) {
+    out->dims = desc->dims;
+    out->layout = layout;
+    out->c0 = static_cast<uint8_t>(desc->storage_dims.back());
+  }
   out->ranges = desc->shape_range;
   out->dynamic_input = desc->dynamic_input;
   out->on_host = desc->placement != ACL_MEMTYPE_DEVICE;
