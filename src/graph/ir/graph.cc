@@ -2,7 +2,6 @@
 #include "src/graph/ir/graph.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <new>
 #include <unordered_set>
@@ -29,9 +28,9 @@ const std::string& NameOf(const Input& input) { return input.desc.name; }
 template <class Operands>
 int LikelyPlaceOf(const Operands& operands, std::string_view wanted) {
   constexpr size_t kMaxDigits = 9;
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
   size_t digits = 0;
-  while (digits < std::min(wanted.size(), kMaxDigits) && std::isdigit(wanted[wanted.size() - 1 - digits]) != 0)
-    ++digits;
+  while (digits < std::min(wanted.size(), kMaxDigits) && is_digit(wanted[wanted.size() - 1 - digits])) ++digits;
   if (digits == 0) return -1;
   const std::string_view stem = wanted.substr(0, wanted.size() - digits);
   size_t number = 0;
