@@ -77,6 +77,8 @@ PROGRAMS = {
         Program("ranks/gloo.py", script=True),
         Program("mp_bench_ranks_mpi", needs="Debian's openmpi-bin and libopenmpi-dev"),
     ],
+    "compile": [Program("compile/growth.py", script=True, once=True)],
+    "start": [Program("start/start.py", flags=("--part", part), script=True, once=True) for part in ("process", "kernel", "tree")],
     "plan": [
         Program("plan/compare.py", flags=("--subject", "ours"), script=True),
         Program("plan/compare.py", flags=("--subject", "greedy"), script=True),
@@ -151,6 +153,8 @@ def given_problem(stem):
 CHECKED_LAUNCHES = ["empty_task", "memset8", "copy1k", "replayed_node"]
 CHECKED_MODELS = ["resnet50_graph", "bert_graph", "resnet50_model", "resnet50_dynamic_model", "resnet50_external_model"]
 SANITIZERS = ["asan", "tsan"]
+COMPILED = ["chain", "small_chain", "dynamic_chain", "residual", "small_residual", "folded", "dag", "large_dag", "sizes", "casts", "tower",
+            "fan", "concat", "dense", "nest", "ifs", "views"]
 COPY_SIZES = ["4KiB", "64KiB", "1MiB", "16MiB", "64MiB", "256MiB"]
 STREAM_COUNTS = [1, 8, 64, 512, 1984]
 PAIR_SIZES = ["512B", "4KiB", "64KiB", "1MiB", "16MiB", "64MiB"]
@@ -239,6 +243,24 @@ COMPARISONS = {
         *[Comparison(metric, "unchecked", WITHIN_1_03) for metric in CHECKED_MODELS],
     ],
     "ranks": ranks_comparisons(),
+    "compile": [
+        Comparison("worst_10k", NO_PEER, bound=3),
+        Comparison("worst_100k", NO_PEER, bound=40),
+        Comparison("worst_exponent", NO_PEER, bound=1.25),
+        Comparison("worst_memory_exponent", NO_PEER, bound=1.1),
+        *[Comparison(f"{family}_{what}", NO_PEER) for family in COMPILED for what in ("10k", "exponent", "memory_exponent")],
+    ],
+    "start": [
+        Comparison("include_all_ops", NO_PEER, bound=3),
+        Comparison("import_acl", NO_PEER, bound=30),
+        Comparison("run_true", NO_PEER, bound=60),
+        Comparison("init_to_memset", NO_PEER, bound=50),
+        Comparison("init_to_kernel_beyond", NO_PEER, bound=150),
+        Comparison("init_to_kernel", "libtorch"),
+        Comparison("init_resident", NO_PEER, bound=12),
+        Comparison("idle_stream", NO_PEER, bound=8),
+        Comparison("trace_growth", NO_PEER, bound=16),
+    ],
     "plan": [
         *plan_comparisons("puzzle160", ratio=1.0),
         *plan_comparisons("puzzle250", ratio=1.0),

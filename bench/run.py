@@ -223,6 +223,10 @@ class Run:
             self.notes.append("graph: Nt is N threads; with one sample at a time and float32 everywhere")
         if name == "check":
             flags = self.check_flags()
+        if name in ("compile", "start"):
+            flags = ["--program", str(self.arguments.bin_dir.absolute() / f"mp_bench_{name}")]
+        if name == "compile":
+            self.notes.append("compile: seconds of building a graph by operators and compiling it; an exponent of 1 is linear")
         if name == "pool" and not self.attempt(lambda: flags.extend(self.pool_flags())):
             return
         for repetition in range(self.arguments.repetitions):

@@ -20,7 +20,7 @@ COMMANDS = ("demo", "test", "run", "check", "env", "doctor", "graph", "plan", "b
     (["run", "--soc", "Ascend910B33", "--", "true"], "unknown SoC 'Ascend910B33' (did you mean Ascend910B3?)"),
     (["demo", "two_stream_pool"], "unknown demo 'two_stream_pool' (did you mean two_streams_pool?)"),
     (["bench", "lunch"], "unknown benchmark 'lunch' (did you mean launch?)"),
-    (["bench", "nope"], "unknown benchmark 'nope'; known: launch, memory, plan, pool, torch, graph, ranks, acl, check"),
+    (["bench", "nope"], "unknown benchmark 'nope'; known: launch, memory, plan, pool, torch, graph, ranks, acl, check, compile, start"),
     (["plan", "--capcity", "1K", "x.csv"], "unknown option '--capcity' (did you mean --capacity?)"),
     (["completion", "bsh"], "unknown shell 'bsh' (did you mean bash?)"),
     (["doctor", "now"], "'now' is one argument too many"),

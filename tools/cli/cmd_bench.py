@@ -12,7 +12,7 @@ from arguments import Parser, one_of
 from layout import ROOT, VENV, build_dir
 
 
-NAMES = ("launch", "memory", "plan", "pool", "torch", "graph", "ranks", "acl", "check")
+NAMES = ("launch", "memory", "plan", "pool", "torch", "graph", "ranks", "acl", "check", "compile", "start")
 PEERS = "requirements-bench.txt"
 
 # The one program that is also measured without trace hooks, in a build of its own.

@@ -14,6 +14,32 @@ namespace {
 constexpr size_t kSearchWork = 1'000'000;  // steps times buffers
 constexpr size_t kMaxValidated = 256;      // buffers: judging a plan takes time with their square
 
+// What is there when a loop begins and used within it lives until the loop ends. Inner loops end first, and what they
+// lengthen lies within the outer ones. Of each loop only the buffers that end within it are looked at.
+void LengthenOverLoops(const Plan& plan, std::vector<Range>* ranges) {
+  std::vector<std::vector<BufferId>> ending;  // by step; made for the first loop
+  for (uint32_t end = 0; end < plan.steps.size(); ++end) {
+    for (const uint32_t begin : plan.steps[end].targets) {
+      if (begin > end) continue;
+      if (ending.empty()) {
+        ending.resize(plan.steps.size());
+        for (BufferId i = 0; i < ranges->size(); ++i) {
+          if ((*ranges)[i].first != UINT32_MAX) ending[(*ranges)[i].last].push_back(i);
+        }
+      }
+      for (uint32_t at = begin; at < end; ++at) {
+        std::erase_if(ending[at], [&](BufferId buffer) {
+          Range& range = (*ranges)[buffer];
+          if (range.first >= begin) return false;
+          range.last = end;
+          ending[end].push_back(buffer);
+          return true;
+        });
+      }
+    }
+  }
+}
+
 // From the first step that names a buffer to the last. What a loop finds when it begins must live until it ends.
 std::vector<Range> LiveRanges(const Plan& plan) {
   std::vector<Range> ranges(plan.buffers.size());
@@ -23,15 +49,7 @@ std::vector<Range> LiveRanges(const Plan& plan) {
       ranges[buffer].last = std::max(ranges[buffer].last, at);
     });
   }
-  // Inner loops end first, and what they lengthen lies within the outer ones.
-  for (uint32_t end = 0; end < plan.steps.size(); ++end) {
-    for (const uint32_t begin : plan.steps[end].targets) {
-      if (begin > end) continue;
-      for (Range& range : ranges) {
-        if (range.first < begin && range.last >= begin) range.last = std::max(range.last, end);
-      }
-    }
-  }
+  LengthenOverLoops(plan, &ranges);
   return ranges;
 }
 

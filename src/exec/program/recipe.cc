@@ -303,6 +303,7 @@ class Maker {
   }
 
   static void MakeClaims(Recipe* recipe) {
+    std::set<std::pair<uint32_t, uint32_t>> passed;  // what lies before them has been claimed
     for (uint32_t output = 0; output < recipe->outputs.size(); ++output) {
       Source at = recipe->outputs[output];
       for (;;) {
@@ -318,7 +319,7 @@ class Maker {
         } else if (info.kind == NodeKind::kKernel || info.kind == NodeKind::kCopy || info.kind == NodeKind::kBranch) {
           recipe->claims.emplace(std::pair(at.node, at.output), output);
         }
-        if (!next.present()) break;
+        if (!next.present() || !passed.emplace(next.node, next.output).second) break;
         at = next;
       }
     }

@@ -2,6 +2,7 @@
 #include "src/graph/ir/graph.h"
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <unordered_set>
 
@@ -20,14 +21,37 @@ void Release(NodePtr node) {
   }
 }
 
-bool IsOf(const std::weak_ptr<Node>& entry, const std::weak_ptr<Node>& user) {
-  return !entry.owner_before(user) && !user.owner_before(entry);
+const std::string& NameOf(const TensorDesc& desc) { return desc.name; }
+const std::string& NameOf(const Input& input) { return input.desc.name; }
+
+// Of an instance of a dynamic operand, x12, is looked for where it is likely to be: 12 places after x0.
+template <class Operands>
+int LikelyPlaceOf(const Operands& operands, std::string_view wanted) {
+  constexpr size_t kMaxDigits = 9;
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  size_t digits = 0;
+  while (digits < std::min(wanted.size(), kMaxDigits) && is_digit(wanted[wanted.size() - 1 - digits])) ++digits;
+  if (digits == 0) return -1;
+  const std::string_view stem = wanted.substr(0, wanted.size() - digits);
+  size_t number = 0;
+  std::from_chars(wanted.data() + stem.size(), wanted.data() + wanted.size(), number);
+  for (size_t first = 0; first + number < operands.size(); ++first) {
+    const std::string& name = NameOf(operands[first]);
+    if (name.size() != stem.size() + 1 || name.back() != '0' || !name.starts_with(stem)) continue;
+    return NameOf(operands[first + number]) == wanted ? static_cast<int>(first + number) : -1;
+  }
+  return -1;
 }
 
-template <class Descs>
-int PlaceOf(const Descs& descs, std::string_view operand) {
-  const auto found = std::find_if(descs.begin(), descs.end(), [&](const auto& desc) { return desc.name == operand; });
-  return found == descs.end() ? -1 : static_cast<int>(found - descs.begin());
+template <class Operands>
+int PlaceOf(const Operands& operands, std::string_view wanted) {
+  constexpr size_t kMany = 16;
+  if (operands.size() > kMany) {
+    if (const int likely = LikelyPlaceOf(operands, wanted); likely >= 0) return likely;
+  }
+  const auto found =
+      std::find_if(operands.begin(), operands.end(), [&](const auto& operand) { return NameOf(operand) == wanted; });
+  return found == operands.end() ? -1 : static_cast<int>(found - operands.begin());
 }
 
 }  // namespace
@@ -66,7 +90,7 @@ Status Node::Connect(size_t place, const NodePtr& source, int32_t index) {
              "node \"%s\" is in graph \"%s\" and its source \"%s\" in graph \"%s\"; an edge stays within one graph",
              name.c_str(), graph_->name.c_str(), source->name.c_str(), source->graph_->name.c_str());
   NodePtr kept = source;  // the caller's reference may be the one that Disconnect resets
-  kept->Remember(this);
+  kept->Remember(this, static_cast<int32_t>(place));
   Disconnect(place);
   inputs[place].source = std::move(kept);
   inputs[place].index = index;
@@ -75,7 +99,7 @@ Status Node::Connect(size_t place, const NodePtr& source, int32_t index) {
 
 void Node::Disconnect(size_t place) {
   if (place >= inputs.size() || !inputs[place].source) return;
-  inputs[place].source->Forget(this);
+  inputs[place].source->Forget(this, static_cast<int32_t>(place));
   inputs[place].source.reset();
   inputs[place].index = 0;
 }
@@ -83,11 +107,11 @@ void Node::Disconnect(size_t place) {
 void Node::AddControl(const NodePtr& source) {
   if (!source || source.get() == this) return;
   // Every edge is in both lists: searching the shorter one keeps hubs cheap.
-  const bool may_exist = controls.size() <= source->users_.size() || source->HasUser(this);
+  const bool may_exist = controls.size() <= source->users_.size() || source->users_.Has(weak_from_this());
   if (may_exist && std::find(controls.begin(), controls.end(), source) != controls.end()) return;
   controls.push_back(source);
   try {
-    source->Remember(this);
+    source->Remember(this, UserList::kControl);
   } catch (...) {
     controls.pop_back();
     throw;
@@ -98,15 +122,11 @@ void Node::RemoveControl(const Node* source) {
   const auto found =
       std::find_if(controls.begin(), controls.end(), [=](const NodePtr& control) { return control.get() == source; });
   if (found == controls.end()) return;
-  (*found)->Forget(this);
+  (*found)->Forget(this, UserList::kControl);
   controls.erase(found);
 }
 
-int Node::FindInput(std::string_view operand) const {
-  const auto found =
-      std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) { return input.desc.name == operand; });
-  return found == inputs.end() ? -1 : static_cast<int>(found - inputs.begin());
-}
+int Node::FindInput(std::string_view operand) const { return PlaceOf(inputs, operand); }
 
 int Node::FindOutput(std::string_view operand) const { return PlaceOf(outputs, operand); }
 
@@ -116,32 +136,56 @@ const Attr* Node::FindAttr(std::string_view attribute) const {
 }
 
 std::vector<NodePtr> Node::Users(size_t most) const {
+  constexpr size_t kFew = 8;  // are searched
   std::vector<NodePtr> users;
   std::unordered_set<const Node*> seen;
-  for (const std::weak_ptr<Node>& entry : users_) {
+  const auto is_new = [&](const NodePtr& user) {
+    if (users.size() < kFew) return std::find(users.begin(), users.end(), user) == users.end();
+    if (seen.empty()) {
+      for (const NodePtr& earlier : users) seen.insert(earlier.get());
+    }
+    return seen.insert(user.get()).second;
+  };
+  for (const UserList::Entry& entry : users_.entries()) {
     if (users.size() == most) break;
-    if (NodePtr user = entry.lock(); user && seen.insert(user.get()).second) users.push_back(std::move(user));
+    if (NodePtr user = entry.user.lock(); user && is_new(user)) users.push_back(std::move(user));
   }
   return users;
 }
 
-void Node::Remember(Node* user) {
-  if (users_.size() == users_.capacity()) {
-    std::erase_if(users_, [](const std::weak_ptr<Node>& entry) { return entry.expired(); });
+bool Node::HasUsers() const {
+  const auto& entries = users_.entries();
+  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) { return !entry.user.expired(); });
+}
+
+std::vector<std::pair<NodePtr, size_t>> Node::Reads() const {
+  std::vector<std::pair<NodePtr, size_t>> reads;
+  std::unordered_set<const Node*> moved;  // whose inputs are not where they were when they were connected
+  for (const UserList::Entry& entry : users_.entries()) {
+    const NodePtr user = entry.place == UserList::kControl ? nullptr : entry.user.lock();
+    if (user == nullptr) continue;
+    const auto place = static_cast<size_t>(entry.place);
+    if (place >= user->inputs.size() || user->inputs[place].source.get() != this) {
+      moved.insert(user.get());
+    } else {
+      reads.emplace_back(user, place);
+    }
   }
-  users_.push_back(user->weak_from_this());
+  if (moved.empty()) return reads;
+  // Theirs come last.
+  std::erase_if(reads, [&](const auto& read) { return moved.contains(read.first.get()); });
+  for (const NodePtr& user : Users()) {
+    if (!moved.contains(user.get())) continue;
+    for (size_t place = 0; place < user->inputs.size(); ++place) {
+      if (user->inputs[place].source.get() == this) reads.emplace_back(user, place);
+    }
+  }
+  return reads;
 }
 
-void Node::Forget(Node* user) {
-  const std::weak_ptr<Node> wanted = user->weak_from_this();
-  const auto found = std::find_if(users_.begin(), users_.end(), [&](const auto& entry) { return IsOf(entry, wanted); });
-  if (found != users_.end()) users_.erase(found);
-}
+void Node::Remember(Node* user, int32_t place) { users_.Add(user->weak_from_this(), user, place); }
 
-bool Node::HasUser(Node* user) const {
-  const std::weak_ptr<Node> wanted = user->weak_from_this();
-  return std::any_of(users_.begin(), users_.end(), [&](const auto& entry) { return IsOf(entry, wanted); });
-}
+void Node::Forget(Node* user, int32_t place) { users_.Remove(user->weak_from_this(), user, place); }
 
 NodePtr Graph::FindNode(std::string_view node_name) const {
   const auto found = index_.find(node_name);
@@ -182,42 +226,38 @@ void Graph::RemoveNodes(std::span<const NodePtr> gone) {
     if (node && node->graph_ == this && leaving.insert(node.get()).second) held.push_back(node);
   }
   if (held.empty()) return;
-  const Node* const only = held.size() == 1 ? held[0].get() : nullptr;
-  const auto leaves = [&](const NodePtr& node) {
-    return only != nullptr ? node.get() == only : leaving.contains(node.get());
-  };
-  // Whole lists at once: edge by edge, a hub's list would be searched for each of its users.
-  std::unordered_set<NodePtr> sources;
-  for (const NodePtr& node : held) {
-    for (const NodePtr& user : node->Users()) {
-      if (leaving.contains(user.get())) continue;
-      for (Input& input : user->inputs) {
-        if (input.source != node) continue;
-        input.source.reset();
-        input.index = 0;
-      }
-      std::erase(user->controls, node);
-    }
-    for (Input& input : node->inputs) {
-      if (input.source && !leaves(input.source)) sources.insert(input.source);
-      input.source.reset();
-      input.index = 0;
-    }
-    for (const NodePtr& control : node->controls) {
-      if (!leaves(control)) sources.insert(control);
-    }
-    node->controls.clear();
-    Unindex(node.get());
-    node->graph_ = nullptr;
-  }
-  for (const NodePtr& node : held) node->users_.clear();
-  for (const NodePtr& source : sources) {
-    std::erase_if(source->users_, [&](const std::weak_ptr<Node>& entry) { return leaves(entry.lock()); });
-  }
+  for (const NodePtr& node : held) Sever(node);
+  const auto leaves = [&](const NodePtr& node) { return leaving.contains(node.get()); };
   std::erase_if(nodes_, leaves);
   std::erase_if(inputs, leaves);
   std::erase_if(targets, leaves);
   std::erase_if(outputs, [&](const Endpoint& output) { return leaves(output.node); });
+}
+
+void Graph::Detach(const NodePtr& node) {
+  if (node && node->graph_ == this) Sever(node);
+}
+
+void Graph::Sweep() {
+  std::erase_if(nodes_, [this](const NodePtr& node) { return node->graph_ != this; });
+}
+
+// Edge by edge: whatever the nodes at the other ends have besides is not looked at.
+void Graph::Sever(const NodePtr& node) {
+  for (const auto& [user, place] : node->Reads()) {
+    user->inputs[place].source.reset();
+    user->inputs[place].index = 0;
+  }
+  for (const UserList::Entry& entry : node->users_.entries()) {
+    if (entry.place != UserList::kControl) continue;
+    if (const NodePtr user = entry.user.lock()) std::erase(user->controls, node);
+  }
+  node->users_.Clear();
+  for (size_t place = 0; place < node->inputs.size(); ++place) node->Disconnect(place);
+  for (const NodePtr& control : node->controls) control->Forget(node.get(), UserList::kControl);
+  node->controls.clear();
+  Unindex(node.get());
+  node->graph_ = nullptr;
 }
 
 Status Graph::RenameNode(const NodePtr& node, std::string new_name) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/graph/ir/user_list.h"
 #include "src/graph/ir/value.h"
 
 namespace millpond::ir {
@@ -70,17 +71,17 @@ class Node : public std::enable_shared_from_this<Node> {
   // Nodes that read from this one or wait for it, each once, in the order they were connected; the first `most` of
   // them, for who asks a node with very many users only whether it has more than a few.
   std::vector<NodePtr> Users(size_t most = SIZE_MAX) const;
-  bool HasUsers() const { return !Users(1).empty(); }
+  bool HasUsers() const;
+  // The inputs that read from this one, as they were connected: (user, place) for each.
+  std::vector<std::pair<NodePtr, size_t>> Reads() const;
   // The graph that holds it; null when none does.
   Graph* graph() const { return graph_; }
 
  private:
   friend class Graph;
-  void Remember(Node* user);
-  void Forget(Node* user);
-  bool HasUser(Node* user) const;
-  // One per edge, so that linking takes constant time; dead nodes are purged when it grows.
-  std::vector<std::weak_ptr<Node>> users_;
+  void Remember(Node* user, int32_t place);
+  void Forget(Node* user, int32_t place);
+  UserList users_;
   Graph* graph_ = nullptr;
 };
 
@@ -110,6 +111,10 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void RemoveNode(const NodePtr& node);
   // The same for many, in one pass.
   void RemoveNodes(std::span<const NodePtr> gone);
+  // For passes that remove nodes one by one: as RemoveNode, but nodes() has it until the next Sweep.
+  // pre: neither input, output nor target.
+  void Detach(const NodePtr& node);
+  void Sweep();
   // Fails when the name is taken here or the node is not.
   Status RenameNode(const NodePtr& node, std::string new_name);
 
@@ -135,6 +140,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
  private:
   void Unindex(const Node* node);
+  void Sever(const NodePtr& node);
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }

@@ -91,6 +91,7 @@ Status Deduplicate(ir::Graph* graph, bool* out_changed) {
   MP_RETURN_IF_ERROR(graph->Sorted(&order));
   std::unordered_map<size_t, std::vector<ir::NodePtr>> seen;
   std::vector<ir::NodePtr> gone;
+  Returned returned(graph);
   for (const ir::NodePtr& node : order) {
     if (!MayMerge(*node, changed)) continue;
     std::vector<ir::NodePtr>& alike = seen[HashOf(*node)];
@@ -102,7 +103,7 @@ Status Deduplicate(ir::Graph* graph, bool* out_changed) {
     }
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       const auto index = static_cast<int32_t>(i);
-      MP_RETURN_IF_ERROR(ReplaceUses(graph, {node, index}, {*found, index}));
+      MP_RETURN_IF_ERROR(ReplaceUses({node, index}, {*found, index}, &returned));
     }
     MoveControls(graph, node, {&*found, 1});
     gone.push_back(node);

@@ -128,10 +128,11 @@ bool Folder::MayRun(const ir::Node& node, std::vector<ir::TensorPtr>* out_inputs
 
 Status Folder::Replace(const ir::NodePtr& node, std::span<const ir::TensorPtr> outputs) {
   ir::Graph* graph = node->graph();
+  Returned& returned = returned_.try_emplace(graph, graph).first->second;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ir::NodePtr constant = ConstantNode(*graph, *node, i, outputs[i]);
     MP_RETURN_IF_ERROR(graph->AddNode(constant));
-    MP_RETURN_IF_ERROR(ReplaceUses(graph, {node, static_cast<int32_t>(i)}, {constant, 0}));
+    MP_RETURN_IF_ERROR(ReplaceUses({node, static_cast<int32_t>(i)}, {constant, 0}, &returned));
     bytes_ += outputs[i]->data.size;
   }
   MoveControls(graph, node, {});  // a constant is available from the start
@@ -143,6 +144,7 @@ Status Folder::Replace(const ir::NodePtr& node, std::span<const ir::TensorPtr> o
 void Folder::Sweep() {
   for (auto& [graph, nodes] : gone_) graph->RemoveNodes(nodes);
   gone_.clear();
+  returned_.clear();
   changed_.clear();
 }
 

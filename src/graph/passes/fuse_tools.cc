@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "src/base/format.h"
-#include "src/graph/passes/rewrite.h"
 
 namespace millpond::passes {
 
@@ -99,13 +98,8 @@ std::string_view Fuser::TextAttr(const ir::Node& node, std::string_view name, st
   return text != nullptr ? std::string_view(*text) : otherwise;
 }
 
-bool Fuser::Returns(const ir::Endpoint& value) const {
-  return std::any_of(graph_->outputs.begin(), graph_->outputs.end(), [&](const ir::Endpoint& output) {
-    return output.node == value.node && output.index == value.index;
-  });
-}
-
-Fuser::Fuser(ir::Graph* graph) : graph_(graph), mutable_(*graph) {
+Fuser::Fuser(ir::Graph* graph) : graph_(graph), mutable_(*graph), returned_(graph) {
+  for (const ir::NodePtr& target : graph->targets) targets_.insert(target.get());
   for (const ir::NodePtr& node : graph->nodes()) {
     for (const ir::NodePtr& control : node->controls) waited_for_.insert(control.get());
   }
@@ -113,11 +107,7 @@ Fuser::Fuser(ir::Graph* graph) : graph_(graph), mutable_(*graph) {
 
 bool Fuser::IsPlain(const ir::Node& node) const {
   if (!node.controls.empty() || HasEffect(node)) return false;
-  const ir::Graph* graph = node.graph();
-  for (const ir::NodePtr& target : graph->targets) {
-    if (target.get() == &node) return false;
-  }
-  return !waited_for_.contains(&node);
+  return !waited_for_.contains(&node) && !targets_.contains(&node);
 }
 
 bool Fuser::MayMove(const ir::Node& node) const {
@@ -203,7 +193,7 @@ Status Fuser::NewConst(const ir::Node& after, DType dtype, ir::Dims dims, const 
 }
 
 Status Fuser::Replace(const ir::Endpoint& old, const ir::Endpoint& value) {
-  MP_RETURN_IF_ERROR(ReplaceUses(graph_, old, value));
+  MP_RETURN_IF_ERROR(ReplaceUses(old, value, &returned_));
   changed_ = true;
   if (old.node != value.node) Drop(old.node);
   return Ok();
@@ -233,7 +223,7 @@ static void SetOrigins(std::span<const ir::NodePtr> gone, ir::Node* made) {
 }
 
 Status Fuser::Fuse(const ir::Endpoint& old, const ir::NodePtr& made) {
-  MP_RETURN_IF_ERROR(ReplaceUses(graph_, old, {made, 0}));
+  MP_RETURN_IF_ERROR(ReplaceUses(old, {made, 0}, &returned_));
   changed_ = true;
   std::vector<ir::NodePtr> gone;
   Drop(old.node, &gone);
@@ -256,7 +246,7 @@ void Fuser::Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone) {
     for (const ir::Input& input : now->inputs) {
       if (input.source != nullptr) sources.push_back(input.source);
     }
-    graph_->RemoveNode(now);
+    graph_->Detach(now);
     if (out_gone != nullptr) out_gone->push_back(now);
     changed_ = true;
     pending.insert(pending.end(), sources.begin(), sources.end());
@@ -266,9 +256,10 @@ void Fuser::Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone) {
 Status FusingPass::Run(bool* out_changed) {
   std::vector<ir::NodePtr> order;
   MP_RETURN_IF_ERROR(fuser_.graph()->Sorted(&order));
-  MP_RETURN_IF_ERROR(Walk(order));
+  Status walked = Walk(order);
+  fuser_.Finish();
   *out_changed |= fuser_.changed();
-  return Ok();
+  return walked;
 }
 
 Status FusingPass::Walk(const std::vector<ir::NodePtr>& order) {

@@ -12,11 +12,11 @@
 
 #include "src/graph/ir/graph.h"
 #include "src/graph/passes/kinds.h"
+#include "src/graph/passes/rewrite.h"
 
 namespace millpond::passes {
 
-// One graph while a pass walks it. Replaced nodes stay until Finish, so that iterating over an earlier list stays
-// valid; Gone identifies them.
+// One graph while a pass walks it. Replaced nodes stay among its nodes until Finish; Gone identifies them.
 class Fuser {
  public:
   explicit Fuser(ir::Graph* graph);
@@ -67,7 +67,7 @@ class Fuser {
   bool IsMutable(const ir::Endpoint& value) const { return mutable_.Contains(value.node.get(), value.index); }
   // Plain, and safe to run later: nothing changes what it reads.
   bool MayMove(const ir::Node& node) const;
-  bool Returns(const ir::Endpoint& value) const;
+  bool Returns(const ir::Endpoint& value) const { return returned_.Has(value); }
 
   struct Operand {
     const char* name;
@@ -87,12 +87,15 @@ class Fuser {
   // Removes the node, and what fed only it. `out_gone` (may be null) receives them, users before sources.
   void Drop(const ir::NodePtr& node, std::vector<ir::NodePtr>* out_gone = nullptr);
   bool changed() const { return changed_; }
+  void Finish() { graph_->Sweep(); }
 
  private:
   ir::Graph* graph_;
   const MutableOutputs mutable_;
   // Others wait for these, from before the fusing: fusing makes no new ones, and does not remove these.
   std::unordered_set<const ir::Node*> waited_for_;
+  std::unordered_set<const ir::Node*> targets_;
+  Returned returned_;
   bool changed_ = false;
 };
 

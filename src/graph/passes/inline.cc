@@ -14,8 +14,8 @@ namespace {
 // Replaces `caller` by the nodes of `body`.
 class Inliner {
  public:
-  Inliner(ir::Graph* graph, const ir::NodePtr& caller, const ir::Graph& body, ir::Budget* budget)
-      : graph_(graph), caller_(caller), body_(body), budget_(budget) {}
+  Inliner(ir::Graph* graph, const ir::NodePtr& caller, const ir::Graph& body, Returned* returned, ir::Budget* budget)
+      : graph_(graph), caller_(caller), body_(body), returned_(returned), budget_(budget) {}
 
   Status Run() {
     MP_RETURN_IF_ERROR(CopyNodes());
@@ -34,7 +34,7 @@ class Inliner {
       const ir::Endpoint to = Mapped(body_.outputs[i].node, body_.outputs[i].index);
       MP_REQUIRE(to.node != nullptr, "%s: output %zu is an input of the subgraph that is not connected",
                  Named(*caller_).c_str(), i);
-      MP_RETURN_IF_ERROR(ReplaceUses(graph_, {caller_, static_cast<int32_t>(i)}, to));
+      MP_RETURN_IF_ERROR(ReplaceUses({caller_, static_cast<int32_t>(i)}, to, returned_));
     }
     for (const ir::NodePtr& target : body_.targets) {
       const ir::NodePtr copy = Mapped(target, 0).node;
@@ -97,14 +97,16 @@ class Inliner {
   ir::Graph* graph_;
   const ir::NodePtr& caller_;
   const ir::Graph& body_;
+  Returned* returned_;
   ir::Budget* budget_;
   std::vector<std::pair<ir::NodePtr, ir::NodePtr>> copies_;  // in the body's order
   std::unordered_map<const ir::Node*, ir::NodePtr> copy_of_;
 };
 
 // The caller stays, unused: all callers are removed together, since each removal walks over the whole graph.
-Status Inline(ir::Graph* graph, const ir::NodePtr& caller, const ir::GraphPtr& body, ir::Budget* budget) {
-  MP_RETURN_IF_ERROR(Inliner(graph, caller, *body, budget).Run());
+Status Inline(ir::Graph* graph, const ir::NodePtr& caller, const ir::GraphPtr& body, Returned* returned,
+              ir::Budget* budget) {
+  MP_RETURN_IF_ERROR(Inliner(graph, caller, *body, returned, budget).Run());
   graph->RemoveSubgraph(body->name);
   return Ok();
 }
@@ -158,12 +160,13 @@ std::optional<bool> TruthOf(const ir::Tensor& condition) {
 
 Status InlineCalls(ir::Graph* graph, bool* out_changed) {
   ir::Budget budget = NamesBudget();
+  Returned returned(graph);
   // A body may contain calls; in verified graphs their nesting is bounded.
   for (std::vector<ir::NodePtr> calls; !(calls = NodesOfKind(*graph, {Kind::kCall})).empty();) {
     for (const ir::NodePtr& call : calls) {
       const ir::GraphPtr body = SubgraphOf(*call, "f");
       MP_CHECK(body != nullptr, kInternal, "%s: its subgraph is gone", Named(*call).c_str());
-      MP_RETURN_IF_ERROR(Inline(graph, call, body, &budget));
+      MP_RETURN_IF_ERROR(Inline(graph, call, body, &returned, &budget));
       *out_changed = true;
     }
     graph->RemoveNodes(calls);
@@ -173,11 +176,12 @@ Status InlineCalls(ir::Graph* graph, bool* out_changed) {
 
 Status ChooseBranches(ir::Graph* graph, bool* out_changed) {
   ir::Budget budget = NamesBudget();
+  Returned returned(graph);
   std::vector<ir::NodePtr> gone;
   for (const ir::NodePtr& node : NodesOfKind(*graph, {Kind::kIf, Kind::kCase})) {
     const ir::GraphPtr branch = ChosenBranch(*node);
     if (branch == nullptr) continue;
-    MP_RETURN_IF_ERROR(Inline(graph, node, branch, &budget));
+    MP_RETURN_IF_ERROR(Inline(graph, node, branch, &returned, &budget));
     gone.push_back(node);
     *out_changed = true;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "src/base/format.h"
 #include "src/ops/ge_ops.h"
@@ -62,15 +63,31 @@ bool IsHandle(const GeOperand& operand) {
   return operand.types != 0 && (operand.types & ~(kResource | kStringRef | kVariant)) == 0;
 }
 
-bool OperatorHasEffect(const ir::Node& node) {
+// For all nodes of the type. `definition` may be null.
+bool TypeHasEffect(std::string_view type, const GeOp* definition) {
   static constexpr std::array<std::string_view, 12> kWords = {"Hcom",       "Print",    "Assert",   "AllReduce",
                                                               "AllGather",  "AllToAll", "AlltoAll", "ReduceScatter",
                                                               "Distribute", "Inplace",  "Send",     "Receive"};
-  if (node.outputs.empty() || HasAny(node.type, kWords) || !InPlace(node).empty()) return true;
-  const GeOp* definition = FindGeDefinition(node.type);
+  if (HasAny(type, kWords)) return true;
   if (definition == nullptr) return false;
   return std::any_of(definition->inputs.begin(), definition->inputs.end(), IsHandle) ||
          std::any_of(definition->outputs.begin(), definition->outputs.end(), IsHandle);
+}
+
+bool OperatorHasEffect(const ir::Node& node) {
+  const GeOp* definition = FindGeDefinition(node.type);
+  // Passes ask this of each node several times, and of those in subgraphs for each level above: the types' answers are
+  // kept.
+  thread_local std::unordered_map<const GeOp*, bool> known;
+  bool by_type = false;
+  if (definition == nullptr) {
+    by_type = TypeHasEffect(node.type, nullptr);
+  } else if (const auto found = known.find(definition); found != known.end()) {
+    by_type = found->second;
+  } else {
+    by_type = known[definition] = TypeHasEffect(node.type, definition);
+  }
+  return by_type || node.outputs.empty() || !InPlace(node).empty();
 }
 
 bool GraphHasEffect(const ir::Graph& graph) {
@@ -81,9 +98,14 @@ bool GraphHasEffect(const ir::Graph& graph) {
 }  // namespace
 
 Kind KindOf(std::string_view type) {
-  const auto found =
-      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName& one) { return one.type == type; });
-  return found == std::end(kKinds) ? Kind::kOperator : found->kind;
+  // Asked of every node by every pass.
+  static const auto* const kinds = [] {
+    auto* const made = new std::unordered_map<std::string_view, Kind>();
+    for (const KindName& one : kKinds) made->emplace(one.type, one.kind);
+    return made;
+  }();
+  const auto found = kinds->find(type);
+  return found == kinds->end() ? Kind::kOperator : found->second;
 }
 
 std::string Named(const ir::Node& node) { return Format("node \"%s\" (%s)", node.name.c_str(), node.type.c_str()); }

@@ -24,10 +24,10 @@ Status AddRounded(ir::Graph* graph, const ir::Endpoint& from, ir::NodePtr* out) 
 }
 
 // Everyone who reads `from`, and the graph's outputs, get the rounded value.
-Status RoundOutput(ir::Graph* graph, const ir::Endpoint& from) {
+Status RoundOutput(ir::Graph* graph, const ir::Endpoint& from, Returned* returned) {
   ir::NodePtr rounded;
   MP_RETURN_IF_ERROR(AddRounded(graph, from, &rounded));
-  MP_RETURN_IF_ERROR(ReplaceUses(graph, from, {rounded, 0}));
+  MP_RETURN_IF_ERROR(ReplaceUses(from, {rounded, 0}, returned));
   return rounded->inputs[0].source->Connect(0, from.node, from.index);  // it reads the value itself
 }
 
@@ -89,6 +89,7 @@ Status AddCast(ir::Graph* graph, const ir::Endpoint& from, DType type, ir::NodeP
 
 Status RoundToHalf(ir::Graph* graph, Rounding rounding, bool* out_changed) {
   const MutableOutputs changed_in_place(*graph);
+  Returned returned(graph);
   const std::vector<ir::NodePtr> nodes(graph->nodes().begin(), graph->nodes().end());
   for (const ir::NodePtr& node : nodes) {
     if (rounding == Rounding::kMatrixInputs) {
@@ -99,7 +100,7 @@ Status RoundToHalf(ir::Graph* graph, Rounding rounding, bool* out_changed) {
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       const auto index = static_cast<int32_t>(i);
       if (!Rounds(node->outputs[i].dtype) || changed_in_place.Contains(node.get(), index)) continue;
-      MP_RETURN_IF_ERROR(RoundOutput(graph, {node, index}));
+      MP_RETURN_IF_ERROR(RoundOutput(graph, {node, index}, &returned));
     }
   }
   *out_changed = true;

@@ -20,6 +20,7 @@ class Packing {
       if (node->type == "MillpondFusedConv") MP_RETURN_IF_ERROR(Conv(node));
       if (node->type == "MillpondFusedMatMul") MP_RETURN_IF_ERROR(MatMul(node));
     }
+    fuser_.Finish();
     *out_changed |= fuser_.changed();
     return Ok();
   }

@@ -9,17 +9,29 @@
 
 namespace millpond::passes {
 
-Status ReplaceUses(ir::Graph* graph, const ir::Endpoint& from, const ir::Endpoint& to) {
-  for (const ir::NodePtr& user : from.node->Users()) {
-    for (size_t place = 0; place < user->inputs.size(); ++place) {
-      const ir::Input& input = user->inputs[place];
-      if (input.source != from.node || input.index != from.index) continue;
-      MP_RETURN_IF_ERROR(user->Connect(place, to.node, to.index));
-    }
+Returned::Returned(ir::Graph* graph) : graph_(graph) {
+  for (size_t i = 0; i < graph->outputs.size(); ++i) {
+    places_[{graph->outputs[i].node.get(), graph->outputs[i].index}].push_back(i);
   }
-  for (ir::Endpoint& output : graph->outputs) {
-    if (output.node == from.node && output.index == from.index) output = to;
+}
+
+void Returned::Replace(const ir::Endpoint& from, const ir::Endpoint& to) {
+  const auto found = places_.find({from.node.get(), from.index});
+  if (found == places_.end() || (from.node == to.node && from.index == to.index)) return;
+  const std::vector<size_t> places = std::move(found->second);
+  places_.erase(found);
+  for (const size_t place : places) graph_->outputs[place] = to;
+  std::vector<size_t>& now = places_[{to.node.get(), to.index}];
+  now.insert(now.end(), places.begin(), places.end());
+}
+
+Status ReplaceUses(const ir::Endpoint& from, const ir::Endpoint& to, Returned* returned) {
+  const ir::Endpoint old = from;  // the caller's may be what is replaced
+  for (const auto& [user, place] : old.node->Reads()) {
+    if (user->inputs[place].index != old.index) continue;
+    MP_RETURN_IF_ERROR(user->Connect(place, to.node, to.index));
   }
+  returned->Replace(old, to);
   return Ok();
 }
 
@@ -100,6 +112,7 @@ Status RemoveIdentities(ir::Graph* graph, bool* out_changed) {
   std::vector<ir::NodePtr> order;
   MP_RETURN_IF_ERROR(graph->Sorted(&order));
   std::vector<ir::NodePtr> gone;
+  Returned returned(graph);
   for (const ir::NodePtr& node : order) {
     const Kind kind = KindOf(*node);
     if ((kind != Kind::kIdentity && kind != Kind::kIdentityN) || !node->controls.empty()) continue;
@@ -114,7 +127,7 @@ Status RemoveIdentities(ir::Graph* graph, bool* out_changed) {
     if (copies) continue;
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       const ir::Endpoint source{node->inputs[i].source, node->inputs[i].index};
-      MP_RETURN_IF_ERROR(ReplaceUses(graph, {node, static_cast<int32_t>(i)}, source));
+      MP_RETURN_IF_ERROR(ReplaceUses({node, static_cast<int32_t>(i)}, source, &returned));
     }
     MoveControls(graph, node, sources);
     gone.push_back(node);

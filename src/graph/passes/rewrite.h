@@ -36,6 +36,24 @@ Status ChooseBranches(ir::Graph* graph, bool* out_changed);
 // without a numeric value.
 std::optional<bool> TruthOf(const ir::Tensor& condition);
 
+// What a graph returns, by value: for passes that ask and replace often. While it is alive, outputs change here only.
+class Returned {
+ public:
+  explicit Returned(ir::Graph* graph);
+  bool Has(const ir::Endpoint& value) const { return places_.contains({value.node.get(), value.index}); }
+  void Replace(const ir::Endpoint& from, const ir::Endpoint& to);
+
+ private:
+  using Value = std::pair<const ir::Node*, int32_t>;
+  struct ValueHash {
+    size_t operator()(const Value& value) const {
+      return std::hash<const void*>()(value.first) * 31 + static_cast<size_t>(value.second);
+    }
+  };
+  ir::Graph* graph_;
+  std::unordered_map<Value, std::vector<size_t>, ValueHash> places_;  // among the outputs
+};
+
 // Folds nodes one by one: the hook for Infer's after_node. Shape, ShapeN, Size and Rank of known shapes need no run;
 // others run if all their inputs are constants.
 class Folder {
@@ -59,12 +77,13 @@ class Folder {
   size_t folded_ = 0;
   size_t bytes_ = 0;  // of all constants made so far
   std::map<ir::Graph*, std::vector<ir::NodePtr>> gone_;
+  std::map<ir::Graph*, Returned> returned_;  // until the next sweep
   std::unordered_map<const ir::Node*, bool>
       changed_;  // until the next sweep: gone_ keeps the addresses from being reused
 };
 
 // Shared by the passes. Users and graph outputs of `from` get `to` instead.
-Status ReplaceUses(ir::Graph* graph, const ir::Endpoint& from, const ir::Endpoint& to);
+Status ReplaceUses(const ir::Endpoint& from, const ir::Endpoint& to, Returned* returned);
 // Moves control users of `from`, and its place among the targets, to `to`.
 void MoveControls(ir::Graph* graph, const ir::NodePtr& from, std::span<const ir::NodePtr> to);
 // A name that is unused in the graph, derived from this one.

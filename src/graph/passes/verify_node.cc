@@ -141,7 +141,7 @@ Status ArrangeInputs(ir::Node* node, const GeOp& definition) {
     size_t member = 0;
     for (size_t place = 0; place < node->inputs.size(); ++place) {
       if (operand_of[place] != i) continue;
-      arranged.push_back(std::move(node->inputs[place]));  // edges are keyed by node, so an index may change
+      arranged.push_back(std::move(node->inputs[place]));  // users are found by node if their place has changed
       arranged.back().desc.name = MemberName(operand, member++);
     }
     if (member > 0 || operand.presence == GePresence::kDynamic) continue;
