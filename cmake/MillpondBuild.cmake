@@ -105,6 +105,18 @@ function(mp_units out name)
   set(${out} ${files} ${alone} PARENT_SCOPE)
 endfunction()
 
+# mp_precompile(NAME): the headers that nearly every file includes, compiled once. Only without ccache: that one shares what
+# was compiled between checkouts, and nothing that was compiled with a precompiled header.
+set(MILLPOND_COMMON_HEADERS
+  <algorithm> <array> <atomic> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <optional> <set> <span> <string>
+  <string_view> <unordered_map> <utility> <vector> "${PROJECT_SOURCE_DIR}/src/base/format.h"
+  "${PROJECT_SOURCE_DIR}/src/base/mutex.h" "${PROJECT_SOURCE_DIR}/src/base/status.h")
+function(mp_precompile name)
+  if(MILLPOND_UNITY AND (NOT CCACHE_PROGRAM OR DEFINED ENV{CCACHE_DISABLE}))
+    target_precompile_headers(${name} PRIVATE ${MILLPOND_COMMON_HEADERS})
+  endif()
+endfunction()
+
 # mp_test(NAME file.cc... [LIBS lib...] [CORE] [SERIAL])
 #   CORE: runs under the sanitizers too (label core). SERIAL: never beside another test.
 function(mp_test name)
@@ -125,6 +137,10 @@ function(mp_test name)
   set_target_properties(${name} PROPERTIES CROSSCOMPILING_EMULATOR "${MILLPOND_TEST_LAUNCHER}")
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
+  endif()
+  if(MILLPOND_SANITIZER STREQUAL "coverage")
+    target_compile_definitions(${name} PRIVATE MP_STAND_IN_KERNELS)  # which the compiler tells of sanitizers by itself
+    math(EXPR T_TIMEOUT "${T_TIMEOUT} * 5")  # not optimised, and counting
   endif()
   # One label each: gtest_discover_tests takes no list here.
   set(label unit)

@@ -28,12 +28,12 @@ Made by tools/gen_rules.py from src/check/rules.yaml; do not edit. [check.md](ch
 
 The words are ours; the page that states the rule is named by its title, and a rule that no page states says what it was derived from.
 Rules marked *asked* are off until `--also` turns them on: they cost time, or need someone who knows the program.
-Rules marked *not looked for* are known, and say why the checker leaves them alone.
 """
+LATER = "Rules marked *not looked for* are known, and say why the checker leaves them alone.\n"
 
 
 def render_doc(rules):
-    page = TITLE
+    page = TITLE + (LATER if any(rule.on == "later" for rule in rules) else "")
     for group, title in GROUPS.items():
         page += f"\n## {title}\n\n| rule | severity | what is asked for | what to do | doors |\n|---|---|---|---|---|\n"
         for rule in (rule for rule in rules if rule.id[2] == group):

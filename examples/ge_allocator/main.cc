@@ -70,8 +70,7 @@ size_t Demonstrate(aclrtStream stream, aclrtStream second_stream) {
 }  // namespace
 
 int main() {
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(0));
+  OpenDevice();
   CHECK(ge::GEInitialize(Options{}));
   aclrtStream stream = nullptr;
   aclrtStream second_stream = nullptr;
@@ -82,7 +81,6 @@ int main() {
   CHECK(aclrtDestroyStream(second_stream));
   CHECK(aclrtDestroyStream(stream));
   CHECK(ge::GEFinalize());
-  CHECK(aclrtResetDevice(0));
-  CHECK(aclFinalize());
+  CloseDevice();
   return wrong == 0 ? 0 : 1;
 }

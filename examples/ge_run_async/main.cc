@@ -89,8 +89,7 @@ size_t HostInputs(ge::Session& session, aclrtStream stream) {
 }  // namespace
 
 int main() {
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(0));
+  OpenDevice();
   CHECK(ge::GEInitialize(Options{}));
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));  // in the default context: graphs run in no other
@@ -106,7 +105,6 @@ int main() {
   std::printf("%zu elements wrong\n", wrong);
   CHECK(aclrtDestroyStream(stream));
   CHECK(ge::GEFinalize());
-  CHECK(aclrtResetDevice(0));
-  CHECK(aclFinalize());
+  CloseDevice();
   return wrong == 0 ? 0 : 1;
 }

@@ -20,6 +20,15 @@
     }                                                                                                        \
   } while (0)
 
+inline void OpenDevice() {
+  CHECK(aclInit(nullptr));
+  CHECK(aclrtSetDevice(0));
+}
+inline void CloseDevice() {
+  CHECK(aclrtResetDevice(0));
+  CHECK(aclFinalize());
+}
+
 constexpr size_t kColumns = 4;
 
 inline ge::Operator MakeData(const char* name, int64_t index, const std::vector<int64_t>& dims) {

@@ -68,8 +68,7 @@ size_t Demonstrate(aclrtStream stream) {
 }  // namespace
 
 int main() {
-  CHECK(aclInit(nullptr));
-  CHECK(aclrtSetDevice(0));
+  OpenDevice();
   CHECK(ge::GEInitializeV2(Options{}));
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));
@@ -77,7 +76,6 @@ int main() {
   std::printf("%zu elements wrong\n", wrong);
   CHECK(aclrtDestroyStream(stream));
   CHECK(ge::GEFinalizeV2());
-  CHECK(aclrtResetDevice(0));
-  CHECK(aclFinalize());
+  CloseDevice();
   return wrong == 0 ? 0 : 1;
 }

@@ -41,6 +41,17 @@ def synchronize(device):
         torch.npu.synchronize(device)
 
 
+def fit(model, data, target, steps):
+    """Plain training on one batch; a line for each step."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(steps):
+        loss = torch.nn.functional.mse_loss(model(data), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        report(number, loss)
+
+
 def report(step, loss):
     """One line per step, with all the digits that a float32 has: a comparison between devices needs them."""
     print(f"step {step} loss {loss.item():.9g}", flush=True)

@@ -7,7 +7,7 @@ import socket
 import torch
 from torch import distributed, nn
 
-from common import arguments, report
+from common import arguments, fit
 
 
 def free_port():
@@ -57,14 +57,7 @@ def main():
         print(f"{name}: {tensor.tolist()}")
     distributed.barrier()
     model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)).to(options.device))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    data, target = torch.randn(32, 8).to(options.device), torch.randn(32, 1).to(options.device)
-    for number in range(options.steps):
-        loss = nn.functional.mse_loss(model(data), target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        report(number, loss)
+    fit(model, torch.randn(32, 8).to(options.device), torch.randn(32, 1).to(options.device), options.steps)
     distributed.destroy_process_group()
     print("process group closed")
 

@@ -7,7 +7,7 @@
 import torch
 from torch import nn
 
-from common import arguments, report
+from common import arguments, fit
 
 
 class Halves(nn.Module):
@@ -29,14 +29,7 @@ def main():
             raise SystemExit(f"this needs two devices, there is {torch.npu.device_count()}: ./millpond run --devices 2 -- ...")
         devices = [torch.device("npu:0"), torch.device("npu:1")]
     model = Halves(*devices)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    data, target = torch.randn(16, 32), torch.randn(16, 4).to(devices[1])
-    for number in range(options.steps):
-        loss = nn.functional.mse_loss(model(data), target)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        report(number, loss)
+    fit(model, torch.randn(16, 32), torch.randn(16, 4).to(devices[1]), options.steps)
     print("parameters on:", *sorted({str(parameter.device) for parameter in model.parameters()}))
     if options.device.type == "npu":
         used = [torch.npu.memory_allocated(device) for device in devices]

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples share: the device, and how far two results are apart."""
+"""What the examples share: the device, how far two results are apart, and training that is compared with eager training."""
+
+import copy
 
 import torch
 import torch_npu  # noqa: F401  registers the device; newer torch does so by itself
 import torchair
+from torch import nn
 
 DEVICE = torch.device("npu:0")
 
@@ -29,3 +32,28 @@ def apart(one, other):
 
 def report(name, compiled, eager, cpu):
     print(f"{name}: shape {tuple(compiled.shape)}, difference to eager {apart(compiled, eager):.1e}, to the CPU {apart(compiled, cpu):.1e}", flush=True)
+
+
+def train(model, compiled, device, optimizer, batch):
+    """Five steps; the losses. optimizer(parameters) makes it, batch() gives inputs and labels."""
+    torch.manual_seed(1)
+    steps = optimizer(model.parameters())
+    losses = []
+    for _ in range(5):
+        x, label = batch()
+        loss = nn.functional.cross_entropy(compiled(x.to(device)), label.to(device))
+        steps.zero_grad()
+        loss.backward()
+        steps.step()
+        losses.append(loss.item())
+    return losses
+
+
+def compare_training(reference, optimizer, batch):
+    """The same model trained compiled, eager and on the CPU: a line of losses each."""
+    eager, graphed = copy.deepcopy(reference).to(DEVICE), copy.deepcopy(reference).to(DEVICE)
+    compiled = torch.compile(graphed, backend=backend(), dynamic=False)
+    for name, model, called, device in (("compiled", graphed, compiled, DEVICE), ("eager", eager, eager, DEVICE),
+                                        ("cpu", reference, reference, torch.device("cpu"))):
+        losses = train(model, called, device, optimizer, batch)
+        print(f"train {name}:", " ".join(f"{loss:.6f}" for loss in losses), flush=True)

@@ -50,6 +50,7 @@ uint32_t Checker::interests() const {
   all |= asks_contents_ ? kApi : kSomeCalls;
   if (ledger_.reporter.Wants(Rule::MP304) || ledger_.reporter.Wants(Rule::MP504)) all |= kGuards;
   if (ledger_.reporter.Wants(Rule::MP507)) all |= kSources;
+  if (ledger_.reporter.Wants(Rule::MP511)) all |= kTargets;
   return all;
 }
 
@@ -63,7 +64,7 @@ void Checker::OnApi(const trace::ApiCall& call) {
   const bool starts = std::strcmp(name, "aclInit") == 0;
   const bool ends = !starts && std::strcmp(name, "aclFinalize") == 0;
   const bool inside = t_inside_callback > 0 && LifeRules::ForbiddenInCallback(name);
-  if (!starts && !ends && !inside && !lives_.Watches() && !hears_calls_.load(std::memory_order_relaxed)) return;
+  if (!starts && !ends && !inside && !LivesWatch() && !hears_calls_.load(std::memory_order_relaxed)) return;
   MutexLock lock(mutex_);
   if (inside) return lives_.OnCallInCallback(call, Here(trace::CurrentStack()));
   if (starts) torch_.OnInit(Here(trace::CurrentStack()));
@@ -112,6 +113,7 @@ void Checker::OnSignal(const trace::Signal& signal) {
     const Block* block = ledger_.blocks.Find(signal.id);
     if (block == nullptr || block->kind != trace::MemoryKind::kDevice) {
       ledger_.order.HostKnows({signal.stream, signal.count});
+      if (asks_contents_) contents_.OnHostLearnt();
     }
   }
 }
@@ -124,6 +126,7 @@ void Checker::OnHostFunction(const trace::HostFunction& function) {
   ledger_.order.OnThread(function.thread);
   // What the stream did before is done; the function may tell any thread.
   ledger_.order.HostKnows({function.stream, function.count - 1});
+  if (asks_contents_) contents_.OnHostLearnt();
 }
 
 void Checker::OnGraph(const trace::GraphShape& graph) {
@@ -153,6 +156,7 @@ void Checker::OnHostWait(const trace::HostWait& wait) {
   } else {
     ledger_.order.HostKnowsRecord(wait.event, wait.generation);
   }
+  if (asks_contents_) contents_.OnHostLearnt();
   // A program may ask all the time: only what taught it something is worth showing.
   if (ledger_.order.host_news() == news) return;
   const bool asked = wait.kind == trace::WaitKind::kQuery;
@@ -227,8 +231,14 @@ void Checker::OnRecordLost(const void* address, const void* stream, uint32_t sta
 
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
+  const bool of_device = life.kind == trace::ObjectKind::kStream || life.kind == trace::ObjectKind::kContext;
+  if (of_device && !has_device_.exchange(true, std::memory_order_relaxed)) ledger_.reporter.Begin();
   if (life.created && life.kind == trace::ObjectKind::kEvent) waits_.OnEventMade(life.handle);
-  if (!life.created && life.kind == trace::ObjectKind::kStream) waits_.OnStreamGone(static_cast<int32_t>(life.id));
+  if (life.kind == trace::ObjectKind::kNotify) ledger_.order.ForgetNotify(life.handle);
+  if (!life.created && life.kind == trace::ObjectKind::kStream) {
+    waits_.OnStreamGone(static_cast<int32_t>(life.id));
+    contents_.OnStreamGone(static_cast<int32_t>(life.id));
+  }
   if (!life.created && life.kind == trace::ObjectKind::kCapturedGraph) {
     memory_.OnGraphGone(static_cast<uint32_t>(life.id));
   }
@@ -250,8 +260,11 @@ void Checker::OnMisuse(const trace::Misuse& misuse) {
 
 void Checker::OnDamage(const trace::Damage& damage) {
   MutexLock lock(mutex_);
-  if (damage.kind == trace::Damage::Kind::kSource) {
+  using Kind = trace::Damage::Kind;
+  if (damage.kind == Kind::kSource) {
     contents_.OnSource(damage);
+  } else if (damage.kind == Kind::kTargetRead || damage.kind == Kind::kTargetWritten) {
+    contents_.OnTargetTouched(Placed(damage));
   } else {
     damages_.OnDamage(Placed(damage));
   }
@@ -273,9 +286,18 @@ void Checker::Tell(bool with_memory) {
   if (with_memory) span_.Write();
 }
 
+bool Checker::BecomeProcess() {
+  if (has_device_.load(std::memory_order_relaxed)) return false;
+  MutexLock lock(mutex_);
+  ledger_.reporter.BecomeProcess();
+  return true;
+}
+
 uint64_t Checker::Finish() {
   trace::SweepGuards();  // comes back by OnDamage
+  trace::ReleaseTarget(nullptr);
   MutexLock lock(mutex_);
+  if (!ledger_.reporter.has_begun()) return 0;  // a forked child that has no device
   std::vector<std::string> notes;
   const auto note = [&](uint64_t count, const char* text) {
     if (count != 0) notes.push_back(Format("%llu %s", static_cast<unsigned long long>(count), text));
@@ -289,6 +311,7 @@ uint64_t Checker::Finish() {
   if (const std::string& version = ledger_.reporter.symbols().unread_python(); !version.empty()) {
     notes.push_back("lines of Python " + version + " cannot be read: stacks have C functions alone");
   }
+  lives_.OnExit();
   if (reports_) report_.Finish();
   ledger_.reporter.Finish(notes, ledger_.sequence);
   return ledger_.reporter.errors();

@@ -29,7 +29,8 @@ class Checker final : public trace::Sink {
   // What cannot be done of what is asked for; the checker works all the same.
   Status Open(const Options& options);
 
-  uint32_t interests() const override;
+  // Without the lock: which rules are looked for is settled before the first record.
+  uint32_t interests() const override NO_THREAD_SAFETY_ANALYSIS;
   void OnApi(const trace::ApiCall& call) override;
   void OnEnqueued(const trace::TaskEnqueued& task) override;
   void OnSignal(const trace::Signal& signal) override;
@@ -75,8 +76,12 @@ class Checker final : public trace::Sink {
   void Tell(bool with_memory);
   // The process ends. How many errors were found.
   uint64_t Finish();
+  // In a child that was just forked. False when the parent had a device: the runtime refuses the child.
+  bool BecomeProcess();
 
  private:
+  // Without the lock, at every call: an atomic of the rules' own.
+  bool LivesWatch() const NO_THREAD_SAFETY_ANALYSIS { return lives_.Watches(); }
   // Calls are told as long as a rule has use for them.
   void HearWhatIsNeeded() REQUIRES(mutex_);
   uint32_t Here(uint32_t stack) REQUIRES(mutex_) { return ledger_.reporter.symbols().Here(stack); }
@@ -88,21 +93,22 @@ class Checker final : public trace::Sink {
     return record;
   }
 
-  Mutex mutex_;  // guards what follows, except what is safe by itself
-  Ledger ledger_;
-  AllocatorRules allocators_{&ledger_};
-  MemoryRules memory_{&ledger_, &allocators_};
-  DamageRules damages_{&ledger_};
-  ContentRules contents_{&ledger_};
-  LifeRules lives_{&ledger_};
-  TorchRules torch_{&ledger_};
-  WaitRules waits_{&ledger_};
-  bool reports_ = false;
-  bool asks_contents_ = false;  // set before the first record
+  Mutex mutex_;
+  Ledger ledger_ GUARDED_BY(mutex_);
+  AllocatorRules allocators_ GUARDED_BY(mutex_){&ledger_};
+  MemoryRules memory_ GUARDED_BY(mutex_){&ledger_, &allocators_};
+  DamageRules damages_ GUARDED_BY(mutex_){&ledger_};
+  ContentRules contents_ GUARDED_BY(mutex_){&ledger_};
+  LifeRules lives_ GUARDED_BY(mutex_){&ledger_};
+  TorchRules torch_ GUARDED_BY(mutex_){&ledger_};
+  WaitRules waits_ GUARDED_BY(mutex_){&ledger_};
+  std::atomic<bool> has_device_{false};
+  bool reports_ = false;  // both are set before the first record
+  bool asks_contents_ = false;
   std::atomic<bool> hears_calls_{false};
   std::optional<trace::CallsHeard> calls_heard_ GUARDED_BY(mutex_);
-  MemoryReport report_{&ledger_};
-  MemorySpan span_{&ledger_};
+  MemoryReport report_ GUARDED_BY(mutex_){&ledger_};
+  MemorySpan span_ GUARDED_BY(mutex_){&ledger_};
 };
 
 }  // namespace millpond::check

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/base/format.h"
+#include "src/trace/emit.h"
 
 namespace millpond::check {
 
@@ -48,10 +49,21 @@ bool MayOrderTheHost(const trace::TaskEnqueued& task) {
   });
 }
 
+// The host may hear of what ran before it by a way that is not seen: a word that it looks at, another process.
+bool MayTellTheHost(const trace::TaskEnqueued& task) {
+  if (MayOrderTheHost(task) || task.kind == TaskKind::kValueWrite) return true;
+  return std::any_of(task.edges.begin(), task.edges.end(), [](const trace::Edge& edge) {
+    return edge.kind == trace::Edge::Kind::kRecord &&
+           (edge.link == trace::Link::kSharedEvent || edge.link == trace::Link::kNotify);
+  });
+}
+
 }  // namespace
 
 void ContentRules::OnTask(const trace::TaskEnqueued& task, const Use& use, const Repeated* inside) {
+  NoteUnsure(task, use.at);
   if (ledger_.reporter.Wants(Rule::MP507)) NoteSource(task, use);
+  if (ledger_.reporter.Wants(Rule::MP511)) NoteTarget(task, use);
   if (!ledger_.reporter.Wants(Rule::MP503) || shared_) return;
   const bool replay = task.graph != 0;
   if ((task.accesses.empty() && !replay && !OnlyOrders(task.kind)) || (replay && inside == nullptr)) {
@@ -145,24 +157,31 @@ void ContentRules::OnApi(std::string_view call) {
 void ContentRules::NoteWrites(Accesses accesses, Epoch at) {
   for (const Access& access : accesses) {
     if (!Writes(access)) continue;
-    const Block* block = ledger_.blocks.Find(Begin(access));
-    if (block == nullptr || block->kind != trace::MemoryKind::kPinned) continue;
+    const Block* block = PinnedAt(access);
+    if (block == nullptr) continue;
     PinnedWrites& writes = pinned_writes_[block->number];
     ++writes.count;
     if (at.stream >= 0) writes.last = at;
   }
 }
 
+void ContentRules::NoteUnsure(const trace::TaskEnqueued& task, Epoch at) {
+  std::erase_if(unsure_, [&](Epoch before) { return ledger_.order.HostHas(before); });
+  if (!MayOrderTheHost(task)) return;
+  unsure_.push_back(at);
+  ++unsure_count_;
+}
+
+const Block* ContentRules::PinnedAt(const Access& access) const {
+  const Block* block = ledger_.blocks.Find(Begin(access));
+  return block != nullptr && block->kind == trace::MemoryKind::kPinned ? block : nullptr;
+}
+
 void ContentRules::NoteSource(const trace::TaskEnqueued& task, const Use& use) {
   NoteWrites(task.accesses, use.at);
-  std::erase_if(unsure_, [&](Epoch at) { return ledger_.order.HostHas(at); });
-  if (MayOrderTheHost(task)) {
-    unsure_.push_back(use.at);
-    ++unsure_count_;
-  }
   if (task.kind != TaskKind::kCopy || task.accesses.empty() || Writes(task.accesses.front())) return;
-  const Block* block = ledger_.blocks.Find(Begin(task.accesses.front()));
-  if (block == nullptr || block->kind != trace::MemoryKind::kPinned) return;
+  const Block* block = PinnedAt(task.accesses.front());
+  if (block == nullptr) return;
   if (sources_.size() >= kMaxSources) {
     std::erase_if(sources_, [&](const auto& entry) { return ledger_.order.HostHas(entry.second.use.at); });
     if (sources_.size() >= kMaxSources) return;
@@ -190,6 +209,63 @@ void ContentRules::OnSource(const trace::Damage& damage) {
                    {"allocated", "the pinned memory was allocated here", "", block->allocated, 0}};
   finding.things = {ledger_.ThingOf(*block, begin, begin + damage.bytes), ledger_.ThingOf(source.use)};
   finding.lanes = ledger_.Picture(source.use, nullptr, "a write of the host");
+  ledger_.reporter.Report(finding);
+}
+
+// --- Pinned targets ---------------------------------------------------------------------------------------------
+
+// The device keeps the pages closed; it is said here from when on the host may know that the copy is done.
+void ContentRules::NoteTarget(const trace::TaskEnqueued& task, const Use& use) {
+  if (MayTellTheHost(task)) {
+    trace::ReleaseTarget(nullptr);
+    targets_.clear();
+  }
+  if (task.kind != TaskKind::kCopy || task.accesses.size() != 2 || !Writes(task.accesses.back())) return;
+  const Access& target = task.accesses.back();
+  if (PinnedAt(target) == nullptr) return;
+  if (unsure_.empty() && targets_.size() < kMaxSources) {
+    targets_.insert_or_assign(Begin(target), Target{use, End(target)});
+  } else {
+    trace::ReleaseTarget(target.address);
+  }
+}
+
+void ContentRules::OnHostLearnt() {
+  std::erase_if(targets_, [&](const auto& entry) {
+    if (!ledger_.order.HostHas(entry.second.use.at)) return false;
+    trace::ReleaseTarget(reinterpret_cast<void*>(entry.first));
+    return true;
+  });
+}
+
+void ContentRules::OnStreamGone(int32_t stream) {
+  std::erase_if(targets_, [&](const auto& entry) {
+    if (entry.second.use.at.stream != stream) return false;
+    trace::ReleaseTarget(reinterpret_cast<void*>(entry.first));
+    return true;
+  });
+}
+
+void ContentRules::OnTargetTouched(const trace::Damage& damage) {
+  const auto at = reinterpret_cast<uintptr_t>(damage.address);
+  auto found = targets_.upper_bound(at);
+  if (found == targets_.begin() || at >= std::prev(found)->second.end) return;
+  --found;
+  const auto [begin, target] = *found;
+  targets_.erase(found);
+  const Block* block = ledger_.blocks.Find(at);
+  if (block == nullptr || ledger_.order.HostHas(target.use.at)) return;
+  const bool writes = damage.kind == trace::Damage::Kind::kTargetWritten;
+  Finding finding{.rule = Rule::MP511, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
+  finding.message = Format("the host %s pinned memory at 0x%llx, which %s fills (%zu bytes), and has not waited for it",
+                           writes ? "writes" : "reads", static_cast<unsigned long long>(at),
+                           ledger_.Where(target.use).c_str(), static_cast<size_t>(target.end - begin));
+  finding.parts = {
+      {"later", Format("the host %s it here", writes ? "writes" : "reads"), "", damage.stack, damage.thread},
+      ledger_.PartOf("earlier", target.use),
+      {"allocated", "the pinned memory was allocated here", "", block->allocated, 0}};
+  finding.things = {ledger_.ThingOf(*block, begin, target.end), ledger_.ThingOf(target.use)};
+  finding.lanes = ledger_.Picture(target.use, nullptr, writes ? "a write of the host" : "a read of the host");
   ledger_.reporter.Report(finding);
 }
 

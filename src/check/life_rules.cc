@@ -194,10 +194,15 @@ void LifeRules::OnEnd() {
                              .lanes = {},
                              .memory = {}});
   }
+  for (const auto& [begin, block] : ledger_.blocks.live()) last_before_end_ = std::max(last_before_end_, block.number);
+}
+
+void LifeRules::OnExit() {
   size_t blocks = 0;
   size_t bytes = 0;
   const Block* largest = nullptr;
   for (const auto& [begin, block] : ledger_.blocks.live()) {
+    if (block.number > last_before_end_) continue;
     if (block.kind != trace::MemoryKind::kDevice || IsFrameworks(block.allocated)) continue;
     if (!ledger_.reporter.symbols().EntryPoint(block.allocated).starts_with("aclrtMalloc")) continue;
     ++blocks;

@@ -30,8 +30,10 @@ class LifeRules {
   void OnDestroyWait(const trace::HostWait& wait);
   void OnMisuse(const trace::Misuse& misuse);
 
-  // The program has given everything back by now, or never will.
+  // aclFinalize: what was made of acl's has gone by now, or never will.
   void OnEnd();
+  // The process ends. Memory that a static destructor gives back after aclFinalize is another rule's.
+  void OnExit();
 
   // A call that the pages forbid inside a stream's callback.
   static bool ForbiddenInCallback(std::string_view call);
@@ -50,6 +52,7 @@ class LifeRules {
   Ledger& ledger_;
   std::atomic<bool> running_{false};
   bool finalized_ = false;
+  uint64_t last_before_end_ = 0;  // of the blocks that lived at aclFinalize, the highest number
   std::map<Key, Life> lives_;
   std::deque<Key> ended_;  // the latest; older ones are forgotten
   // Streams that are being destroyed, each with the count of its last task, for which the host did not wait.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/line_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
 
 #include "src/base/files.h"
 

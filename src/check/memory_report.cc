@@ -42,7 +42,7 @@ const char* PurposeName(trace::Purpose purpose) {
 std::string MemoryReport::OwnerOf(uint32_t stack) {
   Symbols& symbols = ledger_.reporter.symbols();
   const trace::Asker& asker = trace::CurrentAsker();
-  const std::string call = symbols.EntryPoint(stack);
+  std::string call = symbols.EntryPoint(stack);
   if (asker.purpose != trace::Purpose::kUnknown) {
     const std::string what =
         Format("%s of %s", PurposeName(asker.purpose), asker.who != nullptr ? asker.who : "a graph");

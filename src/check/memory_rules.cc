@@ -17,7 +17,7 @@ constexpr uint64_t kChurn = 10'000;
 
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Loaded graphs run as tasks of this name, with inputs and outputs as what they touch.
+// Loaded graphs, models and replays run as tasks of this name, with what they touch.
 bool IsGraphRun(const std::string& name) { return name == "GraphExecute"; }
 bool IsCollective(const std::string& name) { return name.starts_with("Hccl"); }
 
@@ -43,7 +43,9 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
   // A graph's nodes run in an order of their own.
   const auto is_level = [](const trace::Edge& edge) { return edge.link == trace::Link::kEvent && edge.binds_when_run; };
   for (const trace::Edge& edge : task.edges) {
-    if (task.graph != 0 && is_level(edge)) ledger_.order.ForgetLevel(edge.id);
+    if (task.graph == 0) break;
+    if (is_level(edge)) ledger_.order.ForgetLevel(edge.id);
+    if (edge.link == trace::Link::kNotify) ledger_.order.DoubtNotify(edge.id);
   }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind != EdgeKind::kWait) continue;
@@ -59,6 +61,10 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
   }
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
+    if (task.graph == 0 && edge.link == trace::Link::kNotify) {
+      if (edge.kind == EdgeKind::kRecord) ledger_.order.RecordNotify(edge, use.at);
+      if (edge.kind == EdgeKind::kReset) ledger_.order.DoubtNotify(edge.id);
+    }
     if (task.graph != 0 || !is_level(edge)) continue;
     if (edge.kind == EdgeKind::kRecord) ledger_.order.RecordLevel(edge, use.at);
     if (edge.kind == EdgeKind::kReset) ledger_.order.ForgetLevel(edge.id);
@@ -260,7 +266,7 @@ void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
   }
   for (const Conflict& conflict : conflicts) {
     const Use& earlier = conflict.earlier;
-    Finding finding{.rule = conflict.earlier_writes && IsGraphRun(ledger_.NameOf(earlier)) ? Rule::MP305 : Rule::MP510,
+    Finding finding{.rule = conflict.earlier_writes && IsSessionRun(earlier) ? Rule::MP305 : Rule::MP510,
                     .message = {},
                     .parts = {},
                     .things = {},
@@ -281,12 +287,17 @@ void MemoryRules::OnHostAccess(const trace::HostAccess& access) {
   ledger_.host_steps.Add({.sequence = ledger_.sequence, .name = ledger_.names.NumberOf(access.name)});
 }
 
+// A run of a graph by GE's interface, whose pages have rules of their own; models and replays are acl's.
+bool MemoryRules::IsSessionRun(const Use& use) {
+  return IsGraphRun(ledger_.NameOf(use)) && !ledger_.reporter.symbols().EntryPoint(use.stack).starts_with("aclmdl");
+}
+
 Rule MemoryRules::RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped) {
   if (unmapped) return Rule::MP702;
   if (IsPinned(block.kind)) return Rule::MP506;
   if (ledger_.reporter.symbols().PassesThrough(stack, "libtorch_npu")) return Rule::MP403;
   if (allocators_.Holds(block)) return Rule::MP301;
-  if (IsGraphRun(ledger_.NameOf(user))) return Rule::MP309;
+  if (IsSessionRun(user)) return Rule::MP309;
   return Rule::MP304;
 }
 
@@ -340,8 +351,14 @@ void MemoryRules::OnMemory(const trace::MemoryChange& change) {
                              .memory = {}});
     return;
   }
+  ForgetBlock(change, false);
+}
+
+template <class Change>
+void MemoryRules::ForgetBlock(const Change& change, bool unmapped) {
+  const uintptr_t begin = Address(change.address);
   const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
-  if (gone) CheckGoing(*gone, change.stack, change.thread, false);
+  if (gone) CheckGoing(*gone, change.stack, change.thread, unmapped);
   ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
   ledger_.shadow.Forget(begin, begin + change.bytes);
   ledger_.pieces.Forget(begin, begin + change.bytes);
@@ -354,11 +371,7 @@ void MemoryRules::OnMapping(const trace::MappingChange& change) {
     ledger_.shadow.Forget(begin, begin + change.bytes);
     ledger_.blocks.Add(begin, change.bytes, trace::MemoryKind::kPhysical, change.device, change.stack);
   } else if (change.kind == Kind::kUnmapped) {
-    const std::optional<Block> gone = ledger_.blocks.Remove(begin, change.stack);
-    if (gone) CheckGoing(*gone, change.stack, change.thread, true);
-    ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
-    ledger_.shadow.Forget(begin, begin + change.bytes);
-    ledger_.pieces.Forget(begin, begin + change.bytes);
+    ForgetBlock(change, true);
   }
 }
 
@@ -381,7 +394,7 @@ void MemoryRules::OnGraph(const trace::GraphShape& graph) {
     summary.push_back({address, bytes, mode, flags, rows, pitch});
   }
   ledger_.shadow.ForgetGroup(graph.graph);
-  graphs_.insert_or_assign(graph.graph, Summary{Repeated(std::move(summary)), {}, 0});
+  graphs_.insert_or_assign(graph.graph, Summary{Repeated(summary), {}, 0});
 }
 
 void MemoryRules::CheckInside(const trace::GraphShape& graph) {

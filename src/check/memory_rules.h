@@ -93,6 +93,9 @@ class MemoryRules {
   void TouchByReplay(uint32_t graph, Summary* summary, const Use& use);
   bool IsClients(const Block* block);
   void CheckGoing(const Block& block, uint32_t stack, uint32_t thread, bool unmapped);
+  // The bytes of a freed block or of a mapping that ended.
+  template <class Change>
+  void ForgetBlock(const Change& change, bool unmapped);
   void CheckStale(const trace::Access& access, const Use& use);
   void CheckInside(const trace::GraphShape& graph);
   void TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later);
@@ -102,6 +105,7 @@ class MemoryRules {
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
   void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);
   void DescribeMemory(const Conflict& conflict, Finding* finding);
+  bool IsSessionRun(const Use& use);
   Rule RuleOfGoing(const Block& block, const Use& user, uint32_t stack, bool unmapped);
 
   Ledger& ledger_;

@@ -85,6 +85,28 @@ void Order::RecordLevel(const trace::Edge& edge, Epoch at) {
   levels_.insert_or_assign(edge.id, Snapshot(edge.generation, at));
 }
 
+void Order::RecordNotify(const trace::Edge& edge, Epoch at) {
+  Notified& notified = notifies_[edge.id];
+  if (notified.unsure) return;
+  notified.records.push_back(Snapshot(0, at));
+  if (edge.may_end_otherwise || notified.records.size() > kMaxRecords) DoubtNotify(edge.id);
+}
+
+bool Order::TakesRecord(const trace::Edge& wait, Epoch at) {
+  if (!wait.binds_when_run || wait.link != trace::Link::kNotify) return false;
+  Notified& notified = notifies_[wait.id];
+  if (wait.may_end_otherwise || notified.unsure || notified.records.empty()) {
+    DoubtNotify(wait.id);
+    return false;
+  }
+  Recorded& recorded = notified.records.front();
+  Settle(&recorded.others, &recorded.open);
+  Join(at, recorded);
+  notified.bound = recorded.at;
+  notified.records.pop_front();
+  return true;
+}
+
 // A wait that may also end by itself, or by another process, counts on nothing.
 const Order::Recorded* Order::LevelOf(const trace::Edge& wait) const {
   if (!wait.binds_when_run || wait.link != trace::Link::kEvent || wait.may_end_otherwise) return nullptr;
@@ -95,6 +117,7 @@ const Order::Recorded* Order::LevelOf(const trace::Edge& wait) const {
 void Order::Wait(const trace::Edge& edge, Epoch at) {
   Told(at);
   if (const Recorded* level = LevelOf(edge)) return Join(at, *level);
+  if (TakesRecord(edge, at)) return;
   if (edge.binds_when_run) {
     if (late_waits_.size() >= sweep_at_) SweepLateWaits();
     const uint64_t number = next_late_wait_++;
@@ -214,6 +237,10 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const
 
 std::optional<Epoch> Order::PointOf(const trace::Edge& wait) const {
   if (wait.link == trace::Link::kPoint) return Epoch{static_cast<int32_t>(wait.id), wait.generation};
+  if (wait.link == trace::Link::kNotify) {
+    const auto notified = notifies_.find(wait.id);
+    return notified == notifies_.end() ? std::nullopt : notified->second.bound;
+  }
   const Recorded* recorded =
       wait.binds_when_run ? LevelOf(wait) : Find(records_, {wait.link, wait.id}, wait.generation);
   if (recorded == nullptr || recorded->at.stream < 0) return std::nullopt;
@@ -278,6 +305,9 @@ void Order::SweepLateWaits() {
     }
   }
   for (auto& [event, recorded] : levels_) Settle(&recorded.others, &recorded.open);
+  for (auto& [notify, notified] : notifies_) {
+    for (Recorded& recorded : notified.records) Settle(&recorded.others, &recorded.open);
+  }
   std::erase_if(late_waits_, [](const auto& entry) { return entry.second.met; });
   while (late_waits_.size() > kMaxLateWaits) late_waits_.erase(late_waits_.begin());
   const uint64_t oldest = late_waits_.empty() ? next_late_wait_ : late_waits_.begin()->first;

@@ -8,7 +8,8 @@
 // that bind when they run (level events, notifies, value words) leave their stream open until they are met; what is
 // enqueued on an open stream meanwhile may turn out to be ordered after anything, and is not judged. Of a level event
 // that was recorded before the wait is enqueued, and not reset since, it is known what the wait can count on: that
-// record, and nothing that comes later.
+// record, and nothing that comes later. Of a notify likewise: each wait counts on the record that meets it when
+// everything runs in the order in which it was enqueued.
 #ifndef MILLPOND_SRC_CHECK_ORDER_H_
 #define MILLPOND_SRC_CHECK_ORDER_H_
 
@@ -86,6 +87,10 @@ class Order {
   // A level event is up from when that task has run, until a reset; or nobody knows any more whether it is.
   void RecordLevel(const trace::Edge& edge, Epoch at);
   void ForgetLevel(uint64_t event) { levels_.erase(event); }
+  void RecordNotify(const trace::Edge& edge, Epoch at);
+  // What raises or takes it is not seen in order: its waits are known when they are met.
+  void DoubtNotify(uint64_t notify) { notifies_[notify] = {.unsure = true, .records = {}, .bound = {}}; }
+  void ForgetNotify(uint64_t notify) { notifies_.erase(notify); }
   // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
   void WaitForEverything(Epoch at);
 
@@ -128,6 +133,12 @@ class Order {
     Clock learnt;
     std::vector<uint64_t> open;  // of what it met
   };
+  // Of a notify: its records that no wait has taken, the first first.
+  struct Notified {
+    bool unsure = false;
+    std::deque<Recorded> records;
+    std::optional<Epoch> bound;  // what the last wait counts on
+  };
   using LinkKey = std::pair<trace::Link, uint64_t>;
   using Ends = std::map<LinkKey, std::vector<Recorded>>;  // the last few of each link
 
@@ -144,6 +155,8 @@ class Order {
   void Raise(LinkKey key, const trace::Signal& signal);
   // The record of a level event that a wait can count on, or null.
   const Recorded* LevelOf(const trace::Edge& wait) const;
+  // True when the wait takes a record of its notify that was told before it.
+  bool TakesRecord(const trace::Edge& wait, Epoch at);
   // Null when it was forgotten or never told. To forget an end is safe only because everything is waited for instead.
   const Recorded* Find(const Ends& ends, LinkKey key, uint64_t generation) const;
   void Keep(Ends* ends, LinkKey key, Recorded recorded);
@@ -152,6 +165,7 @@ class Order {
 
   static constexpr size_t kMaxVersions = 256;
   static constexpr size_t kKeptGenerations = 4;
+  static constexpr size_t kMaxRecords = 256;        // of a notify
   static constexpr size_t kMaxLateWaits = 1 << 14;  // after a sweep
 
   bool by_threads_ = false;
@@ -162,7 +176,8 @@ class Order {
   Ends records_;                                   // of edges that bind when enqueued
   Ends raised_;                                    // of those that bind when run
   std::unordered_map<uint64_t, Recorded> levels_;  // the last record of each level event that is not reset
-  std::map<uint64_t, LateWait> late_waits_;        // by number, the oldest first
+  std::unordered_map<uint64_t, Notified> notifies_;
+  std::map<uint64_t, LateWait> late_waits_;  // by number, the oldest first
   uint64_t next_late_wait_ = 0;
   size_t sweep_at_ = 1024;                                         // so many late waits
   std::map<std::pair<int32_t, uint64_t>, uint64_t> late_wait_of_;  // (stream, count) of the waiting task

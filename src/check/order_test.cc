@@ -17,6 +17,14 @@ Edge RecordOf(uint64_t event, uint64_t generation) {
 Edge WaitFor(uint64_t event, uint64_t generation) {
   return {Edge::Kind::kWait, Link::kEvent, false, 0, event, generation};
 }
+struct Event {
+  uint64_t id, generation;
+};
+// Task `from` records the event, task `to` waits for that.
+void Connect(Order* order, const Event& event, Epoch from, Epoch to) {
+  order->Record(RecordOf(event.id, event.generation), from);
+  order->Wait(WaitFor(event.id, event.generation), to);
+}
 Edge LateWait(uint64_t notify) { return {Edge::Kind::kWait, Link::kNotify, true, 0, notify, 0}; }
 
 TEST(Order, TasksOfOneStreamAreOrderedAndOthersAreNot) {
@@ -27,8 +35,7 @@ TEST(Order, TasksOfOneStreamAreOrderedAndOthersAreNot) {
 
 TEST(Order, AnEventOrdersWhatCameBeforeItsRecordAndNothingAfter) {
   Order order;
-  order.Record(RecordOf(7, 1), {1, 6});
-  order.Wait(WaitFor(7, 1), {2, 1});
+  Connect(&order, {7, 1}, {1, 6}, {2, 1});
   EXPECT_EQ(order.RelationTo({1, 5}, 2), Relation::kOrdered);
   EXPECT_EQ(order.RelationTo({1, 7}, 2), Relation::kUnordered);
   EXPECT_EQ(order.RelationTo({2, 1}, 1), Relation::kUnordered) << "an order has one direction";
@@ -36,18 +43,15 @@ TEST(Order, AnEventOrdersWhatCameBeforeItsRecordAndNothingAfter) {
 
 TEST(Order, OrdersAddUp) {
   Order order;
-  order.Record(RecordOf(7, 1), {1, 6});
-  order.Wait(WaitFor(7, 1), {2, 1});
-  order.Record(RecordOf(8, 1), {2, 2});
-  order.Wait(WaitFor(8, 1), {3, 1});
+  Connect(&order, {7, 1}, {1, 6}, {2, 1});
+  Connect(&order, {8, 1}, {2, 2}, {3, 1});
   EXPECT_EQ(order.RelationTo({1, 6}, 3), Relation::kOrdered);
 }
 
 TEST(Order, ARecordBringsWhatItsStreamKnewThenAndNotWhatItLearnsLater) {
   Order order;
   order.Record(RecordOf(8, 1), {2, 1});
-  order.Record(RecordOf(7, 1), {1, 6});
-  order.Wait(WaitFor(7, 1), {2, 2});
+  Connect(&order, {7, 1}, {1, 6}, {2, 2});
   order.Wait(WaitFor(8, 1), {3, 1});
   EXPECT_EQ(order.RelationTo({1, 6}, 3), Relation::kUnordered);
 }
@@ -63,8 +67,7 @@ TEST(Order, TheHostKnowsWhatItWaitedForAndSoDoesAllThatComesLater) {
 
 TEST(Order, TheHostLearnsWhatTheTaskItWaitedForHadWaitedFor) {
   Order order;
-  order.Record(RecordOf(7, 1), {1, 6});
-  order.Wait(WaitFor(7, 1), {2, 3});
+  Connect(&order, {7, 1}, {1, 6}, {2, 3});
   order.HostKnows({2, 2});
   EXPECT_FALSE(order.HostHas({1, 6})) << "task 2 of stream 2 had not waited yet";
   order.HostKnows({2, 3});
@@ -118,8 +121,7 @@ TEST(Order, AWaitForALevelEventThatMayEndByItselfCountsOnNothing) {
 TEST(Order, WhatWaitsForAnOpenStreamIsOpenToo) {
   Order order;
   order.Wait(LateWait(5), {2, 1});
-  order.Record(RecordOf(7, 1), {2, 2});
-  order.Wait(WaitFor(7, 1), {3, 1});
+  Connect(&order, {7, 1}, {2, 2}, {3, 1});
   EXPECT_EQ(order.RelationTo({1, 3}, 3), Relation::kUnknown);
   order.OnSignal({Signal::Kind::kRaised, Link::kNotify, 5, 1, 1, 3});
   order.OnSignal({Signal::Kind::kMet, Link::kNotify, 5, 1, 2, 1});

@@ -19,15 +19,15 @@ struct PythonFrame {
 
 // Where an interpreter of one version keeps what is read here: offsets into its structures, in bytes.
 struct PythonLayout {
-  const char* version;  // "3.11."
-  size_t frame_holder;  // of a thread's state: what has the current frame
-  bool holder_is_frame;
-  size_t current;                      // of the holder, unless that is the frame itself
-  size_t code, previous, instruction;  // of a frame
-  bool instruction_is_index;           // into the bytecode, in units; else a pointer into the code object
-  size_t owner;                        // of a frame: a byte that says whether it is one of a function; 0: all are
-  size_t file, name, bytecode;         // of a code object
-  size_t characters;                   // of a compact ASCII str
+  const char* version;       // "3.11."
+  size_t frame_holder = 56;  // of a thread's state: what has the current frame
+  bool holder_is_frame = false;
+  size_t current = 0;                               // of the holder, unless that is the frame itself
+  size_t code = 0, previous = 8, instruction = 56;  // of a frame
+  bool instruction_is_index = false;                // into the bytecode, in units; else a pointer into the code object
+  size_t owner = 0;                                 // of a frame: a byte that tells whether a function's; 0: all are
+  size_t file = 112, name = 128, bytecode = 0;      // of a code object; `name` is the qualified one if there is one
+  size_t characters = 40;                           // of a compact ASCII str
 };
 
 // For what Py_GetVersion answers; null for versions that nobody has looked into.

@@ -150,8 +150,7 @@ std::string List(const std::vector<T>& all, ToJson to_json) {
 }  // namespace
 
 Status Reporter::Open(const Options& options) {
-  pid_ = static_cast<int>(getpid());
-  rank_ = Rank();
+  ReadIdentity();
   until_first_ = IsOn(options.check_until_first);
   break_ = IsOn(options.check_break);
   std::string unknown;
@@ -175,7 +174,20 @@ Status Reporter::Open(const Options& options) {
   return status;
 }
 
-// A forked child has a copy of all this, and nothing to tell: the runtime refuses it.
+void Reporter::ReadIdentity() {
+  pid_ = static_cast<int>(getpid());
+  rank_ = Rank();
+}
+
+void Reporter::BecomeProcess() {
+  ReadIdentity();
+  begun_ = told_in_full_ = false;
+  errors_ = warnings_ = advice_ = 0;
+  told_.clear();
+  fingerprints_.clear();
+}
+
+// A forked child of a process with a device has a copy of all this, and nothing to tell: the runtime refuses it.
 bool Reporter::InChild() const { return pid_ != static_cast<int>(getpid()); }
 
 void Reporter::WriteLine(std::string line) {
@@ -189,12 +201,14 @@ void Reporter::WriteLine(std::string line) {
 }
 
 void Reporter::Write(std::string_view event, const std::string& json) {
+  Begin();
   WriteLine("{\"event\":" + Quoted(event) + Format(",\"pid\":%d", pid_) + (json.empty() ? "" : ",") + json + "}");
 }
 
 std::string Reporter::FramesOf(uint32_t stack) { return FramesJson(Shown(symbols_.FramesOf(stack))); }
 
 void Reporter::WriteStart() {
+  begun_ = true;
   std::string arguments;
   std::ifstream command("/proc/self/cmdline", std::ios::binary);
   std::string program;

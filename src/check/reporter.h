@@ -26,6 +26,13 @@ class Reporter {
   // What the settings ask for that cannot be done comes back as an error; the reporter works all the same, with stderr
   // alone.
   Status Open(const Options& options);
+  // In a forked child whose parent had no device yet: a process of its own from now on, of which nothing is written
+  // before it has something to do with one (Begin), or a finding.
+  void BecomeProcess();
+  bool has_begun() const { return begun_; }
+  void Begin() {
+    if (!begun_) WriteStart();
+  }
 
   bool Wants(Rule rule) const { return rules_.Has(rule); }
   void Report(const Finding& finding);
@@ -58,6 +65,7 @@ class Reporter {
   void Print(const Finding& finding, const std::vector<std::vector<const Frame*>>& stacks);
   void WriteLine(std::string line);
   bool InChild() const;
+  void ReadIdentity();
 
   RuleSet rules_;
   Suppressions suppressions_;
@@ -65,6 +73,7 @@ class Reporter {
   LineFile file_;
   int pid_ = 0;
   std::string rank_ = "null";
+  bool begun_ = false;
   bool until_first_ = false;
   bool break_ = false;
   bool told_in_full_ = false;

@@ -50,7 +50,7 @@ bool Overlap(const trace::Access& one, const trace::Access& other) {
   return false;
 }
 
-Repeated::Repeated(std::vector<trace::Access> all) {
+Repeated::Repeated(const std::vector<trace::Access>& all) {
   for (const trace::Access& access : all) {
     if (access.bytes == 0) continue;
     if ((access.flags & trace::kMayTouch) != 0) {

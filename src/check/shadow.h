@@ -39,7 +39,7 @@ struct Conflict {
 
 // What a task touches that comes again and again, such as the replay of a captured graph.
 struct Repeated {
-  explicit Repeated(std::vector<trace::Access> all);
+  explicit Repeated(const std::vector<trace::Access>& all);
 
   template <class See>
   void ForEach(See see) const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // libmillpond_check.so's doors: libmillpond opens it when MILLPOND_CHECK or MILLPOND_REPORT asks for it, and the pytest
 // plugin asks it about one test at a time.
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "src/base/options.h"
 #include "src/check/checker.h"
@@ -18,17 +20,18 @@ constexpr int kErrorsFound = 66;
 // Null until the start. Never destroyed: records come until the very end.
 millpond::check::Checker* g_checker = nullptr;
 
-struct AtEnd {
-  millpond::check::Checker* checker;
-  pid_t pid;
-};
+pid_t g_pid = 0;  // of the process that is checked
 
-void Finish(int status, void* argument) {
-  const auto* end = static_cast<const AtEnd*>(argument);
-  if (end->pid != getpid()) return;  // a forked child
-  if (end->checker->Finish() == 0 || status != 0 || millpond::GetOptions().check_status == "keep") return;
+void Finish(int status, void*) {
+  if (g_pid != getpid()) return;  // a forked child that may not use the device
+  if (g_checker->Finish() == 0 || status != 0 || millpond::GetOptions().check_status == "keep") return;
   // The other functions of the exit still run, with the new status: glibc goes on where it was.
   std::exit(kErrorsFound);
+}
+
+// Programs that fork before they open a device have it used by their children.
+void InChild() {
+  if (g_checker != nullptr && g_checker->BecomeProcess()) g_pid = getpid();
 }
 
 }  // namespace
@@ -37,9 +40,15 @@ extern "C" __attribute__((visibility("default"))) void millpond_check_start() {
   auto* checker = new millpond::check::Checker;
   const millpond::Status status = checker->Open(millpond::GetOptions());
   if (!status.ok()) std::fprintf(stderr, "millpond check: %s\n", status.message().c_str());
-  on_exit(&Finish, new AtEnd{checker, getpid()});
-  millpond::trace::Attach(checker);
+  // As `millpond check` sets it: from its queue torch_npu launches tasks on blocks that it has freed, without the lines
+  // that called. It is loaded after this library, and looks then.
+  const std::string& check = millpond::GetOptions().check;
+  if (!check.empty() && check != "0") setenv("TASK_QUEUE_ENABLE", "0", 0);
+  g_pid = getpid();
   g_checker = checker;
+  on_exit(&Finish, nullptr);
+  pthread_atfork(nullptr, nullptr, &InChild);
+  millpond::trace::Attach(checker);
   millpond::check::torch_door::Open(checker);
 }
 

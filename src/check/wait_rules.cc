@@ -44,6 +44,7 @@ void WaitRules::CheckReset(const trace::Edge& edge, const Use& reset) {
   // What they learn when they are met, the record has: it was told before them, and does not know that they have
   // passed.
   std::vector<Epoch> at;
+  at.reserve(waits.size());
   for (const Use& wait : waits) at.push_back(wait.at);
   for (const Use& wait : waits) {
     if (ledger_.order.RelationTo(wait.at, reset.at.stream, at) != Order::Relation::kUnordered) continue;
@@ -204,6 +205,7 @@ void WaitRules::OnHostBlocks(const trace::HostBlocks& wait) {
   TellCircle(wait, circle);
   // Each before the one that it waits for: what is dropped there would let it pass as if nothing had happened.
   std::vector<int32_t> streams;
+  streams.reserve(circle.size());
   for (const Step* step : circle) streams.push_back(step->use.at.stream);
   if (std::find(streams.begin(), streams.end(), wait.stream) == streams.end()) {
     streams.insert(streams.begin(), wait.stream);

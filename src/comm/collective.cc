@@ -18,10 +18,7 @@ Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spe
 
 CollectiveRun::~CollectiveRun() {
   if (!arrived_ || over_) return;
-  comm_->Fail(Communicator::Trouble::kRemote,
-              Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
-                                                  "aborted or reset); make a new communicator",
-                                                  spec_->api, comm_->rank)));
+  comm_->FailDropped(spec_->api);
 }
 
 TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {

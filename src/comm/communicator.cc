@@ -38,6 +38,13 @@ void Communicator::Fail(Trouble trouble, const Status& status) {
   world->Ring();
 }
 
+void Communicator::FailDropped(const char* api) {
+  Fail(Trouble::kRemote,
+       Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was aborted or "
+                                           "reset); make a new communicator",
+                                           api, rank)));
+}
+
 Status Communicator::Failure() const {
   MutexLock lock(mutex_);
   return failure_.Clone();

@@ -60,6 +60,8 @@ struct Communicator {
   // other ranks are told. The first failure stays.
   enum class Trouble : uint8_t { kNone, kRemote, kMismatch };
   void Fail(Trouble trouble, const Status& status);
+  // An operation of this rank that others wait for ends with its stream.
+  void FailDropped(const char* api);
   // OK, or the failure.
   Status Failure() const;
   Trouble trouble() const { return trouble_.load(std::memory_order_acquire); }

@@ -45,10 +45,7 @@ BatchRun::BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, 
 
 BatchRun::~BatchRun() {
   if (over_ || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->begun(); })) return;
-  comm_->Fail(Communicator::Trouble::kRemote,
-              Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was "
-                                                  "aborted or reset); make a new communicator",
-                                                  spec_->api, comm_->rank)));
+  comm_->FailDropped(spec_->api);
 }
 
 TaskEnd BatchRun::Run(Stream& stream, Status* out_status) {

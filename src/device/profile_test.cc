@@ -109,7 +109,8 @@ TEST_F(ProfileTest, RefusesAKeySetTwice) {
 // Issue 3 names five profiles that must exist; each shipped file must parse, whoever edits it.
 TEST(ShippedProfiles, AllParseAndTheNamedOnesAreThere) {
   const std::vector<std::string> known = KnownProfiles("");
-  for (const char* name : {"Ascend910B3", "Ascend910B4", "Ascend910_9392", "Ascend950", "Ascend310P3"}) {
+  for (const char* name : {"Ascend910B3", "Ascend910B4", "Ascend910_9392", "Ascend950", "Ascend310P3", "Ascend310B4",
+                           "Ascend910A", "Ascend910ProB"}) {
     EXPECT_NE(std::find(known.begin(), known.end(), name), known.end()) << name;
   }
   for (const std::string& name : known) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "src/device/device.h"
+#include "src/device/memory/range_heap.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/event.h"
 #include "src/device/stream/stream.h"
@@ -20,6 +21,13 @@ inline DeviceMemory* MemoryOfDeviceZero() {
   const Status status = Runtime::Get(&runtime);
   EXPECT_TRUE(status.ok()) << status.message();
   return status.ok() ? &runtime->device(0)->memory() : nullptr;
+}
+
+inline char* AllocatePages(DeviceMemory* memory, size_t bytes) {
+  void* address = nullptr;
+  const Status status = memory->AllocatePages(bytes, PageClass::kNormal, "test", &address);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return static_cast<char*>(address);
 }
 
 class DeviceTest : public ::testing::Test {

@@ -107,13 +107,14 @@ Status matmul_rows_times(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(Product(args, Columns::kOwn, &ranks, &sizes));
   return Matrix(args, Times(sizes.m, ranks), sizes.n, out);
 }
-Status matmul_rows_over(const InferArgs& args, Shape* out) {
+Status RowsOver(const InferArgs& args, Columns columns, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
-  MP_RETURN_IF_ERROR(Product(args, Columns::kOwn, &ranks, &sizes));
+  MP_RETURN_IF_ERROR(Product(args, columns, &ranks, &sizes));
   MP_RETURN_IF_ERROR(NeedParts(args, sizes.m, ranks));
   return Matrix(args, sizes.m / ranks, sizes.n, out);
 }
+Status matmul_rows_over(const InferArgs& args, Shape* out) { return RowsOver(args, Columns::kOwn, out); }
 Status matmul_spread(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   Sizes sizes;
@@ -121,13 +122,7 @@ Status matmul_spread(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedParts(args, sizes.n, ranks));
   return Matrix(args, Times(sizes.m, ranks), sizes.n / ranks, out);
 }
-Status gathered_columns_matmul(const InferArgs& args, Shape* out) {
-  int64_t ranks = 0;
-  Sizes sizes;
-  MP_RETURN_IF_ERROR(Product(args, Columns::kOfAllRanks, &ranks, &sizes));
-  MP_RETURN_IF_ERROR(NeedParts(args, sizes.m, ranks));
-  return Matrix(args, sizes.m / ranks, sizes.n, out);
-}
+Status gathered_columns_matmul(const InferArgs& args, Shape* out) { return RowsOver(args, Columns::kOfAllRanks, out); }
 Status columns_gathered_if(const InferArgs& args, Shape* out) {
   int64_t ranks = 0;
   MP_RETURN_IF_ERROR(NeedRanks(args, 1, &ranks));

@@ -114,8 +114,8 @@ class Mover {
     begins_.clear();
     double sum = 0;
     for (const Neighbour& other : around_) {
-      ends_.push_back({other.end, other.weight});
-      begins_.push_back({other.begin, sum});
+      ends_.emplace_back(other.end, other.weight);
+      begins_.emplace_back(other.begin, sum);
       sum += other.weight;
     }
     std::sort(ends_.begin(), ends_.end());

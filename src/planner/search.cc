@@ -269,7 +269,8 @@ class Search::Impl {
     while (true) {
       const uint32_t i = Next(from, to);
       if (i == kNone) return SearchResult::kFound;
-      if (++steps_ > limit_ || (steps_ % kStepsPerLook == 0 && (*stop_)())) return SearchResult::kLimit;
+      ++steps_;
+      if (steps_ > limit_ || (steps_ % kStepsPerLook == 0 && (*stop_)())) return SearchResult::kLimit;
       const size_t mark = trail_.size();
       SearchResult found = SearchResult::kInfeasible;
       if (Place(i)) found = SolveRest(i, from, to);

@@ -15,6 +15,7 @@
 
 #include "src/pool/free_index.h"
 #include "src/pool/page_source.h"
+#include "src/pool/snapshot.h"
 
 namespace millpond::pool {
 
@@ -34,7 +35,7 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 // Two cache lines, which processors prefetch as a pair; what every allocation and free accesses is in the first.
 struct alignas(128) Block {
   // kCached: freed by the client, in a ThreadCache. kPending: freed, but another stream still uses it.
-  enum class State : uint8_t { kLive, kFree, kHole, kCached, kPending };
+  using State = BlockState;
 
   Address address = 0;
   size_t bytes = 0;

@@ -21,6 +21,12 @@ constexpr StreamKey kB = 0x2000;
 constexpr StreamKey kShortLived = 0x3000;
 constexpr size_t kMiB = size_t{1} << 20;
 
+template <class Work>
+auto Spare(Work work) {
+  const failing_new::Spared spared;
+  return work();
+}
+
 // The device's side has all the memory it needs.
 class SparedSource : public PageSource {
  public:
@@ -30,57 +36,44 @@ class SparedSource : public PageSource {
   size_t page_bytes() const override { return fake.page_bytes(); }
   size_t total_bytes() const override { return fake.total_bytes(); }
   Status Reserve(size_t bytes, Address* out_address) override {
-    const failing_new::Spared spared;
-    return fake.Reserve(bytes, out_address);
+    return Spare([&] { return fake.Reserve(bytes, out_address); });
   }
   void Unreserve(Address address, size_t bytes) override {
-    const failing_new::Spared spared;
-    fake.Unreserve(address, bytes);
+    return Spare([&] { return fake.Unreserve(address, bytes); });
   }
   Status NewPage(PageHandle* out_page) override {
-    const failing_new::Spared spared;
-    return fake.NewPage(out_page);
+    return Spare([&] { return fake.NewPage(out_page); });
   }
   void DeletePage(PageHandle page) override {
-    const failing_new::Spared spared;
-    fake.DeletePage(page);
+    return Spare([&] { return fake.DeletePage(page); });
   }
   Status Map(Address address, PageHandle page) override {
-    const failing_new::Spared spared;
-    return fake.Map(address, page);
+    return Spare([&] { return fake.Map(address, page); });
   }
   Status Unmap(Address address, PageHandle page) override {
-    const failing_new::Spared spared;
-    return fake.Unmap(address, page);
+    return Spare([&] { return fake.Unmap(address, page); });
   }
   Status NewSegment(size_t bytes, Address* out_address) override {
-    const failing_new::Spared spared;
-    return fake.NewSegment(bytes, out_address);
+    return Spare([&] { return fake.NewSegment(bytes, out_address); });
   }
   void DeleteSegment(Address address, size_t bytes) override {
-    const failing_new::Spared spared;
-    fake.DeleteSegment(address, bytes);
+    return Spare([&] { return fake.DeleteSegment(address, bytes); });
   }
   Status Mark(StreamKey stream, Ticket* out_ticket) override {
-    const failing_new::Spared spared;
-    return fake.Mark(stream, out_ticket);
+    return Spare([&] { return fake.Mark(stream, out_ticket); });
   }
   bool Passed(Ticket ticket) override {
-    const failing_new::Spared spared;
-    return fake.Passed(ticket);
+    return Spare([&] { return fake.Passed(ticket); });
   }
   Status Await(Ticket ticket) override {
-    const failing_new::Spared spared;
-    return fake.Await(ticket);
+    return Spare([&] { return fake.Await(ticket); });
   }
   // One way to keep the order: the other stream is done before this one goes on.
   Status Order(StreamKey, Ticket ticket) override {
-    const failing_new::Spared spared;
-    return fake.Await(ticket);
+    return Spare([&] { return fake.Await(ticket); });
   }
   void Drop(Ticket ticket) override {
-    const failing_new::Spared spared;
-    fake.Drop(ticket);
+    return Spare([&] { return fake.Drop(ticket); });
   }
   Status Fill(Address address, size_t bytes, uint8_t value, StreamKey stream) override {
     return fake.Fill(address, bytes, value, stream);

@@ -96,24 +96,7 @@ SpanInfo PoolState::Describe(const Span& span, const Lane& lane, bool small, uin
                 .blocks = {}};
   for (const Block* block = span.first; block != nullptr; block = block->after) {
     const Block::State state = block->state.load(std::memory_order_relaxed);
-    BlockInfo entry{.address = block->address, .bytes = block->bytes, .stream = lane.stream()};
-    switch (state) {
-      case Block::State::kLive:
-        entry.state = BlockState::kLive;
-        break;
-      case Block::State::kFree:
-        entry.state = BlockState::kFree;
-        break;
-      case Block::State::kPending:
-        entry.state = BlockState::kPending;
-        break;
-      case Block::State::kCached:
-        entry.state = BlockState::kCached;
-        break;
-      case Block::State::kHole:
-        entry.state = BlockState::kHole;
-        break;
-    }
+    BlockInfo entry{.address = block->address, .bytes = block->bytes, .state = state, .stream = lane.stream()};
     if (state == Block::State::kLive) {
       entry.address += red_zone;
       entry.bytes -= 2 * red_zone;

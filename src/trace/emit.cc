@@ -7,6 +7,7 @@ namespace {
 
 thread_local Asker t_asker;
 std::atomic<void (*)()> g_sweep{nullptr};
+std::atomic<void (*)(const void*)> g_release{nullptr};
 thread_local const AllocatorCall* t_call = nullptr;
 
 FanOut& All() { return internal::g_fan_out.fan_out; }
@@ -127,7 +128,7 @@ void EmitMisuseAt(const char* rule, const char* call, const char* message, uint6
 
 void TellDamage(Damage damage) {
   damage.thread = ThreadNumber();
-  damage.stack = StackIfWanted();
+  if (damage.stack == 0) damage.stack = StackIfWanted();
   damage.time_ns = StampNs();
   All().OnDamage(damage);
 }
@@ -136,6 +137,12 @@ void SetGuardSweep(void (*sweep)()) { g_sweep.store(sweep, std::memory_order_rel
 
 void SweepGuards() {
   if (auto* sweep = g_sweep.load(std::memory_order_acquire)) sweep();
+}
+
+void SetTargetRelease(void (*release)(const void*)) { g_release.store(release, std::memory_order_release); }
+
+void ReleaseTarget(const void* address) {
+  if (auto* release = g_release.load(std::memory_order_acquire)) release(address);
 }
 
 Asking::Asking(const Asker& asker) : former_(std::exchange(t_asker, asker)) {}

@@ -111,13 +111,18 @@ inline void TellMisuseAt(const char* rule, const char* what, const void* subject
   }
 }
 
-// Who and when are filled in here.
+// Who and when are filled in here, and where, unless the stack is known.
 void TellDamage(Damage damage);
 
 // Guards are looked at now and then by those who keep them; before the process's end a sink wants all of them looked
 // at. Not to be called from a sink's record, nor with a lock held that a sink takes.
 void SetGuardSweep(void (*sweep)());
 void SweepGuards();
+
+// Targets of copies stay closed to the host until a sink says that the host may know of the copy's end: of the one at
+// `address`, or of all (null). It may be said of any address, under a lock and from a record.
+void SetTargetRelease(void (*release)(const void* address));
+void ReleaseTarget(const void* address);
 
 // While it lives, what the calling thread asks of a client's allocator is asked for this purpose.
 class Asking {

@@ -186,7 +186,7 @@ MP_GIVE(OnAllocatorCall, AllocatorCall, kAllocators)
 MP_GIVE(OnObject, ObjectLife, kLives)
 MP_GIVE(OnProgram, ProgramStage, kLives)
 MP_GIVE(OnMisuse, Misuse, kMisuses)
-MP_GIVE(OnDamage, Damage, kGuards | kSources)
+MP_GIVE(OnDamage, Damage, kGuards | kSources | kTargets)
 MP_GIVE(OnPiece, PoolPiece, kTold)
 #undef MP_GIVE
 

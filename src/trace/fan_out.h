@@ -15,25 +15,25 @@ class FanOut final : public Sink {
  public:
   constexpr FanOut() = default;
 
-  void OnApi(const ApiCall& call) override;
+  void OnApi(const ApiCall& record) override;
   void OnEnqueued(const TaskEnqueued& task) override;
   void OnRan(const TaskRan& task) override;
-  void OnSignal(const Signal& signal) override;
-  void OnHostFunction(const HostFunction& function) override;
-  void OnGraph(const GraphShape& graph) override;
-  void OnCaptured(const NodeCaptured& node) override;
-  void OnHostWait(const HostWait& wait) override;
-  void OnHostBlocks(const HostBlocks& wait) override;
-  void OnHostAccess(const HostAccess& access) override;
-  void OnMemory(const MemoryChange& change) override;
-  void OnMapping(const MappingChange& change) override;
-  void OnRegistration(const AllocatorRegistration& registration) override;
-  void OnAllocatorCall(const AllocatorCall& call) override;
-  void OnObject(const ObjectLife& life) override;
-  void OnProgram(const ProgramStage& stage) override;
-  void OnMisuse(const Misuse& misuse) override;
-  void OnDamage(const Damage& damage) override;
-  void OnPiece(const PoolPiece& piece) override;
+  void OnSignal(const Signal& record) override;
+  void OnHostFunction(const HostFunction& record) override;
+  void OnGraph(const GraphShape& record) override;
+  void OnCaptured(const NodeCaptured& record) override;
+  void OnHostWait(const HostWait& record) override;
+  void OnHostBlocks(const HostBlocks& record) override;
+  void OnHostAccess(const HostAccess& record) override;
+  void OnMemory(const MemoryChange& record) override;
+  void OnMapping(const MappingChange& record) override;
+  void OnRegistration(const AllocatorRegistration& record) override;
+  void OnAllocatorCall(const AllocatorCall& record) override;
+  void OnObject(const ObjectLife& record) override;
+  void OnProgram(const ProgramStage& record) override;
+  void OnMisuse(const Misuse& record) override;
+  void OnDamage(const Damage& record) override;
+  void OnPiece(const PoolPiece& record) override;
   void OnNextTask(const NextTask& task) override;
   void Flush() override;
 

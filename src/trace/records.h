@@ -267,6 +267,9 @@ struct Damage {
     kRedZone,    // beyond a block
     kAfterFree,  // in a block that was freed
     kSource,     // the pinned source of a copy, between its enqueueing and its run
+    // The host touched the pinned target of a copy that it has not waited for. The stack is the touch's.
+    kTargetRead,
+    kTargetWritten,
   } kind;
   int32_t device;       // -1 for host memory
   const void* address;  // from the first byte that differs

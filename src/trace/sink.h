@@ -35,6 +35,7 @@ enum Interest : uint32_t {
   // These change how memory is given out and copied, so that what nobody sees can be seen: OnDamage.
   kGuards = 1U << 15,   // red zones behind blocks, and quarantine for freed ones
   kSources = 1U << 16,  // sums of the pinned sources of copies
+  kTargets = 1U << 18,  // pages of pinned targets are closed to the host while their copies are pending
   // OnApi of calls that are made while somebody wishes to hear of them (CallsHeard): a record per call is dear.
   kSomeCalls = 1U << 17,
 };

@@ -14,6 +14,12 @@ namespace {
 using namespace ge_test;  // NOLINT
 namespace op = ge::op;
 
+ge::Graph Whole(const char* name, const std::vector<ge::Operator>& inputs, const ge::Operator& output) {
+  ge::Graph graph(name);
+  graph.SetInputs(inputs).SetOutputs(std::vector<ge::Operator>{output});
+  return graph;
+}
+
 class BadGraphTest : public SessionTest {
  protected:
   // The graph is refused, by compiling at the latest, and the message has all of these words.
@@ -59,25 +65,19 @@ TEST_F(BadGraphTest, AnUnconnectedInputIsNamed) {
   ge::Operator x = Data("x", 0, {4});
   op::Add sum("sum");
   sum.set_input_x1(x);
-  ge::Graph graph("dangling");
-  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{sum});
-  ExpectRefused(graph, {"\"dangling\"", "\"sum\"", "input 1", "\"x2\"", "not connected"});
+  ExpectRefused(Whole("dangling", {x}, sum), {"\"dangling\"", "\"sum\"", "input 1", "\"x2\"", "not connected"});
 }
 
 TEST_F(BadGraphTest, ShapesThatDoNotFitAreNamed) {
   ge::Operator x = Data("x", 0, {4, 3});
   ge::Operator y = Data("y", 1, {5, 4});
   ge::Operator product = Binary("product", "MatMul", x, y);
-  ge::Graph graph("shapes");
-  graph.SetInputs({x, y}).SetOutputs(std::vector<ge::Operator>{product});
-  ExpectRefused(graph, {"\"product\"", "MatMul", "3", "5"});
+  ExpectRefused(Whole("shapes", {x, y}, product), {"\"product\"", "MatMul", "3", "5"});
 
   ge::Operator a = Data("a", 0, {4});
   ge::Operator b = Data("b", 1, {3});
   ge::Operator sum = Binary("sum", "Add", a, b);
-  ge::Graph broadcast("broadcast");
-  broadcast.SetInputs({a, b}).SetOutputs(std::vector<ge::Operator>{sum});
-  ExpectRefused(broadcast, {"\"sum\"", "4", "3"});
+  ExpectRefused(Whole("broadcast", {a, b}, sum), {"\"sum\"", "4", "3"});
 }
 
 TEST_F(BadGraphTest, ATypeThatAnOperatorDoesNotTakeIsNamed) {
@@ -87,9 +87,7 @@ TEST_F(BadGraphTest, ATypeThatAnOperatorDoesNotTakeIsNamed) {
   text.update_input_desc_x(desc);
   text.update_output_desc_y(desc);
   ge::Operator sum = Binary("sum", "MatMul", text, text);
-  ge::Graph graph("types");
-  graph.SetInputs({text}).SetOutputs(std::vector<ge::Operator>{sum});
-  ExpectRefused(graph, {"\"sum\"", "STRING"});
+  ExpectRefused(Whole("types", {text}, sum), {"\"sum\"", "STRING"});
 }
 
 TEST_F(BadGraphTest, InvalidIndicesAreNamed) {
@@ -98,9 +96,7 @@ TEST_F(BadGraphTest, InvalidIndicesAreNamed) {
   ge::Operator axis = Const("axis", {1}, 0.0F);
   op::GatherV2 gather("gather");
   gather.set_input_x(x).set_input_indices(places).set_input_axis(axis);
-  ge::Graph graph("indices");
-  graph.SetInputs({x, places, axis}).SetOutputs(std::vector<ge::Operator>{gather});
-  ExpectRefused(graph, {"\"gather\"", "GatherV2", "FLOAT"});
+  ExpectRefused(Whole("indices", {x, places, axis}, gather), {"\"gather\"", "GatherV2", "FLOAT"});
 }
 
 // A graph that returns its input and also runs `target`.
@@ -135,9 +131,7 @@ TEST_F(BadGraphTest, AnAttributeThatIsMissingIsNamed) {
   op::Conv2D conv("conv");
   conv.set_input_x(x).set_input_filter(filter);
   conv.set_attr_pads({0, 0, 0, 0});
-  ge::Graph graph("attributes");
-  graph.SetInputs({x, filter}).SetOutputs(std::vector<ge::Operator>{conv});
-  ExpectRefused(graph, {"\"conv\"", "\"strides\"", "ListInt", "missing"});
+  ExpectRefused(Whole("attributes", {x, filter}, conv), {"\"conv\"", "\"strides\"", "ListInt", "missing"});
 }
 
 TEST_F(BadGraphTest, AnAttributeOfAnotherTypeIsNamed) {
@@ -145,9 +139,7 @@ TEST_F(BadGraphTest, AnAttributeOfAnotherTypeIsNamed) {
   op::Cast cast("cast");
   cast.set_input_x(x);
   cast.SetAttr("dst_type", "float");
-  ge::Graph graph("attributes");
-  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{cast});
-  ExpectRefused(graph, {"\"cast\"", "\"dst_type\"", "String", "Int"});
+  ExpectRefused(Whole("attributes", {x}, cast), {"\"cast\"", "\"dst_type\"", "String", "Int"});
 }
 
 TEST_F(BadGraphTest, AConstantThatIsShorterThanItsShapeIsNamed) {
@@ -157,9 +149,7 @@ TEST_F(BadGraphTest, AConstantThatIsShorterThanItsShapeIsNamed) {
   constant.set_attr_value(ge::Tensor(desc, reinterpret_cast<const uint8_t*>(&one), sizeof(one)));
   ge::Operator x = Data("x", 0, {100});
   ge::Operator sum = Binary("sum", "Add", x, constant);
-  ge::Graph graph("short");
-  graph.SetInputs({x, constant}).SetOutputs(std::vector<ge::Operator>{sum});
-  ExpectRefused(graph, {"\"constant\"", "400", "4"});
+  ExpectRefused(Whole("short", {x, constant}, sum), {"\"constant\"", "400", "4"});
 }
 
 TEST_F(BadGraphTest, ASubgraphThatIsMissingOrDoesNotFitIsNamed) {

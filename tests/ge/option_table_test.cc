@@ -58,7 +58,7 @@ bool IsQuiet(const Row& row, const std::string& value) {
 
 class OptionTable : public SessionTest {};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MP_STAND_IN_KERNELS)
 #define NEEDS_CAST() GTEST_SKIP() << "the stand-in kernels of sanitizer builds have no Cast"
 #else
 #define NEEDS_CAST() static_cast<void>(0)

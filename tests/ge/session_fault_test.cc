@@ -28,6 +28,12 @@ class SessionFaultTest : public SessionTest {
     Synchronize();
     EXPECT_EQ(Read(outputs[0].GetData()), Products());
   }
+  template <class Session>
+  void ExpectNothingLeft(Session& session, const CountingAllocator& allocator, int request) {
+    GE_OK(session.RemoveGraph(1));
+    EXPECT_EQ(allocator.live, 0) << "request " << request;
+    GE_OK(session.UnregisterExternalAllocator(stream_));
+  }
 };
 
 TEST_F(SessionFaultTest, EveryRequestMayFail) {
@@ -61,9 +67,7 @@ TEST_F(SessionFaultTest, EveryRequestMayFail) {
         Synchronize();
         EXPECT_EQ(Read(outputs[0].GetData()), Products()) << "request " << n;
         outputs.clear();
-        GE_OK(session.RemoveGraph(1));
-        EXPECT_EQ(allocator->live, 0) << "request " << n;
-        GE_OK(session.UnregisterExternalAllocator(stream_));
+        ExpectNothingLeft(session, *allocator, n);
       }
       EXPECT_GE(failures, 4);
       EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
@@ -105,9 +109,7 @@ TEST_F(SessionFaultTest, EveryRequestOfTheSecondGenerationMayFail) {
       Synchronize();
       EXPECT_EQ(Read(outputs[0].GetAddr()), Products()) << "request " << n;
       outputs.clear();
-      GE_OK(session.RemoveGraph(1));
-      EXPECT_EQ(allocator->live, 0) << "request " << n;
-      GE_OK(session.UnregisterExternalAllocator(stream_));
+      ExpectNothingLeft(session, *allocator, n);
     }
     EXPECT_GE(failures, 4);
     EXPECT_EQ(FreeMemory(), before);

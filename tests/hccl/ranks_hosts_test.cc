@@ -201,25 +201,33 @@ size_t PlaceOfAddress(const HcclRootInfo& root) {
   return std::string(reinterpret_cast<const char*>(&root), sizeof(root)).find("127.0.0.1");
 }
 
-// Comes first with a secret that is another in one bit, then as it should.
-MP_ROLE(wrong_secret) {
+// The second of two ranks, which joins as it should when `first` has done what it does with the root info.
+template <class First>
+int JoinAfter(First first) {
   Rank r;
   r.rank = 1;
   r.ranks = 2;
   ROLE_CHECK(aclInit(nullptr) == 0);
   HcclRootInfo root;
   if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
-    HcclRootInfo changed = root;
-    reinterpret_cast<char*>(&changed)[PlaceOfAddress(root) + 64] ^= 1;
-    if (HcclCommInitRootInfo(2, &changed, 1, &r.comm) == 0) r.Complain("a wrong secret was let in");
-    const std::string text = acl_test::RecentMessage();
-    if (text.find("EI0015") == std::string::npos || text.find("127.0.0.1") == std::string::npos) r.Complain(text);
+    first(r, root);
     RANK_OK(r, HcclCommInitRootInfo(2, &root, 1, &r.comm));
     if (r.comm != nullptr) ExpectSum(r);
   }
   Finish(r);
   std::fputs(r.complaints.c_str(), stderr);
   return r.complaints.empty() ? 0 : 3;
+}
+
+// Comes first with a secret that is another in one bit, then as it should.
+MP_ROLE(wrong_secret) {
+  return JoinAfter([](Rank& r, const HcclRootInfo& root) {
+    HcclRootInfo changed = root;
+    reinterpret_cast<char*>(&changed)[PlaceOfAddress(root) + 64] ^= 1;
+    if (HcclCommInitRootInfo(2, &changed, 1, &r.comm) == 0) r.Complain("a wrong secret was let in");
+    const std::string text = acl_test::RecentMessage();
+    if (text.find("EI0015") == std::string::npos || text.find("127.0.0.1") == std::string::npos) r.Complain(text);
+  });
 }
 TEST(RanksNetwork, AWrongSecretIsRefusedAndDisturbsNobody) {
   const TemporaryFolder folder;
@@ -239,13 +247,8 @@ TEST(RanksNetwork, AWrongSecretIsRefusedAndDisturbsNobody) {
 
 // Many connect and say nothing, or nonsense, or stop in the middle; then the other rank comes, and is let in.
 MP_ROLE(strangers_first) {
-  Rank r;
-  r.rank = 1;
-  r.ranks = 2;
-  ROLE_CHECK(aclInit(nullptr) == 0);
-  HcclRootInfo root;
   std::vector<int> strangers;
-  if (Prepare(r) && AwaitFile(getenv("TEST_ROOT"), &root, sizeof(root))) {
+  const int code = JoinAfter([&](Rank&, const HcclRootInfo& root) {
     uint32_t port = 0;  // behind the address and the secret
     std::memcpy(&port, reinterpret_cast<const char*>(&root) + PlaceOfAddress(root) + 64 + 16, sizeof(port));
     sockaddr_in address{};
@@ -261,13 +264,9 @@ MP_ROLE(strangers_first) {
     // The first has said nothing, and its place was needed.
     char bytes[4096];
     ROLE_CHECK(acl_test::Eventually([&] { return recv(strangers[0], bytes, sizeof(bytes), MSG_DONTWAIT) == 0; }));
-    RANK_OK(r, HcclCommInitRootInfo(2, &root, 1, &r.comm));
-    if (r.comm != nullptr) ExpectSum(r);
-  }
-  Finish(r);
+  });
   for (const int stranger : strangers) close(stranger);
-  std::fputs(r.complaints.c_str(), stderr);
-  return r.complaints.empty() ? 0 : 3;
+  return code;
 }
 TEST(RanksNetwork, StrangersAreClosedAndDisturbNobody) {
   const TemporaryFolder folder;

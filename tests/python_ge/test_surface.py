@@ -129,10 +129,20 @@ def test_plugin_frameworks_refuse_by_name(module, name):
         loaded.nothing_of_that_name  # noqa: B018  the look-up is what is tested
 
 
-def test_the_converter_says_that_it_is_not_here():
-    command = [sys.executable, "-m", "ge.pyatc", "--model=x"]
-    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert outcome.returncode == 1 and "ge.pyatc failed: " in outcome.stderr
+def test_the_converter_is_atc():
+    """The same words and the same code, whatever they are."""
+    for arguments in (["--help"], ["--model=there_is_no_such_file", "--framework=5", "--output=x"]):
+        outcomes = [subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, check=False)
+                    for command in ([sys.executable, "-m", "ge.pyatc"], ["atc"])]
+        assert outcomes[0].returncode == outcomes[1].returncode
+        assert outcomes[0].stdout == outcomes[1].stdout and outcomes[0].stderr == outcomes[1].stderr
+
+
+def test_types_has_tensor_desc_too():
+    from ge.graph import TensorDesc, types
+    assert types.TensorDesc is TensorDesc
+    with pytest.raises(AttributeError, match="nothing_of_that_name"):
+        types.nothing_of_that_name  # noqa: B018  the look-up is what is tested
 
 
 # --- functions of the compiler, which an installation may lack

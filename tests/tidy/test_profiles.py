@@ -14,7 +14,7 @@ SWITCHES = ("allocator_register", "bf16", "inf_nan", "peers_open")
 CHOICES = {"memory_kind": ("hbm", "ddr"), "smi_table": ("a2", "a3", "950", "310p"), "smi_chips_per_card": ("1", "2")}
 OTHER = ("name", "smi_name", "smi_product", "smi_board_id", "smi_pci_device", "smi_pci_subsystem", "smi_power_w")
 # SoC names that torch_npu accepts; any other makes its import fail.
-KNOWN = re.compile(r"^Ascend(910B[1-4]|910_93(91|92|81|82|72|62|63)|310P[1-57]|950.*)$")
+KNOWN = re.compile(r"^Ascend(910A|910ProB|910B[1-4]|310B[1-4]|910_93(91|92|81|82|72|62|63)|310P[1-57]|950.*)$")
 PROFILES = sorted((ROOT / "profiles").glob("*.ini"))
 
 
@@ -32,7 +32,8 @@ def read(path):
 
 def test_the_required_profiles_are_there():
     names = {path.stem for path in PROFILES}
-    assert {"Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4", "Ascend910_9392", "Ascend950", "Ascend310P3"} <= names
+    assert {"Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4", "Ascend910_9392", "Ascend950", "Ascend310P3", "Ascend310B4", "Ascend910A",
+            "Ascend910ProB"} <= names
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
@@ -63,4 +64,5 @@ def test_documented_limits():
         assert profiles[name]["max_streams"] == "1984"
     assert profiles["Ascend310P3"]["max_streams"] == "1024"
     assert profiles["Ascend950"]["malloc_extra_bytes"] == "0"
+    assert [name for name, values in profiles.items() if values["allocator_register"] == "0"] == ["Ascend310B4"]
     assert profiles["Ascend910B3"]["malloc_extra_bytes"] == "32"

@@ -42,6 +42,18 @@ inline void* Malloc(size_t bytes = kBytes) {
   return memory;
 }
 inline void Free(void* memory) { ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS); }
+// Freed at the end of its block.
+class Memory {
+ public:
+  Memory() = default;
+  ~Memory() { Free(address_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  operator void*() const { return address_; }  // NOLINT: as the functions take it
+
+ private:
+  void* const address_ = Malloc();
+};
 inline void Set(void* memory, size_t bytes, aclrtStream stream) {
   ROLE_CHECK(aclrtMemsetAsync(memory, bytes, 7, bytes, stream) == ACL_SUCCESS);
 }

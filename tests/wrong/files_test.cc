@@ -60,12 +60,17 @@ struct Ended {
   Lines lines;
 };
 
-Ended EndOf(const std::string& role) {
+Ended ProcessOf(const std::string& role) {
   const std::string path = testing::TempDir() + "lines." + std::to_string(getpid()) + "." + role;
   Ended ended{acl_test::RunRole(role, {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}}), {}};
   ended.lines = LinesOf(path);
   unlink(path.c_str());
   EXPECT_TRUE(ended.lines.whole) << role;
+  return ended;
+}
+
+Ended EndOf(const std::string& role) {
+  Ended ended = ProcessOf(role);
   EXPECT_EQ(ended.lines.Count("start"), 1U) << role;
   EXPECT_EQ(ended.lines.Count("finding"), 1U) << role << ": " << ended.result.output;
   return ended;
@@ -121,6 +126,32 @@ MP_ROLE(forks) {
   return 0;
 }
 TEST(CheckedFiles, AreTheParentsAloneAfterAFork) { ExpectEnded("forks"); }
+
+// A program that forks before it opens a device: its children use theirs, and are checked.
+MP_ROLE(forks_first) {
+  pid_t children[2];
+  for (pid_t& child : children) {
+    child = fork();
+    if (child != 0) continue;
+    InitAndFreeTooEarly();
+    std::exit(0);
+  }
+  const pid_t idle = fork();
+  if (idle == 0) std::exit(0);
+  int status = 0;
+  ROLE_CHECK(waitpid(idle, &status, 0) == idle && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (const pid_t child : children) {
+    ROLE_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 66);
+  }
+  return 0;
+}
+TEST(CheckedFiles, HaveWhatForkedChildrenFound) {
+  const Ended ended = ProcessOf("forks_first");
+  EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("finding"), 2U) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("start"), 3U) << "the parent, and the children that have a device";
+  EXPECT_EQ(ended.lines.Count("end"), 3U);
+}
 
 MP_ROLE(closes_standard_error) {
   close(STDERR_FILENO);

@@ -135,6 +135,17 @@ MP_PROGRAM(MP304, free_after_a_chain_of_streams, kError) {
   return 0;
 }
 
+// What was dropped uses nothing any more, and what ran is done.
+MP_PROGRAM(MP304, free_after_the_stream_was_aborted, kError) {
+  Device device;
+  void* memory = Malloc();
+  for (int i = 0; i < 8; ++i) Set(memory, device.one);
+  if (!wrong) ROLE_CHECK(aclrtStreamAbort(device.one) == ACL_SUCCESS);
+  Free(memory);
+  aclrtSynchronizeStream(device.one);  // may tell of the abort
+  return 0;
+}
+
 MP_PROGRAM(MP506, pinned_freed_while_copied, kError) {
   Device device;
   void* host = MallocHost();
@@ -345,16 +356,13 @@ MP_PROGRAM(MP608, free_inside_a_callback, kError) {
 
 MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
   Device device;
-  void* from = Malloc();
-  void* to = Malloc();
+  const Memory from, to;
   const Event event;
   Set(from, device.one);
   Record(event, device.one);
   if (!wrong) Wait(device.two, event);
   Copy(to, from, device.two);
   Synchronize();
-  Free(from);
-  Free(to);
   return 0;
 }
 
@@ -362,42 +370,31 @@ MP_PROGRAM(MP611, write_and_read_on_two_streams, kError) {
 // can count on is known all the same.
 MP_PROGRAM(MP611, buffer_filled_while_it_is_read, kError) {
   Device device;
-  void* buffer = Malloc();
-  void* result = Malloc();
-  aclrtEvent filled = nullptr, used = nullptr;
-  ROLE_CHECK(aclrtCreateEventWithFlag(&filled, ACL_EVENT_SYNC) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtCreateEventWithFlag(&used, ACL_EVENT_SYNC) == ACL_SUCCESS);
+  const Memory buffer, result;
+  const Event filled(ACL_EVENT_SYNC), used(ACL_EVENT_SYNC);
   Set(buffer, device.one);
-  ROLE_CHECK(aclrtRecordEvent(filled, device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtStreamWaitEvent(device.two, filled) == ACL_SUCCESS);
+  Record(filled, device.one);
+  Wait(device.two, filled);
   Copy(result, buffer, device.two);
-  ROLE_CHECK(aclrtRecordEvent(used, device.two) == ACL_SUCCESS);
-  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.one, used) == ACL_SUCCESS);
+  Record(used, device.two);
+  if (!wrong) Wait(device.one, used);
   Set(buffer, device.one);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(filled) == ACL_SUCCESS && aclrtDestroyEvent(used) == ACL_SUCCESS);
-  Free(buffer);
-  Free(result);
+  Synchronize();
   return 0;
 }
 
 // The same task again and again is judged in a short way; the one that comes between is not lost.
 MP_PROGRAM(MP611, read_between_many_writes, kError) {
   Device device;
-  void* buffer = Malloc();
-  void* result = Malloc();
-  aclrtEvent done = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&done) == ACL_SUCCESS);
+  const Memory buffer, result;
+  const Event done;
   for (int i = 0; i < 5; ++i) Set(buffer, device.one);
-  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
+  Synchronize(device.one);
   Copy(result, buffer, device.two);
-  ROLE_CHECK(aclrtRecordEvent(done, device.two) == ACL_SUCCESS);
-  if (!wrong) ROLE_CHECK(aclrtStreamWaitEvent(device.one, done) == ACL_SUCCESS);
+  Record(done, device.two);
+  if (!wrong) Wait(device.one, done);
   for (int i = 0; i < 5; ++i) Set(buffer, device.one);
-  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(done) == ACL_SUCCESS);
-  Free(buffer);
-  Free(result);
+  Synchronize();
   return 0;
 }
 
@@ -405,16 +402,14 @@ MP_PROGRAM(MP611, read_between_many_writes, kError) {
 MP_PROGRAM(MP304, freed_behind_the_first_of_many, kError) {
   Device device;
   void* buffer = Malloc();
-  aclrtEvent event = nullptr;
-  ROLE_CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+  const Event event;
   Set(buffer, device.one);
-  if (wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  if (wrong) Record(event, device.one);
   for (int i = 0; i < 5; ++i) Set(buffer, device.one);
-  if (!wrong) ROLE_CHECK(aclrtRecordEvent(event, device.one) == ACL_SUCCESS);
+  if (!wrong) Record(event, device.one);
   ROLE_CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
   Free(buffer);
-  ROLE_CHECK(aclrtSynchronizeStream(device.one) == ACL_SUCCESS);
-  ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  Synchronize(device.one);
   return 0;
 }
 
@@ -441,6 +436,23 @@ MP_PROGRAM(MP801, allocated_after_finalize, kError) {
   { Device device; }
   void* memory = nullptr;
   if (wrong) aclrtMallocHost(&memory, kBytes);
+  return 0;
+}
+
+// It is given back, so it is no leak.
+MP_PROGRAM(MP801, freed_by_a_static_object, kError) {
+  static struct Owner {
+    ~Owner() {
+      if (memory != nullptr) aclrtFree(memory);
+    }
+    void* memory = nullptr;
+  } owner;
+  const Device device;
+  owner.memory = Malloc();
+  if (!wrong) {
+    Free(owner.memory);
+    owner.memory = nullptr;
+  }
   return 0;
 }
 

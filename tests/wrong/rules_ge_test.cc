@@ -51,6 +51,23 @@ MP_PROGRAM(MP110, registered_after_load, kError) {
   return 0;
 }
 
+// A session's run is a task like others: what comes before and behind it on other streams needs an order.
+MP_PROGRAM(MP611, input_filled_on_another_stream, kError) {
+  World world;
+  aclrtEvent filled = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&filled) == ACL_SUCCESS);
+  std::vector<ge::Tensor> outputs;
+  for (int round = 0; round < 3; ++round) {
+    ROLE_CHECK(aclrtMemsetAsync(world.input->data(), 16, 0, 16, world.two) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtRecordEvent(filled, world.two) == ACL_SUCCESS);
+    if (!wrong || round < 2) ROLE_CHECK(aclrtStreamWaitEvent(world.one, filled) == ACL_SUCCESS);
+    GE_CHECK(world.Run(world.one, &outputs));
+    ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  }
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS && aclrtDestroyEvent(filled) == ACL_SUCCESS);
+  return 0;
+}
+
 MP_PROGRAM(MP301, slab_freed_while_running, kError) {
   Ran<Cutter> world;
   if (!wrong) ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);

@@ -199,6 +199,54 @@ MP_PROGRAM(MP507, source_filled_by_the_stream, kError, {"MILLPOND_CHECK_ALSO", "
   return 0;
 }
 
+// Page "aclrtMemcpyAsync": pinned memory makes the copy asynchronous.
+MP_PROGRAM(MP511, target_read_before_the_wait, kError, {"MILLPOND_CHECK_ALSO", "MP511"}) {
+  Device device;
+  char* host = MallocHost();
+  const Block block;
+  ROLE_CHECK(aclrtMemsetAsync(block.data, kBytes, 5, kBytes, device.stream) == ACL_SUCCESS);
+  for (int round = 0; round < 3; ++round) {
+    ROLE_CHECK(aclrtMemcpyAsync(host, kBytes, block.data, kBytes, ACL_MEMCPY_DEVICE_TO_HOST, device.stream) ==
+               ACL_SUCCESS);
+    if (!wrong || round < 2) device.Synchronize();
+    ROLE_CHECK(wrong || host[kBytes / 2] == 5);
+    if (wrong) static_cast<void>(*static_cast<volatile char*>(host + kBytes / 2));
+  }
+  device.Synchronize();
+  ROLE_CHECK(host[0] == 5);
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  return 0;
+}
+
+// A function behind the copy tells the host; calls and tasks may use the target; its memory may go to others.
+MP_PROGRAM(MP511, target_read_when_it_is_told, kError, {"MILLPOND_CHECK_ALSO", "MP511"}) {
+  Device device;
+  char* host = MallocHost();
+  const Block block, other;
+  const auto copy_out = [&] {
+    ROLE_CHECK(aclrtMemcpyAsync(host, kBytes, block.data, kBytes, ACL_MEMCPY_DEVICE_TO_HOST, device.stream) ==
+               ACL_SUCCESS);
+  };
+  ROLE_CHECK(aclrtMemset(block.data, kBytes, 5, kBytes) == ACL_SUCCESS);
+  copy_out();
+  if (wrong) host[1] = 6;
+  ROLE_CHECK(aclrtMemcpyAsync(other.data, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.stream) ==
+             ACL_SUCCESS);
+  ROLE_CHECK(aclrtLaunchHostFunc(
+                 device.stream, [](void*) { g_open = true; }, nullptr) == ACL_SUCCESS);
+  while (!g_open) sched_yield();
+  ROLE_CHECK(host[0] == 5);
+  device.Synchronize();
+  copy_out();
+  device.Synchronize();
+  ROLE_CHECK(write(STDOUT_FILENO, host, 1) == 1);  // the kernel may read it too
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  host = MallocHost();
+  std::memset(host, 1, kBytes);
+  ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
+  return 0;
+}
+
 }  // namespace
 
 MP_TEST_MAIN()

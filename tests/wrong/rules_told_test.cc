@@ -141,14 +141,20 @@ MP_PROGRAM(MP304, finding_reaches_the_program, kError) {
 
 // --- Events that are reset --------------------------------------------------------------------------------------
 
+// An event that the first stream has recorded and the second waits for.
+struct Awaited : Device {
+  Awaited() {
+    Record(event, one);
+    Wait(two, event);
+  }
+  const Event event{ACL_EVENT_SYNC};
+};
+
 // Page "aclrtResetEvent". The waiter's own stream may reset it, behind the wait.
 MP_PROGRAM(MP605, reset_on_another_stream, kError) {
-  Device device;
-  const Event event(ACL_EVENT_SYNC);
-  Record(event, device.one);
-  Wait(device.two, event);
-  ROLE_CHECK(aclrtResetEvent(event, wrong ? device.one : device.two) == ACL_SUCCESS);
-  Record(event, device.one);  // or the wrong program might stand still
+  const Awaited device;
+  ROLE_CHECK(aclrtResetEvent(device.event, wrong ? device.one : device.two) == ACL_SUCCESS);
+  Record(device.event, device.one);  // or the wrong program might stand still
   Synchronize();
   return 0;
 }
@@ -173,10 +179,8 @@ MP_PROGRAM(MP605, reset_by_one_of_two_waiters, kError) {
 
 // The host may ask whether all waits have passed (page "aclrtQueryEventWaitStatus"), or wait for the streams.
 MP_PROGRAM(MP605, reset_after_asking, kError) {
-  Device device;
-  const Event event(ACL_EVENT_SYNC);
-  Record(event, device.one);
-  Wait(device.two, event);
+  const Awaited device;
+  const Event& event = device.event;
   aclrtEventWaitStatus status = ACL_EVENT_WAIT_STATUS_NOT_READY;
   while (!wrong && status != ACL_EVENT_WAIT_STATUS_COMPLETE) {
     ROLE_CHECK(aclrtQueryEventWaitStatus(event, &status) == ACL_SUCCESS);
@@ -252,6 +256,30 @@ TEST(Rules, MP606_rescued_by_another_thread) {
   EXPECT_TRUE(checked.rules.empty()) << checked.result.output;
 }
 
+// --- Notifies -----------------------------------------------------------------------------------------------------
+
+// Each wait takes the record that was enqueued for it: the finding needs no lucky schedule.
+MP_PROGRAM(MP611, notify_recorded_before_the_write, kError) {
+  Device device;
+  Slab slab;
+  aclrtNotify there = nullptr;
+  aclrtNotify back = nullptr;
+  ROLE_CHECK(aclrtCreateNotify(&there, 0) == ACL_SUCCESS && aclrtCreateNotify(&back, 0) == ACL_SUCCESS);
+  for (int round = 0; round < 3; ++round) {
+    const bool early = wrong && round == 2;
+    if (early) ROLE_CHECK(aclrtRecordNotify(there, device.one) == ACL_SUCCESS);
+    Set(slab.base, kBytes, device.one);
+    if (!early) ROLE_CHECK(aclrtRecordNotify(there, device.one) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtWaitAndResetNotify(there, device.two, 0) == ACL_SUCCESS);
+    Set(slab.base, kBytes, device.two);
+    ROLE_CHECK(aclrtRecordNotify(back, device.two) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtWaitAndResetNotify(back, device.one, 0) == ACL_SUCCESS);
+  }
+  Synchronize();
+  ROLE_CHECK(aclrtDestroyNotify(there) == ACL_SUCCESS && aclrtDestroyNotify(back) == ACL_SUCCESS);
+  return 0;
+}
+
 // --- Captured graphs ----------------------------------------------------------------------------------------------
 
 MP_PROGRAM(MP611, inside_a_captured_graph, kError) {
@@ -280,6 +308,42 @@ MP_PROGRAM(MP611, inside_a_captured_graph, kError) {
   for (aclrtEvent event : {fork, middle, join}) ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
   return 0;
 }
+// One task on stream one, captured.
+struct Captured : Device {
+  Captured() {
+    ROLE_CHECK(aclmdlRICaptureBegin(one, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == ACL_SUCCESS);
+    Set(memory, one);
+    ROLE_CHECK(aclmdlRICaptureEnd(one, &graph) == ACL_SUCCESS);
+  }
+  ~Captured() {
+    Synchronize(one);
+    ROLE_CHECK(aclmdlRIDestroy(graph) == ACL_SUCCESS);
+  }
+  void Replay() const { ROLE_CHECK(aclmdlRIExecuteAsync(graph, one) == ACL_SUCCESS); }
+  void* const memory = Malloc();
+  aclmdlRI graph = nullptr;
+};
+
+// A replay is a task of acl's, not a run of a session: acl's pages have the rule.
+MP_PROGRAM(MP304, freed_while_it_is_replayed, kError) {
+  const Captured device;
+  for (int i = 0; i < 3; ++i) device.Replay();
+  if (!wrong) Synchronize(device.one);
+  Free(device.memory);
+  return 0;
+}
+
+MP_PROGRAM(MP510, read_while_it_is_replayed, kError) {
+  const Captured device;
+  char host[kBytes];
+  device.Replay();
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtMemcpy(host, kBytes, device.memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+  Synchronize(device.one);
+  Free(device.memory);
+  return 0;
+}
+
 // Both lines of the capture are named.
 TEST(Rules, ACapturedGraphsFindingHasTheStacksOfTheCapture) {
   const Checked wrong = Check("MP611_inside_a_captured_graph", true, {});

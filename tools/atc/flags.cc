@@ -77,11 +77,11 @@ std::string Parse(int count, char** arguments, Values* out) {
       return "\"" + std::string(argument) + "\" is not an option; options are written --name=value";
     }
     const size_t equals = argument.find('=');
-    const std::string name(argument.substr(2, equals == argument.npos ? equals : equals - 2));
+    const std::string name(argument.substr(2, equals == std::string_view::npos ? equals : equals - 2));
     const cann::Option* const option = cann::Find(cann::Door::kAtc, name);
     if (option == nullptr) return Unknown(name);
     std::string value;
-    if (equals != argument.npos) {
+    if (equals != std::string_view::npos) {
       value = argument.substr(equals + 1);
     } else if (name == "help") {
       value = "1";
@@ -105,7 +105,8 @@ std::string Parse(int count, char** arguments, Values* out) {
 std::string HelpText() {
   std::string text = "Usage: atc --model=FILE --framework=5 --output=FILE --soc_version=NAME [options]\n\n";
   for (const cann::Option& option : cann::Options(cann::Door::kAtc)) {
-    const bool partly = option.treatment == cann::Treatment::kRefused && option.quiet.find('|') != option.quiet.npos;
+    const bool partly =
+        option.treatment == cann::Treatment::kRefused && option.quiet.find('|') != std::string_view::npos;
     if (option.treatment != cann::Treatment::kHonoured && !partly) continue;
     std::string name = "  --" + std::string(option.key);
     name.resize(std::max<size_t>(name.size() + 2, 24), ' ');

@@ -146,6 +146,7 @@ def torch_meanwhile():
     packages()
 
     def install_packages():
+        os.setpriority(os.PRIO_PROCESS, 0, 10)  # of this thread, and of what it starts: the caller's build is what is waited for
         try:
             torch()
         except ui.Stop as stop:

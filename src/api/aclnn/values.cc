@@ -138,11 +138,20 @@ aclnnStatus DestroyList(const char* api, const List* list) {
 }
 
 template <class T>
-aclnnStatus TellSize(const char* api, const T* object, size_t (*size_of)(const T&), uint64_t* out_size) {
+size_t SizeOf(const T& list) {
+  if constexpr (requires { list.values; }) {
+    return list.values.size();
+  } else {
+    return list.members.size();
+  }
+}
+
+template <class T>
+aclnnStatus TellSize(const char* api, const T* object, uint64_t* out_size) {
   return Guard(api, [&]() -> Outcome {
     if (object == nullptr || out_size == nullptr) return IsNull("an argument is NULL");
     MP_REQUIRE(Alive(object), "the object is not alive");
-    *out_size = size_of(*object);
+    *out_size = SizeOf(*object);
     return Ok();
   });
 }
@@ -181,22 +190,17 @@ aclnnStatus aclDestroyTensorList(const aclTensorList* array) { return DestroyLis
 aclnnStatus aclDestroyScalarList(const aclScalarList* array) { return DestroyList("aclDestroyScalarList", array); }
 
 aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
-  return TellSize<aclIntArray>(
-      "aclGetIntArraySize", array, [](const aclIntArray& a) { return a.values.size(); }, size);
+  return TellSize("aclGetIntArraySize", array, size);
 }
 aclnnStatus aclGetFloatArraySize(const aclFloatArray* array, uint64_t* size) {
-  return TellSize<aclFloatArray>(
-      "aclGetFloatArraySize", array, [](const aclFloatArray& a) { return a.values.size(); }, size);
+  return TellSize("aclGetFloatArraySize", array, size);
 }
 aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, uint64_t* size) {
-  return TellSize<aclBoolArray>(
-      "aclGetBoolArraySize", array, [](const aclBoolArray& a) { return a.values.size(); }, size);
+  return TellSize("aclGetBoolArraySize", array, size);
 }
 aclnnStatus aclGetTensorListSize(const aclTensorList* tensorList, uint64_t* size) {
-  return TellSize<aclTensorList>(
-      "aclGetTensorListSize", tensorList, [](const aclTensorList& a) { return a.members.size(); }, size);
+  return TellSize("aclGetTensorListSize", tensorList, size);
 }
 aclnnStatus aclGetScalarListSize(const aclScalarList* scalarList, uint64_t* size) {
-  return TellSize<aclScalarList>(
-      "aclGetScalarListSize", scalarList, [](const aclScalarList& a) { return a.members.size(); }, size);
+  return TellSize("aclGetScalarListSize", scalarList, size);
 }

@@ -17,7 +17,7 @@ class Magic {
  public:
   Magic() { AddLive(address(), kKind); }
   Magic(const Magic&) : Magic() {}
-  Magic& operator=(const Magic&) { return *this; }
+  Magic& operator=(const Magic&) = default;  // each stays what it is: there is nothing to copy
   ~Magic() { RemoveLive(address()); }
 
   // May be asked of any address.

@@ -51,7 +51,7 @@ template <class Argument>
 inline bool IsWild(const Argument& argument) {
   if constexpr (std::is_pointer_v<Argument>) {
     using Object = std::remove_pointer_t<Argument>;
-    if constexpr (!std::is_void_v<Object> && requires { sizeof(Object); }) {
+    if constexpr (!std::is_void_v<Object> && requires { sizeof(Object); }) {  // NOLINT: is it complete?
       constexpr uintptr_t kPage = 4096;
       const auto at = reinterpret_cast<uintptr_t>(argument);
       const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));

@@ -128,8 +128,8 @@ graphStatus aclgrphDumpGraph(const ge::Graph& graph, const char_t* file, const s
     MP_RETURN_IF_ERROR(RequireGraph(graph, &built));
     const std::string path(file, len);
     const size_t slash = path.rfind('/');
-    const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
-    std::string suffix = slash == path.npos ? path : path.substr(slash + 1);
+    const std::string folder = slash == std::string_view::npos ? "." : path.substr(0, slash);
+    std::string suffix = slash == std::string_view::npos ? path : path.substr(slash + 1);
     if (suffix.empty()) suffix = built->name.empty() ? "graph" : built->name;
     for (const auto format : {millpond::io::DumpFormat::kText, millpond::io::DumpFormat::kOnnx}) {
       MP_RETURN_IF_ERROR(millpond::io::DumpGraphToFile(*built, format, millpond::io::DumpContent::kNoData, folder, 0,

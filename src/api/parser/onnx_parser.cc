@@ -51,7 +51,7 @@ graphStatus aclgrphParseONNX(const char* model_file, const Params& parser_params
     millpond::io::FileBytes file;
     MP_RETURN_IF_ERROR(millpond::io::ReadFile(path, &file));
     const size_t slash = path.rfind('/');
-    const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+    const std::string folder = slash == std::string_view::npos ? "." : path.substr(0, slash + 1);
     return Parse(file.bytes, {.folder = folder, .keep = file.keep}, parser_params, &graph)
         .Prefixed(millpond::Format("\"%.300s\"", model_file));
   });

@@ -21,7 +21,7 @@ std::vector<std::string> Parts(std::string_view text, char separator) {
 // One dimension. A range such as 1~8 is open here: who compiles the graph keeps to its ends.
 std::optional<int64_t> ReadDim(std::string_view text) {
   const size_t tilde = text.find('~');
-  if (tilde == text.npos) return ParseInt(Trim(text));
+  if (tilde == std::string_view::npos) return ParseInt(Trim(text));
   const std::optional<int64_t> low = ParseInt(Trim(text.substr(0, tilde)));
   const std::optional<int64_t> high = ParseInt(Trim(text.substr(tilde + 1)));
   if (!low || !high || *low < 0 || (*high < *low && *high != ir::kUnknownDim)) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<int64_t> ReadDim(std::string_view text) {
 Status ReadShapes(std::string_view value, onnx::ImportOptions* out) {
   for (const std::string& part : Parts(value, ';')) {
     const size_t colon = part.rfind(':');
-    MP_REQUIRE(colon != part.npos && colon > 0, "\"%.200s\" is not \"name:1,3,224,224\"", part.c_str());
+    MP_REQUIRE(colon != std::string_view::npos && colon > 0, "\"%.200s\" is not \"name:1,3,224,224\"", part.c_str());
     ir::Dims dims;
     for (const std::string& number : Parts(std::string_view(part).substr(colon + 1), ',')) {
       const std::optional<int64_t> dim = ReadDim(number);
@@ -48,7 +48,7 @@ Status ReadOutputs(std::string_view value, onnx::ImportOptions* out) {
   for (const std::string& part : Parts(value, ';')) {
     const size_t colon = part.rfind(':');
     const std::optional<int64_t> place =
-        colon == part.npos ? std::nullopt : ParseInt(Trim(std::string_view(part).substr(colon + 1)));
+        colon == std::string_view::npos ? std::nullopt : ParseInt(Trim(std::string_view(part).substr(colon + 1)));
     MP_REQUIRE(place && *place >= 0, "\"%.200s\" is not \"node:0\"", part.c_str());
     out->outputs.emplace_back(part.substr(0, colon), *place);
   }

@@ -3,6 +3,7 @@
 //
 //   The host touches D     report, then the handler that was there before us; by default the process dies, as it must
 //   A kernel touches A     where nothing is mapped: a scratch page appears there, the kernel finishes, its task fails
+//   The host touches the target of a pending copy    it is told, and goes on (watched_target.h)
 //   A copy touches host    memory that is not there, or that may not be written: the copy is left, its call or task
 //   fails
 //
@@ -31,6 +32,7 @@
 #include "src/device/memory/device_heap.h"
 #include "src/device/memory/memory.h"
 #include "src/device/memory/own_file.h"
+#include "src/device/memory/watched_target.h"
 #include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
 #include "src/trace/stack_depot.h"
@@ -123,6 +125,13 @@ struct FaultStack {
     outermost = {frames + first, static_cast<size_t>(count - first)};
   }
   void Print() const { PrintFrames(outermost.data(), static_cast<int>(outermost.size())); }
+  // The first frame is the instruction itself; the others are where calls return to, as in every stack of a finding.
+  uint32_t Intern() const {
+    void* calls[std::size(decltype(FaultStack::frames){})];
+    std::copy(outermost.begin(), outermost.end(), calls);
+    if (!outermost.empty()) calls[0] = static_cast<std::byte*>(calls[0]) + 1;
+    return trace::InternStack({calls, outermost.size()});
+  }
 
   void* frames[48];
   std::span<void* const> outermost;
@@ -181,13 +190,29 @@ void ReportHostTouch(const internal::FaultFacts& facts) {
   if (!trace::Wants(trace::kMisuses)) return;
   void* const address = reinterpret_cast<void*>(facts.address);
   const char* const did = facts.write ? "writes to" : "reads from";
-  // The first frame is the instruction itself; the others are where calls return to, as in every stack of a finding.
-  void* frames[std::size(stack.frames)];
-  const size_t count = stack.outermost.size();
-  std::copy(stack.outermost.begin(), stack.outermost.end(), frames);
-  if (count > 0) frames[0] = static_cast<std::byte*>(frames[0]) + 1;
-  trace::TellMisuseAt("MP512", "the host touches it here", address, trace::InternStack({frames, count}),
+  trace::TellMisuseAt("MP512", "the host touches it here", address, stack.Intern(),
                       [&] { return Format("the host %s %p, which is memory of the device", did, address); });
+}
+
+// True when the host touched the target of a copy: it may go on, and whoever listens is told, unless it was a call or
+// task of ours that did. As with device memory, the program's own code faulted.
+bool HandleTargetTouch(const internal::FaultFacts& facts) {
+  bool pending = false;
+  if (!trace::Wants(trace::kTargets) || !internal::OpenTouchedTarget(facts.address, &pending)) return false;
+  if (!pending || t_landing != nullptr || internal::FaultsAreTaken()) return true;
+  using Kind = trace::Damage::Kind;
+  trace::TellDamage({.kind = facts.write ? Kind::kTargetWritten : Kind::kTargetRead,
+                     .device = -1,
+                     .address = reinterpret_cast<void*>(facts.address),
+                     .bytes = 1,
+                     .block = nullptr,
+                     .stream = -1,
+                     .count = 0,
+                     .at_free = false,
+                     .thread = 0,
+                     .stack = FaultStack(facts.instruction).Intern(),
+                     .time_ns = 0});
+  return true;
 }
 
 // --- Faults of kernels on A ---
@@ -308,6 +333,9 @@ void OnFault(int signal, siginfo_t* info, void* context) {
         return;
       }
       ReportHostTouch(facts);
+    } else if (HandleTargetTouch(facts)) {
+      errno = saved;
+      return;
     } else if (Landing* landing = t_landing) {
       landing->fault = {facts.address, facts.write};
       errno = saved;

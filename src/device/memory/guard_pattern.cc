@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/device/memory/guard_pattern.h"
 
+#include <new>
+
 #include "src/device/memory/memory.h"
+#include "src/trace/emit.h"
 
 #define MP_UNSEEN [[gnu::no_sanitize_thread, gnu::no_sanitize_address, gnu::noinline]]
 
@@ -89,6 +92,28 @@ bool FindChanged(uintptr_t begin, size_t bytes, ChangedBytes* out_changed) {
   // Somebody may put it right between the two looks.
   *out_changed = {first, last > first ? last - first : 1};
   return true;
+}
+
+void AddDamage(trace::Damage::Kind kind, int32_t device, uintptr_t block, const ChangedBytes& changed, bool at_free,
+               std::vector<trace::Damage>* out) {
+  try {
+    out->push_back({.kind = kind,
+                    .device = device,
+                    .address = reinterpret_cast<const void*>(changed.begin),
+                    .bytes = changed.bytes,
+                    .block = reinterpret_cast<const void*>(block),
+                    .stream = -1,
+                    .count = 0,
+                    .at_free = at_free,
+                    .thread = 0,
+                    .stack = 0,
+                    .time_ns = 0});
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void TellDamages(const std::vector<trace::Damage>& damages) {
+  for (const trace::Damage& damage : damages) trace::TellDamage(damage);
 }
 
 }  // namespace millpond::internal

@@ -6,6 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "src/trace/records.h"
 
 namespace millpond::internal {
 
@@ -20,6 +23,13 @@ struct ChangedBytes {
 // that writes at the same time is what both are for: sanitizers are not told.
 void FillWithGuard(uintptr_t begin, size_t bytes);
 bool FindChanged(uintptr_t begin, size_t bytes, ChangedBytes* out_changed);
+
+// Notes what was found of a block. Without memory for it the damage is not told: it comes from frees, which cannot
+// fail.
+void AddDamage(trace::Damage::Kind kind, int32_t device, uintptr_t block, const ChangedBytes& changed, bool at_free,
+               std::vector<trace::Damage>* out);
+// To be called without a lock: a sink may take its time.
+void TellDamages(const std::vector<trace::Damage>& damages);
 
 }  // namespace millpond::internal
 

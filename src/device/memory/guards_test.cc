@@ -53,12 +53,7 @@ class GuardsTest : public DeviceTest {
     trace::Detach(&sink_);
     DeviceTest::TearDown();
   }
-  char* Allocate(size_t bytes) {
-    void* address = nullptr;
-    const Status status = memory_->AllocatePages(bytes, PageClass::kNormal, "test", &address);
-    EXPECT_TRUE(status.ok()) << status.message();
-    return static_cast<char*>(address);
-  }
+  char* Allocate(size_t bytes) { return AllocatePages(memory_, bytes); }
   void Free(char* block) {
     const Status status = memory_->Free(block);
     EXPECT_TRUE(status.ok()) << status.message();

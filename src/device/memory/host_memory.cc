@@ -23,6 +23,7 @@
 #include "src/device/memory/address_space.h"
 #include "src/device/memory/quota.h"
 #include "src/device/memory/range_heap.h"
+#include "src/device/memory/watched_target.h"
 #include "src/trace/emit.h"
 
 namespace millpond {
@@ -180,13 +181,21 @@ Status CheckMapped(uintptr_t begin, size_t bytes) {
 }  // namespace
 
 Status AllocatePinned(size_t bytes, void** out_address) {
-  MP_RETURN_IF_ERROR(AllocateFromArena(bytes, RangeHeap::kGranule, kPinnedTag, out_address));
+  const size_t alignment =
+      __builtin_expect(trace::Wants(trace::kTargets), false) ? RangeHeap::kHostPage : RangeHeap::kGranule;
+  MP_RETURN_IF_ERROR(AllocateFromArena(bytes, alignment, kPinnedTag, out_address));
   Emit(true, trace::MemoryKind::kPinned, reinterpret_cast<uintptr_t>(*out_address), bytes);
   return Ok();
 }
 
 Status FreePinned(void* address) {
   HeapBlock block;
+  if (__builtin_expect(trace::Wants(trace::kTargets), false)) {
+    PointerInfo info;
+    internal::LookUpHost(address, &info);
+    const auto begin = reinterpret_cast<uintptr_t>(info.base);
+    internal::OpenTargetsIn(begin, begin + info.bytes);
+  }
   MP_RETURN_IF_ERROR(FreeToArena(address, PointerKind::kPinned, &block));
   Emit(false, trace::MemoryKind::kPinned, block.base, block.bytes);
   return Ok();

@@ -49,12 +49,7 @@ class OwnFileTest : public ::testing::Test {
     InstallFaultHandler();
   }
   void TearDown() override { memory_->FreeAll(); }
-  char* Allocate(size_t bytes) {
-    void* address = nullptr;
-    const Status status = memory_->AllocatePages(bytes, PageClass::kNormal, "test", &address);
-    EXPECT_TRUE(status.ok()) << status.message();
-    return static_cast<char*>(address);
-  }
+  char* Allocate(size_t bytes) { return AllocatePages(memory_, bytes); }
   SharedFd Move(char* block) {
     SharedFd file;
     const Status status = memory_->OwnFileOf(block, LookUp(block).block, &file);

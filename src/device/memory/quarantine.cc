@@ -9,7 +9,7 @@
 #include "src/device/memory/guard_pattern.h"
 #include "src/device/memory/memory.h"
 #include "src/device/memory/watched_copy.h"
-#include "src/trace/emit.h"
+#include "src/trace/records.h"
 
 namespace millpond {
 
@@ -42,18 +42,6 @@ uint64_t SumOfPart(const Quarantine::Part& part) {
   return internal::SumOf(Reachable(reinterpret_cast<const void*>(part.begin)), part.bytes);
 }
 
-// Without memory for it the damage is not told: it comes from frees, which cannot fail.
-void Add(const Damage& damage, std::vector<Damage>* out) {
-  try {
-    out->push_back(damage);
-  } catch (const std::bad_alloc&) {
-  }
-}
-
-void TellAll(const std::vector<Damage>& damages) {
-  for (const Damage& damage : damages) trace::TellDamage(damage);
-}
-
 }  // namespace
 
 Quarantine::Kept Quarantine::Prepare(const HeapBlock& block, bool fills) const {
@@ -78,6 +66,7 @@ void Quarantine::Keep(Kept kept) {
   Damages damages;
   {
     MutexLock lock(mutex_);
+    const uintptr_t base = kept.base;
     bool added = false;
     if (kept.bytes <= capacity_) {
       ShrinkLocked(capacity_ - kept.bytes, kMaxBlocks - 1, &damages);
@@ -90,10 +79,10 @@ void Quarantine::Keep(Kept kept) {
     if (added) {
       bytes_.fetch_add(kept_.back().bytes, std::memory_order_relaxed);
     } else {
-      heap_.Release(kept.base);
+      heap_.Release(base);
     }
   }
-  TellAll(damages);
+  internal::TellDamages(damages);
 }
 
 void Quarantine::ShrinkTo(uint64_t bytes) {
@@ -103,7 +92,7 @@ void Quarantine::ShrinkTo(uint64_t bytes) {
     MutexLock lock(mutex_);
     ShrinkLocked(bytes, kMaxBlocks, &damages);
   }
-  TellAll(damages);
+  internal::TellDamages(damages);
 }
 
 void Quarantine::Check() {
@@ -112,7 +101,7 @@ void Quarantine::Check() {
     MutexLock lock(mutex_);
     for (Kept& kept : kept_) LookAt(&kept, &damages);
   }
-  TellAll(damages);
+  internal::TellDamages(damages);
 }
 
 void Quarantine::ShrinkLocked(uint64_t bytes, size_t blocks, Damages* out) {
@@ -136,18 +125,7 @@ void Quarantine::LookAt(Kept* kept, Damages* out) const {
       const uint64_t sum = SumOfPart(part);
       if (std::exchange(part.sum, sum) == sum) continue;
     }
-    Add({.kind = Damage::Kind::kAfterFree,
-         .device = device_,
-         .address = reinterpret_cast<const void*>(changed.begin),
-         .bytes = changed.bytes,
-         .block = reinterpret_cast<const void*>(kept->base),
-         .stream = -1,
-         .count = 0,
-         .at_free = false,
-         .thread = 0,
-         .stack = 0,
-         .time_ns = 0},
-        out);
+    internal::AddDamage(Damage::Kind::kAfterFree, device_, kept->base, changed, false, out);
     return;  // one of a block is enough
   }
 }

@@ -64,6 +64,7 @@ Status RangeHeap::Open(uintptr_t begin, size_t span, size_t keep_bytes, GiveBack
     level_[i] = reinterpret_cast<std::atomic<uint64_t>*>(next);
     next += RoundUp(words[i] * 8, 4096);
   }
+  MutexLock guard(lock_);
   std::fill(std::begin(bin_head_), std::end(bin_head_), kNone);
   pages_.assign(span / kPage, 0);
   freed_ = std::vector<Freed>(kFreedRemembered);
@@ -291,7 +292,7 @@ uintptr_t RangeHeap::Allocate(size_t bytes, size_t alignment, PageClass pages, c
   return begin_ + size_t{at} * kGranule;
 }
 
-// pre: the lock is held. The live block at `base`, which is remembered as freed.
+// The live block at `base`, which is remembered as freed.
 bool RangeHeap::BeginFree(uintptr_t base, HeapBlock* out_block, uint64_t* out_word) {
   const auto at = static_cast<Index>((base - begin_) / kGranule);
   if (FindPrevious(at) != at) return false;

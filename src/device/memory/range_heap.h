@@ -127,18 +127,18 @@ class RangeHeap {
   }
   HeapBlock BlockOf(uintptr_t base, uint64_t word, const Span& span) const;
 
-  bool BeginFree(uintptr_t base, HeapBlock* out_block, uint64_t* out_word);
-  bool ReturnLocked(Index at, uint64_t word);  // true: pages are to be given back
-  Index TakeFit(Index granules, Index* out_size);
-  Index TakeAligned(Index granules, Index unit, Index* out_size, Index* out_at);
+  bool BeginFree(uintptr_t base, HeapBlock* out_block, uint64_t* out_word) REQUIRES(lock_);
+  bool ReturnLocked(Index at, uint64_t word) REQUIRES(lock_);  // true: pages are to be given back
+  Index TakeFit(Index granules, Index* out_size) REQUIRES(lock_);
+  Index TakeAligned(Index granules, Index unit, Index* out_size, Index* out_at) REQUIRES(lock_);
   Index FindPrevious(Index at) const;
-  void SetStart(Index at);
-  void ClearStart(Index at);
-  void InsertFree(Index at, Index granules);
-  void RemoveFree(Index at, Index granules);
-  void ReturnSpan(Index at, Index granules);  // merges with free neighbours
-  void CarveLive(Index run, Index run_size, Index at, Index granules, uint64_t word);
-  void CountPages(Index at, Index granules, bool live);
+  void SetStart(Index at) REQUIRES(lock_);
+  void ClearStart(Index at) REQUIRES(lock_);
+  void InsertFree(Index at, Index granules) REQUIRES(lock_);
+  void RemoveFree(Index at, Index granules) REQUIRES(lock_);
+  void ReturnSpan(Index at, Index granules) REQUIRES(lock_);  // merges with free neighbours
+  void CarveLive(Index run, Index run_size, Index at, Index granules, uint64_t word) REQUIRES(lock_);
+  void CountPages(Index at, Index granules, bool live) REQUIRES(lock_);
   bool HoldSurplus(Index* out_at, Index* out_granules);
 
   uintptr_t begin_ = 0;
@@ -151,18 +151,18 @@ class RangeHeap {
   void* tables_ = nullptr;
   size_t tables_bytes_ = 0;
 
-  mutable SpinLock lock_;  // guards what follows, and all writes above
-  uint64_t bin_bits_[(kBins + 63) / 64] = {};
-  Index bin_head_[kBins];
-  std::vector<uint16_t> pages_;  // per 2 MiB: kTouched, and how many live blocks overlap it
-  size_t kept_pages_ = 0;        // touched, no live block
-  uint32_t held_ = 0;
+  mutable SpinLock lock_;  // for what says so, and for all writes to the tables above: those are read without it
+  uint64_t bin_bits_[(kBins + 63) / 64] GUARDED_BY(lock_) = {};
+  Index bin_head_[kBins] GUARDED_BY(lock_);
+  std::vector<uint16_t> pages_ GUARDED_BY(lock_);  // per 2 MiB: kTouched, and how many live blocks overlap it
+  size_t kept_pages_ GUARDED_BY(lock_) = 0;        // touched, no live block
+  uint32_t held_ GUARDED_BY(lock_) = 0;
   struct {
     RangeHeap* next = nullptr;
     bool listed = false;
   } to_return_;  // the PageReturner's, guarded by its lock
-  uint64_t freed_count_ = 0;
-  std::vector<Freed> freed_;
+  uint64_t freed_count_ GUARDED_BY(lock_) = 0;
+  std::vector<Freed> freed_;  // a ring of atomics, written under lock_
 };
 
 }  // namespace millpond

@@ -7,7 +7,7 @@
 
 #include "src/base/mutex.h"
 #include "src/device/memory/guard_pattern.h"
-#include "src/trace/emit.h"
+#include "src/trace/records.h"
 
 namespace millpond::internal {
 
@@ -20,14 +20,6 @@ struct Zone {
   int32_t device;
   uintptr_t block;
 };
-
-// Without memory for it the damage is not told: it comes from frees, which cannot fail.
-void Add(const Damage& damage, std::vector<Damage>* out) {
-  try {
-    out->push_back(damage);
-  } catch (const std::bad_alloc&) {
-  }
-}
 
 class RedZones {
  public:
@@ -53,7 +45,7 @@ class RedZones {
         LookAt(at->first, at->second, at_free, &damages);
       }
     }
-    Tell(damages);
+    TellDamages(damages);
   }
 
   void Check(size_t most) {
@@ -67,7 +59,7 @@ class RedZones {
         next_ = at->first + 1;
       }
     }
-    Tell(damages);
+    TellDamages(damages);
   }
 
  private:
@@ -75,23 +67,7 @@ class RedZones {
     ChangedBytes changed;
     if (!FindChanged(begin, zone.bytes, &changed)) return;
     FillWithGuard(changed.begin, changed.bytes);
-    Add({.kind = Damage::Kind::kRedZone,
-         .device = zone.device,
-         .address = reinterpret_cast<const void*>(changed.begin),
-         .bytes = changed.bytes,
-         .block = reinterpret_cast<const void*>(zone.block),
-         .stream = -1,
-         .count = 0,
-         .at_free = at_free,
-         .thread = 0,
-         .stack = 0,
-         .time_ns = 0},
-        out);
-  }
-
-  // Without the lock: a sink may take its time.
-  static void Tell(const std::vector<Damage>& damages) {
-    for (const Damage& damage : damages) trace::TellDamage(damage);
+    AddDamage(Damage::Kind::kRedZone, zone.device, zone.block, changed, at_free, out);
   }
 
   Mutex mutex_;

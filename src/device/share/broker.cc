@@ -24,10 +24,7 @@
 
 namespace millpond {
 
-using wire::KindName;
-using wire::Reply;
-using wire::Request;
-using wire::Verdict;
+using wire::KindName, wire::Reply, wire::Request, wire::Verdict;
 
 namespace {
 

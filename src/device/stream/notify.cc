@@ -208,10 +208,12 @@ Status Notify::Wait(Stream* stream, CountWait mode, uint32_t value, bool clear, 
 
 Status Notify::ResetOn(Stream* stream) {
   return stream->Launch<TaskKind::kNotifyRecord>(
-      "NotifyReset", {}, [this, hold = NotifyHold(this)](TaskSlot&, Stream& self, Status*) -> TaskEnd {
+      "NotifyReset", {},
+      [this, hold = NotifyHold(this)](TaskSlot&, Stream& self, Status*) -> TaskEnd {
         Apply(CountRecord::kSet, 0, &self);
         return TaskEnd::kDone;
-      });
+      },
+      [&] { return Note(trace::Edge::Kind::kReset); });
 }
 
 void Notify::ResetNow() { Apply(CountRecord::kSet, 0, nullptr); }

@@ -178,6 +178,7 @@ Status Stream::Abort(Status reason) {
   const uint64_t target = enqueued();
   if (completed() >= target) {
     aborts_.fetch_add(1, std::memory_order_release);
+    TellReached(target, trace::WaitKind::kStream);
     return Ok();
   }
   {
@@ -203,6 +204,7 @@ Status Stream::Abort(Status reason) {
   MP_ASSERT(finished);
   trace::TellSignal(trace::Signal::Kind::kPassed, trace::Link::kPoint, static_cast<uint64_t>(id()), target, id(),
                     target);
+  TellReached(target, trace::WaitKind::kStream);  // what was dropped uses nothing any more
   return Ok();
 }
 

@@ -26,11 +26,11 @@ Status ApplyOutputs(const GraphOptions& options, ir::Graph* graph) {
   while (!text.empty()) {
     const size_t end = text.find(';');
     const std::string_view item = text.substr(0, end);
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (item.empty()) continue;
     const size_t colon = item.rfind(':');
     int32_t index = 0;
-    const std::string_view number = colon == item.npos ? std::string_view() : item.substr(colon + 1);
+    const std::string_view number = colon == std::string_view::npos ? std::string_view() : item.substr(colon + 1);
     const auto [last, error] = std::from_chars(number.data(), number.data() + number.size(), index);
     if (number.empty() || error != std::errc() || last != number.data() + number.size()) {
       return OptionError(kKey, whole, "write \"node:0;other:1\", the number being the node's output");

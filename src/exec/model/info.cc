@@ -102,6 +102,7 @@ Status ModelInfo::CompileAll(const io::OmModel& model) {
     programs_.push_back(std::move(program));
   }
   std::vector<ir::Dims> raw;
+  raw.reserve(inputs_.size());
   for (const ModelTensor& input : inputs_) raw.push_back(input.dims);
   for (size_t gear = 0; gear < gears_.values.size(); ++gear) {
     std::vector<ir::Dims> shapes;

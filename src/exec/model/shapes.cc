@@ -27,7 +27,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   for (;;) {
     const size_t at = text.find(separator);
     parts.push_back(Trimmed(text.substr(0, at)));
-    if (at == text.npos) return parts;
+    if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
   }
 }
@@ -46,7 +46,7 @@ Status ParseDim(const std::string& key, std::string_view whole, std::string_view
   const size_t tilde = text.find('~');
   int64_t low = 0;
   int64_t high = 0;
-  if (tilde == text.npos) {
+  if (tilde == std::string_view::npos) {
     if (!ToNumber(text, &low) || low < -1) {
       return WrongShape(key, whole, Format("\"%s\" is not a dimension", std::string(text).c_str()));
     }
@@ -222,7 +222,7 @@ Status ParseShapes(const std::string& key, std::string_view text, std::vector<Na
   for (const std::string_view part : Split(text, ';')) {
     if (part.empty()) continue;
     const size_t colon = part.rfind(':');
-    if (colon == part.npos || colon == 0) {
+    if (colon == std::string_view::npos || colon == 0) {
       return WrongShape(key, text, Format("\"%s\" names no input", std::string(part).c_str()));
     }
     NamedShape shape;

@@ -23,7 +23,7 @@ std::vector<std::string> Items(std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find(';');
     if (end != 0) items.emplace_back(text.substr(0, end));
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
   }
   return items;
 }
@@ -65,9 +65,9 @@ Status CastOutput(ir::Graph* graph, size_t which, DType type) {
 // "node:0:FP16": the outputs of the graph that it means.
 Status ReadOutputType(const ir::Graph& graph, const std::string& item, std::vector<size_t>* which, DType* type) {
   const size_t last = item.rfind(':');
-  const size_t first = last == item.npos || last == 0 ? item.npos : item.rfind(':', last - 1);
-  const std::optional<DType> named = last == item.npos ? std::nullopt : TypeNamed(item.substr(last + 1));
-  if (first == item.npos || !named) {
+  const size_t first = last == std::string_view::npos || last == 0 ? std::string_view::npos : item.rfind(':', last - 1);
+  const std::optional<DType> named = last == std::string_view::npos ? std::nullopt : TypeNamed(item.substr(last + 1));
+  if (first == std::string_view::npos || !named) {
     return OptionError(kOutputTypes, item, "write FP32, FP16, UINT8 or INT8, or \"node:0:FP16;other:1:FP32\"");
   }
   *type = *named;

@@ -41,34 +41,24 @@ std::vector<std::string_view> GroupsOf(const OpCall& call) {
   return names;
 }
 
+template <class Ours, class Theirs, size_t kCount>
+Theirs Counterpart(const std::pair<Ours, Theirs> (&table)[kCount], Ours ours, Theirs otherwise) {
+  for (const auto& [from, to] : table) {
+    if (from == ours) return to;
+  }
+  return otherwise;
+}
+
 // What only moves is told as bytes where HCCL has no such type.
 comm::Element ElementOf(DType type) {
-  switch (type) {
-    case DType::kInt8:
-      return comm::Element::kInt8;
-    case DType::kInt16:
-      return comm::Element::kInt16;
-    case DType::kInt32:
-      return comm::Element::kInt32;
-    case DType::kInt64:
-      return comm::Element::kInt64;
-    case DType::kUint16:
-      return comm::Element::kUint16;
-    case DType::kUint32:
-      return comm::Element::kUint32;
-    case DType::kUint64:
-      return comm::Element::kUint64;
-    case DType::kHalf:
-      return comm::Element::kFloat16;
-    case DType::kBfloat16:
-      return comm::Element::kBfloat16;
-    case DType::kFloat:
-      return comm::Element::kFloat32;
-    case DType::kDouble:
-      return comm::Element::kFloat64;
-    default:
-      return comm::Element::kUint8;
-  }
+  using comm::Element;
+  static constexpr std::pair<DType, Element> kSame[] = {
+      {DType::kInt8, Element::kInt8},     {DType::kInt16, Element::kInt16},    {DType::kInt32, Element::kInt32},
+      {DType::kInt64, Element::kInt64},   {DType::kUint16, Element::kUint16},  {DType::kUint32, Element::kUint32},
+      {DType::kUint64, Element::kUint64}, {DType::kHalf, Element::kFloat16},   {DType::kBfloat16, Element::kBfloat16},
+      {DType::kFloat, Element::kFloat32}, {DType::kDouble, Element::kFloat64},
+  };
+  return Counterpart(kSame, type, Element::kUint8);
 }
 
 size_t BytesOf(DType type) {
@@ -98,32 +88,19 @@ Status ReductionOf(const GroupRequest& request, comm::Reduction* out) {
 }
 
 Operation OperationOf(What what) {
-  switch (what) {
-    case What::kAllReduce:
-      return Operation::kAllReduce;
-    case What::kReduce:
-      return Operation::kReduce;
-    case What::kReduceScatter:
-      return Operation::kReduceScatter;
-    case What::kReduceScatterV:
-      return Operation::kReduceScatterV;
-    case What::kAllGather:
-      return Operation::kAllGather;
-    case What::kAllGatherV:
-      return Operation::kAllGatherV;
-    case What::kAlltoAll:
-      return Operation::kAlltoAll;
-    case What::kAlltoAllV:
-      return Operation::kAlltoAllV;
-    case What::kBroadcast:
-      return Operation::kBroadcast;
-    default:
-      return Operation::kBarrier;
-  }
+  static constexpr std::pair<What, Operation> kSame[] = {
+      {What::kAllReduce, Operation::kAllReduce},         {What::kReduce, Operation::kReduce},
+      {What::kReduceScatter, Operation::kReduceScatter}, {What::kReduceScatterV, Operation::kReduceScatterV},
+      {What::kAllGather, Operation::kAllGather},         {What::kAllGatherV, Operation::kAllGatherV},
+      {What::kAlltoAll, Operation::kAlltoAll},           {What::kAlltoAllV, Operation::kAlltoAllV},
+      {What::kBroadcast, Operation::kBroadcast},
+  };
+  return Counterpart(kSame, what, Operation::kBarrier);
 }
 
 std::vector<comm::Part> PartsOf(const std::vector<GroupPart>& parts) {
   std::vector<comm::Part> made;
+  made.reserve(parts.size());
   for (const GroupPart& part : parts) made.push_back({part.offset, part.bytes});
   return made;
 }

@@ -56,6 +56,7 @@ Status DescribeForDoor(const SingleOp& op, DoorArguments* out) {
   for (size_t i = 0; i < op.desc.outputs.size(); ++i) Describe(op.desc.outputs[i], &out->outputs[i]);
   out->attributes = op.desc.attributes;
   std::vector<std::string_view> member_of;
+  member_of.reserve(op.desc.inputs.size());
   for (const SingleOpTensor& input : op.desc.inputs) member_of.push_back(input.dynamic_input);
   return CountMembers(op.desc.type, *op.binding, member_of, &out->input_counts);
 }

@@ -304,6 +304,7 @@ class DynamicProgram : public CompiledProgram {
     MP_RETURN_IF_ERROR(running.Begin());
     Lowering lowering(compiled_->recipes, &made->plan, &running);
     std::vector<Value> values;
+    values.reserve(run.inputs.size());
     for (uint32_t i = 0; i < run.inputs.size(); ++i) values.push_back(Feed(run.inputs[i], i, &lowering));
     MP_RETURN_IF_ERROR(lowering.Run(values, &made->results));
     MP_RETURN_IF_ERROR(running.Finish(made->results));

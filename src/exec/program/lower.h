@@ -108,7 +108,7 @@ class Lowering {
   // A loop's body, once: what it gives replaces what is carried, which it must be as many as.
   Status RunBody(const NodeInfo& info, const Recipe& body, const std::vector<Value>& arguments,
                  std::vector<Value>* carried);
-  Status WhileByJumps(const NodeInfo& info, std::vector<Value> arguments, std::vector<Value>* out);
+  Status WhileByJumps(const NodeInfo& info, std::vector<Value> carried, std::vector<Value>* out);
   Status RunFor(const NodeInfo& info, Operands& operands, std::vector<Value>* out);
   Status ForByJumps(const NodeInfo& info, Operands& operands, std::vector<Value>* out);
   Status CarryIn(const NodeInfo& info, std::vector<Value>* values);

@@ -66,6 +66,7 @@ Status Lowering::RunFlow(const NodeInfo& info, Operands& operands, std::vector<V
   if (info.kind == NodeKind::kFor) return RunFor(info, operands, out);
   // A subgraph's inputs are numbered as those of the node that runs it.
   std::vector<Value> arguments;
+  arguments.reserve(operands.values.size());
   for (const Value* value : operands.values) arguments.push_back(value != nullptr ? *value : Value());
   if (info.kind == NodeKind::kBranch) return RunBranch(info, operands.values[0], arguments, out);
   if (info.kind == NodeKind::kCall) return RunGraph(*info.bodies[0], false, arguments, out);

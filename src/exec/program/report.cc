@@ -142,25 +142,25 @@ class StaticPage {
     buffer.offset = from.offset;
     buffer.first = feature_.ranges[id].first;
     buffer.end = static_cast<int64_t>(feature_.ranges[id].last) + 1;
+    const auto is = [&](auto home, std::string name) {
+      buffer.home = home;
+      buffer.name = std::move(name);
+    };
     switch (from.home) {
       case Home::kInput:
-        buffer.home = kInputs;
-        buffer.name = names_.Input(from.place);
+        is(kInputs, names_.Input(from.place));
         break;
       case Home::kOutput:
-        buffer.home = kOutputs;
-        buffer.name = names_.Output(from.place);
+        is(kOutputs, names_.Output(from.place));
         break;
       case Home::kConstant:
         DescribeConstant(names_.ConstantAt(plan_.constants[from.place].data), &buffer);
         break;
       case Home::kVariable:
-        buffer.home = kVariables;
-        buffer.name = names_.Variable(from.place);
+        is(kVariables, names_.Variable(from.place));
         break;
       case Home::kFixed:
-        buffer.home = kClients;
-        buffer.name = "memory of the client";
+        is(kClients, "memory of the client");
         break;
       case Home::kFeature:
         buffer.home = kPlanned;

@@ -53,27 +53,37 @@ Status NumberedGraph::SetConstBase(const void* memory, size_t bytes) {
   return Ok();
 }
 
-Status NumberedGraph::UpdateFeatureBase(const void* memory, size_t bytes) {
+Status NumberedGraph::UpdateFeatureBase(const void* memory, size_t bytes) { return UpdateBase(false, memory, bytes); }
+Status NumberedGraph::UpdateRefreshableBase(const void* memory, size_t bytes) {
+  return UpdateBase(true, memory, bytes);
+}
+
+// Both are the memory that runs need; a graph has one or the other.
+Status NumberedGraph::UpdateBase(bool refreshable_part, const void* memory, size_t bytes) {
   Busy busy(this);
   MP_RETURN_IF_ERROR(busy.TakeStatus());
   MutexLock lock(mutex_);
   MP_RETURN_IF_ERROR(CheckBaseState(true));
   if (!program_->is_static()) return Refused(id_, "has unknown shapes: its memory is found as it runs");
-  if (refreshable_base_ != nullptr) {
-    return Refused(id_,
-                   "has refreshable feature memory; UpdateGraphFeatureMemoryBase and "
-                   "UpdateGraphRefreshableFeatureMemoryBase exclude each other")
+  const char* const what = refreshable_part ? "refreshable feature" : "feature";
+  if ((refreshable_part ? feature_base_ : refreshable_base_) != nullptr) {
+    return Refused(id_, Format("has %s memory; UpdateGraphFeatureMemoryBase and "
+                               "UpdateGraphRefreshableFeatureMemoryBase exclude each other",
+                               refreshable_part ? "feature" : "refreshable feature")
+                            .c_str())
         .Breaks("MP314");
   }
   MP_RETURN_IF_ERROR(
-      CheckBaseMemory("feature", memory, bytes, std::max(program_->feature_bytes(), program::kMinFeatureBytes)));
-  if ((loaded_ != nullptr || feature_base_ != nullptr) && !refreshable()) {
-    return Refused(id_, loaded_ != nullptr
-                            ? "is loaded, and its feature memory cannot change: ge.featureBaseRefreshable is not 1"
-                            : "has feature memory already: ge.featureBaseRefreshable is not 1");
+      CheckBaseMemory(what, memory, bytes, std::max(program_->feature_bytes(), program::kMinFeatureBytes)));
+  void*& base = refreshable_part ? refreshable_base_ : feature_base_;
+  if (loaded_ != nullptr && !refreshable()) {
+    return Refused(id_, "is loaded, and its feature memory cannot change: ge.featureBaseRefreshable is not 1");
   }
-  feature_base_ = const_cast<void*>(memory);
-  if (loaded_ != nullptr) loaded_->GiveFeature(feature_base_);
+  if (base != nullptr && !refreshable()) {
+    return Refused(id_, Format("has %s memory already: ge.featureBaseRefreshable is not 1", what).c_str());
+  }
+  base = const_cast<void*>(memory);
+  if (loaded_ != nullptr) loaded_->GiveFeature(base);
   return Ok();
 }
 
@@ -100,31 +110,6 @@ Status NumberedGraph::SetFixedBase(MemoryType type, const void* memory, size_t b
                        "it must be MEMORY_TYPE_DEFAULT (0) or MEMORY_TYPE_P2P (1)");
   }
   if (memory == nullptr && bytes > 0) return Refused(id_, "cannot use a null pointer as fixed feature memory");
-  return Ok();
-}
-
-Status NumberedGraph::UpdateRefreshableBase(const void* memory, size_t bytes) {
-  Busy busy(this);
-  MP_RETURN_IF_ERROR(busy.TakeStatus());
-  MutexLock lock(mutex_);
-  MP_RETURN_IF_ERROR(CheckBaseState(true));
-  if (!program_->is_static()) return Refused(id_, "has unknown shapes: its memory is found as it runs");
-  if (memory == nullptr) return Refused(id_, "cannot use a null pointer as refreshable feature memory");
-  if (feature_base_ != nullptr) {
-    return Refused(id_,
-                   "has feature memory; UpdateGraphFeatureMemoryBase and "
-                   "UpdateGraphRefreshableFeatureMemoryBase exclude each other")
-        .Breaks("MP314");
-  }
-  MP_RETURN_IF_ERROR(CheckBaseMemory("refreshable feature", memory, bytes,
-                                     std::max(program_->feature_bytes(), program::kMinFeatureBytes)));
-  if ((loaded_ != nullptr || refreshable_base_ != nullptr) && !refreshable()) {
-    return Refused(id_, loaded_ != nullptr
-                            ? "is loaded, and its feature memory cannot change: ge.featureBaseRefreshable is not 1"
-                            : "has refreshable memory already: ge.featureBaseRefreshable is not 1");
-  }
-  refreshable_base_ = const_cast<void*>(memory);
-  if (loaded_ != nullptr) loaded_->GiveFeature(refreshable_base_);
   return Ok();
 }
 

@@ -138,6 +138,7 @@ class NumberedGraph {
                   std::vector<program::Tensor>* out_inputs, std::vector<program::Tensor>* outputs) const;
 
   Status CheckBaseState(bool may_be_loaded) const REQUIRES(mutex_);
+  Status UpdateBase(bool refreshable_part, const void* memory, size_t bytes);
   Status CheckBaseMemory(const char* what, const void* memory, size_t bytes, size_t needed) const;
   bool refreshable() const;
 

@@ -85,8 +85,10 @@ Status ParseFrozenInputs(std::string_view text, std::vector<int64_t>* out_indexe
     int64_t fields[3];
     int count = 0;
     const bool numbers = ForEachPart(item, ",", [&](std::string_view part) {
-      if (count < 3) fields[count] = ParseInt(part).value_or(-1);
-      return count < 3 && fields[count++] >= 0;
+      if (count == 3) return false;
+      fields[count] = ParseInt(part).value_or(-1);
+      ++count;
+      return fields[count - 1] >= 0;
     });
     if (!numbers || (count != 1 && count != 3)) return false;
     out_indexes->push_back(fields[0]);

@@ -102,9 +102,8 @@ void AsyncRunner::Post(std::function<void()> work) {
   state_->wake.NotifyOne();
 }
 
-void AsyncRunner::Loop(const std::shared_ptr<State>& shared) {
+void AsyncRunner::Loop(const std::shared_ptr<State>& state) {
   pthread_setname_np(pthread_self(), "mp-graphs");
-  const std::shared_ptr<State> state = shared;
   UniqueLock lock(state->mutex);
   while (true) {
     while (state->queue.empty() && !state->ending) state->wake.Wait(lock);
@@ -141,7 +140,7 @@ Status Session::AddGraph(uint32_t id, const ir::GraphPtr& graph, const GraphOpti
   MP_RETURN_IF_ERROR(CheckOptions(options));
   {
     MutexLock lock(mutex_);
-    if (graphs_.count(id) != 0) {
+    if (graphs_.contains(id)) {
       if (!copy) return Ok();
       return SequenceError(Code::kInvalidArgument,
                            Format("session %llu has a graph %u already", static_cast<unsigned long long>(id_), id));
@@ -164,7 +163,7 @@ Status Session::AddGraph(uint32_t id, const ir::GraphPtr& graph, const GraphOpti
     taken = !graphs_.emplace(id, std::move(added)).second;
   }
   if (!taken) {
-    claim.release();  // RemoveGraph or the session's end gives it back
+    static_cast<void>(claim.release());  // RemoveGraph or the session's end gives it back
     return Ok();
   }
   if (!copy) return Ok();  // another thread was first

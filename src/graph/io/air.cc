@@ -14,7 +14,7 @@ namespace {
 
 // Adds the folder to a bare name; others are unchanged.
 std::string InWorkFolder(const std::string& file_name) {
-  if (file_name.find('/') != file_name.npos) return file_name;
+  if (file_name.find('/') != std::string_view::npos) return file_name;
   const char* folder = std::getenv("ASCEND_WORK_PATH");
   if (folder == nullptr || *folder == '\0') return file_name;
   return std::string(folder) + '/' + file_name;

@@ -134,7 +134,7 @@ bool DumpSettings::Wants(std::string_view stage, bool is_first, bool is_last) co
   if (level == "1" || level == "2") return true;
   const std::vector<std::string> parts = Parts(level);
   return std::any_of(parts.begin(), parts.end(),
-                     [&](const std::string& part) { return stage.find(part) != stage.npos; });
+                     [&](const std::string& part) { return stage.find(part) != std::string_view::npos; });
 }
 
 Status DumpSettings::Dump(const ir::Graph& graph, uint32_t graph_id, std::string_view stage) const {

@@ -83,6 +83,7 @@ struct AttrWriter {
   Status operator()(const std::vector<DType>& values) const {
     return List(ListKind::kType, [&] {
       std::vector<int64_t> numbers;
+      numbers.reserve(values.size());
       for (const DType value : values) numbers.push_back(NumberFromDType(value));
       return writer->PackedInts(kListType, numbers), Ok();
     });
@@ -174,6 +175,7 @@ Status WriteAsAttributes(const TensorDesc& desc, Writer* writer) {
   }
   if (!desc.range.empty()) {
     std::vector<std::vector<int64_t>> range;
+    range.reserve(desc.range.size());
     for (const auto& [low, high] : desc.range) range.push_back({low, high});
     MP_RETURN_IF_ERROR(entry(kShapeRange, std::move(range)));
   }

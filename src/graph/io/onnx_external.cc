@@ -38,7 +38,7 @@ Status ExternalFiles::Open(const std::string& location, const io::FileBytes** ou
     const std::string name = location.substr(start, end - start);
     start = end + 1;
     if (name.empty() || name == ".") continue;
-    MP_REQUIRE(name != ".." && name.find('\0') == name.npos,
+    MP_REQUIRE(name != ".." && name.find('\0') == std::string_view::npos,
                "external data \"%.200s\" leaves the model's folder; it must be below it", location.c_str());
     const int flags = end == location.size() ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
     at = UniqueFd(openat(at.get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));

@@ -181,7 +181,7 @@ class ReadablePrinter {
     for (const GeOperand& operand : definition->inputs) {
       if (operand.presence != GePresence::kDynamic || !name.starts_with(operand.name)) continue;
       const std::string digits = name.substr(operand.name.size());
-      if (!digits.empty() && digits.find_first_not_of("0123456789") == digits.npos) {
+      if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos) {
         return std::string(operand.name) + '_' + digits;
       }
     }

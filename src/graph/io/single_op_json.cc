@@ -251,9 +251,9 @@ Status AttrFrom(const std::string& where, const std::string& type, const json& v
   const auto is_int = [](const json& one) { return one.is_number_integer(); };
   const auto is_float = [](const json& one) { return one.is_number(); };
   const auto is_text = [](const json& one) { return one.is_string(); };
-  const auto one_of = [&](bool is_right, auto as) -> Status {
+  const auto one_of = [&]<class T>(bool is_right, const T&) -> Status {
     if (!is_right) return Wrong(where, value.dump() + " is not of type " + type);
-    out->value = value.get<decltype(as)>();
+    out->value = value.get<T>();
     return Ok();
   };
   if (type == "bool") return one_of(is_bool(value), bool{});
@@ -311,10 +311,11 @@ Status OpFrom(size_t number, const json& from, DescribedOp* out) {
       std::string name;
       std::string type;
       MP_RETURN_IF_ERROR(Text(named + ", an attribute", attr, "name", true, &name));
-      MP_RETURN_IF_ERROR(Text(named + ", attribute " + name, attr, "type", true, &type));
+      const std::string place = Format("%s, attribute %s", named.c_str(), name.c_str());
+      MP_RETURN_IF_ERROR(Text(place, attr, "type", true, &type));
       const json* const value = Member(attr, "value");
-      if (value == nullptr) return Wrong(named + ", attribute " + name, "\"value\" is missing");
-      MP_RETURN_IF_ERROR(AttrFrom(named + ", attribute " + name, type, *value, &out->op.attributes[name]));
+      if (value == nullptr) return Wrong(place, "\"value\" is missing");
+      MP_RETURN_IF_ERROR(AttrFrom(place, type, *value, &out->op.attributes[name]));
     }
   }
   MP_RETURN_IF_ERROR(Text(named, from, "name", false, &out->name));

@@ -20,7 +20,7 @@ struct DescribedOp {
 };
 
 // Errors name the operator by its place in the list, the operand and the member.
-Status ReadSingleOps(std::string_view json, std::vector<DescribedOp>* out);
+Status ReadSingleOps(std::string_view text, std::vector<DescribedOp>* out);
 
 }  // namespace millpond::io
 

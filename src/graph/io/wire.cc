@@ -128,13 +128,22 @@ Status Reader::Float(const Field& field, float* out) const {
   return Ok();
 }
 
+namespace {
+
+// A repeated field that is not packed: one value.
+template <class T>
+Status Append(const Reader& reader, Status (Reader::*read)(const Field&, T*) const, const Field& field,
+              std::vector<T>* out) {
+  T value{};
+  MP_RETURN_IF_ERROR((reader.*read)(field, &value));
+  out->push_back(value);
+  return Ok();
+}
+
+}  // namespace
+
 Status Reader::Ints(const Field& field, std::vector<int64_t>* out) const {
-  if (field.kind != Kind::kBytes) {
-    int64_t value{};
-    MP_RETURN_IF_ERROR(Int(field, &value));
-    out->push_back(value);
-    return Ok();
-  }
+  if (field.kind != Kind::kBytes) return Append(*this, &Reader::Int, field, out);
   Reader packed(field.bytes);
   packed.origin_ = origin_;
   uint64_t value{};
@@ -150,12 +159,7 @@ Status Reader::Bools(const Field& field, std::vector<bool>* out) const {
 }
 
 Status Reader::Floats(const Field& field, std::vector<float>* out) const {
-  if (field.kind != Kind::kBytes) {
-    float value{};
-    MP_RETURN_IF_ERROR(Float(field, &value));
-    out->push_back(value);
-    return Ok();
-  }
+  if (field.kind != Kind::kBytes) return Append(*this, &Reader::Float, field, out);
   if (field.bytes.size() % sizeof(float) != 0) return Wrong(field, "a whole number of floats");
   AppendBytes(field.bytes, out);
   return Ok();

@@ -2,6 +2,7 @@
 #include "src/graph/ir/graph.h"
 
 #include <algorithm>
+#include <new>
 #include <unordered_set>
 
 namespace millpond::ir {
@@ -14,7 +15,7 @@ thread_local std::vector<NodePtr>* t_released = nullptr;
 void Release(NodePtr node) {
   try {
     t_released->push_back(std::move(node));
-  } catch (...) {
+  } catch (const std::bad_alloc&) {
     // No memory for the list: destroyed here, one stack frame deeper; nothing leaks.
   }
 }

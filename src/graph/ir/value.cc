@@ -2,6 +2,8 @@
 #include "src/graph/ir/value.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -67,7 +69,9 @@ bool Equal(const NamedAttributes& left, const NamedAttributes& right) {
 bool Equal(const TensorDesc& left, const TensorDesc& right) { return Same(left, right); }
 bool Equal(const Tensor& left, const Tensor& right) { return Same(left, right); }
 bool Equal(const ByteString& left, const ByteString& right) { return left.bytes == right.bytes; }
-bool Equal(float left, float right) { return std::memcmp(&left, &right, sizeof left) == 0; }  // NaN is NaN, -0 is not 0
+bool Equal(float left, float right) {  // NaN is NaN, -0 is not 0
+  return std::bit_cast<uint32_t>(left) == std::bit_cast<uint32_t>(right);
+}
 bool Equal(const std::shared_ptr<Graph>& left, const std::shared_ptr<Graph>& right) { return left == right; }
 template <class T>
 bool Equal(const std::shared_ptr<const T>& left, const std::shared_ptr<const T>& right) {

@@ -54,9 +54,9 @@ std::string Context::Text(std::string_view name, const char* otherwise) {
   return found != nullptr ? found->text : otherwise;
 }
 
-Ints Context::List(std::string_view name, Ints otherwise) {
+Ints Context::List(std::string_view name, const Ints& otherwise) {
   const Attribute* found = Find(name, AttrKind::kInts, "a list of integers");
-  return found != nullptr ? found->integers : std::move(otherwise);
+  return found != nullptr ? found->integers : otherwise;
 }
 
 std::vector<float> Context::Reals(std::string_view name) {

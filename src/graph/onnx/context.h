@@ -54,7 +54,7 @@ class Context {
   int64_t Int(std::string_view name, int64_t otherwise);
   double Real(std::string_view name, double otherwise);
   std::string Text(std::string_view name, const char* otherwise);
-  Ints List(std::string_view name, Ints otherwise = {});
+  Ints List(std::string_view name, const Ints& otherwise = {});
   std::vector<float> Reals(std::string_view name);
   std::vector<std::string> Texts(std::string_view name);
   ir::TensorPtr Tensor(std::string_view name);
@@ -107,7 +107,7 @@ struct HandlerEntry {
   Handler handler;
 };
 // A row whose handler has its operator's name.
-#define MP_ONNX(Name) \
+#define MP_ONNX(Name) /* NOLINT(bugprone-macro-parentheses): a name */ \
   { #Name, &Name }
 // One list per ops_*.cc.
 std::span<const HandlerEntry> ElementwiseHandlers();

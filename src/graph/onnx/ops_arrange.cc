@@ -307,7 +307,7 @@ void ReverseSequence(Context& c) {
                {{"seq_dim", c.Int("time_axis", 0)}, {"batch_dim", c.Int("batch_axis", 1)}}));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kArrangeHandlers[] = {
     MP_ONNX(Concat),    MP_ONNX(Constant), MP_ONNX(ConstantOfShape), MP_ONNX(DepthToSpace),
     MP_ONNX(Expand),    MP_ONNX(EyeLike),  MP_ONNX(Flatten),         MP_ONNX(Pad),
     MP_ONNX(Range),     MP_ONNX(Reshape),  MP_ONNX(ReverseSequence), MP_ONNX(Shape),
@@ -318,6 +318,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> ArrangeHandlers() { return kHandlers; }
+std::span<const HandlerEntry> ArrangeHandlers() { return kArrangeHandlers; }
 
 }  // namespace millpond::onnx

@@ -301,13 +301,13 @@ void TensorScatter(Context& c) {
   c.Out(b.Op("ScatterElements", {past, places, update}, {{"axis", axis}}));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kAttentionHandlers[] = {
     MP_ONNX(Attention),       MP_ONNX(CausalConvWithState), MP_ONNX(LinearAttention),
     MP_ONNX(RotaryEmbedding), MP_ONNX(TensorScatter),
 };
 
 }  // namespace
 
-std::span<const HandlerEntry> AttentionHandlers() { return kHandlers; }
+std::span<const HandlerEntry> AttentionHandlers() { return kAttentionHandlers; }
 
 }  // namespace millpond::onnx

@@ -19,7 +19,7 @@ Val AsOrdered(Builder& b, const Val& value) {
 // For operators that depend only on the order of the operands; `gives_operand`: the result is one of them.
 Val Ordered(Builder& b, const char* type, const Val& x, const Val& y, bool gives_operand) {
   if (b.TypeOf(x) != DType::kUint64) return b.Wide(type, {x, y});
-  const Val result = b.Op(type, {AsOrdered(b, x), AsOrdered(b, y)});
+  Val result = b.Op(type, {AsOrdered(b, x), AsOrdered(b, y)});
   if (!gives_operand) return result;
   return b.Cast(b.Sub(result, b.ConstInt(std::numeric_limits<int64_t>::min())), DType::kUint64);
 }
@@ -222,7 +222,7 @@ void Dropout(Context& c) {
 
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kElementwiseHandlers[] = {
     MP_ONNX(BitCast),
     MP_ONNX(BitShift),
     MP_ONNX(Cast),
@@ -306,7 +306,7 @@ constexpr SameEntry kSame[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> ElementwiseHandlers() { return kHandlers; }
+std::span<const HandlerEntry> ElementwiseHandlers() { return kElementwiseHandlers; }
 
 const char* SameInGe(std::string_view type) {
   for (const SameEntry& entry : kSame) {

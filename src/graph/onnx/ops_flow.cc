@@ -260,10 +260,10 @@ void Loop(Context& c) {
   for (size_t i = 0; i < state.size(); ++i) c.Out(i, out[i + 3]);
 }
 
-constexpr HandlerEntry kHandlers[] = {MP_ONNX(If), MP_ONNX(Loop), MP_ONNX(Scan)};
+constexpr HandlerEntry kFlowHandlers[] = {MP_ONNX(If), MP_ONNX(Loop), MP_ONNX(Scan)};
 
 }  // namespace
 
-std::span<const HandlerEntry> FlowHandlers() { return kHandlers; }
+std::span<const HandlerEntry> FlowHandlers() { return kFlowHandlers; }
 
 }  // namespace millpond::onnx

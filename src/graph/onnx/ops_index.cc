@@ -176,7 +176,7 @@ void OneHot(Context& c) {
   c.Out(b.Op("OneHot", {index, depth, on, off}, {{"axis", c.Int("axis", -1)}}));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kIndexHandlers[] = {
     {"ArgMax", &ArgExtreme},
     {"ArgMin", &ArgExtreme},
     MP_ONNX(Compress),
@@ -195,6 +195,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> IndexHandlers() { return kHandlers; }
+std::span<const HandlerEntry> IndexHandlers() { return kIndexHandlers; }
 
 }  // namespace millpond::onnx

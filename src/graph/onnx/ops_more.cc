@@ -174,7 +174,7 @@ void Binarizer(Context& c) {
   c.Out(b.Cast(b.Wide("Greater", {x, b.ScalarLike(x, c.Real("threshold", 0))}), b.TypeOf(x)));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kMoreHandlers[] = {
     MP_ONNX(AffineGrid),
     MP_ONNX(Col2Im),
     MP_ONNX(MaxUnpool),
@@ -186,6 +186,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> MoreHandlers() { return kHandlers; }
+std::span<const HandlerEntry> MoreHandlers() { return kMoreHandlers; }
 
 }  // namespace millpond::onnx

@@ -233,7 +233,7 @@ void SoftmaxCrossEntropyLoss(Context& c) {
   if (c.Wants(1)) c.Out(1, logits);
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kNormHandlers[] = {
     MP_ONNX(BatchNormalization),
     MP_ONNX(GroupNormalization),
     MP_ONNX(InstanceNormalization),
@@ -247,6 +247,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> NormHandlers() { return kHandlers; }
+std::span<const HandlerEntry> NormHandlers() { return kNormHandlers; }
 
 }  // namespace millpond::onnx

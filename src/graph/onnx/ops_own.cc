@@ -161,7 +161,7 @@ void SwiGlu(Context& c) {
   c.Out(b.Mul(b.Mul(x, gate), c.In(1)));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kOwnHandlers[] = {
     {"BlackmanWindow", &SignalWindow},
     MP_ONNX(CenterCropPad),
     {"DFT", &Dft},
@@ -179,6 +179,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> OwnHandlers() { return kHandlers; }
+std::span<const HandlerEntry> OwnHandlers() { return kOwnHandlers; }
 
 }  // namespace millpond::onnx

@@ -130,7 +130,7 @@ void DynamicQuantizeLinear(Context& c) {
 
 // Row zero points broadcast along the last dimension, column ones are indexed by it.
 Val LessZero(Builder& b, const Val& x, const Val& zero, bool rows) {
-  const Val wide = b.Cast(x, DType::kInt32);
+  Val wide = b.Cast(x, DType::kInt32);
   if (!Given(zero)) return wide;
   Val less = b.Cast(zero, DType::kInt32);
   if (rows && b.RankOf(less) == 1 && b.DimsOf(less)[0] != 1) less = b.Unsqueeze(less, {1});
@@ -156,13 +156,13 @@ void QLinearMatMul(Context& c) {
   c.Out(Rounded(c, result, zero, b.TypeOf(zero)));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kQuantHandlers[] = {
     MP_ONNX(DequantizeLinear), MP_ONNX(DynamicQuantizeLinear), MP_ONNX(MatMulInteger),
     MP_ONNX(QLinearMatMul),    MP_ONNX(QuantizeLinear),
 };
 
 }  // namespace
 
-std::span<const HandlerEntry> QuantHandlers() { return kHandlers; }
+std::span<const HandlerEntry> QuantHandlers() { return kQuantHandlers; }
 
 }  // namespace millpond::onnx

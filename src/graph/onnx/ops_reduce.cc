@@ -181,7 +181,7 @@ void LpNormalization(Context& c) {
   c.Out(b.Div(x, b.Where(zero, b.ScalarLike(norm, 1), norm)));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kReduceHandlers[] = {
     MP_ONNX(Einsum),           MP_ONNX(Gemm),
     MP_ONNX(Hardmax),          MP_ONNX(LogSoftmax),
     MP_ONNX(LpNormalization),  MP_ONNX(MatMul),
@@ -195,6 +195,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> ReduceHandlers() { return kHandlers; }
+std::span<const HandlerEntry> ReduceHandlers() { return kReduceHandlers; }
 
 }  // namespace millpond::onnx

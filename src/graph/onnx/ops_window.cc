@@ -340,7 +340,7 @@ void GridSample(Context& c) {
               {"align_corners", c.Int("align_corners", 0) != 0}}));
 }
 
-constexpr HandlerEntry kHandlers[] = {
+constexpr HandlerEntry kWindowHandlers[] = {
     MP_ONNX(AveragePool),
     MP_ONNX(Conv),
     MP_ONNX(ConvInteger),
@@ -357,6 +357,6 @@ constexpr HandlerEntry kHandlers[] = {
 
 }  // namespace
 
-std::span<const HandlerEntry> WindowHandlers() { return kHandlers; }
+std::span<const HandlerEntry> WindowHandlers() { return kWindowHandlers; }
 
 }  // namespace millpond::onnx

@@ -136,6 +136,7 @@ Status Scope::TranslateNode(const Node& node) {
       handler(context);
     } else {
       std::vector<Arg> operands;
+      operands.reserve(context.inputs());
       for (size_t i = 0; i < context.inputs(); ++i) operands.emplace_back(context.In(i));
       context.Out(builder_.Wide(same, operands));
     }

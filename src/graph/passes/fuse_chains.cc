@@ -195,8 +195,10 @@ class Chains : public FusingPass {
       taken_.insert(node.get());
     }
     std::vector<std::string> names;
+    names.reserve(group.inputs.size());
     for (size_t i = 0; i < group.inputs.size(); ++i) names.push_back("x" + std::to_string(i));
     std::vector<Fuser::Operand> inputs;
+    inputs.reserve(group.inputs.size());
     for (size_t i = 0; i < group.inputs.size(); ++i) inputs.push_back({names[i].c_str(), group.inputs[i]});
     ir::Attributes attributes;
     attributes["program"].value = std::move(program);

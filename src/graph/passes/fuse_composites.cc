@@ -139,7 +139,7 @@ class Composites : public FusingPass {
     const ir::NodePtr root = Reader(plus, "Sqrt");
     if (root == nullptr) return nullptr;
     if (const ir::NodePtr inverse = Reader(root, "Reciprocal")) return Multiplied(inverse, out_base);
-    const ir::NodePtr quotient = fuser_.SoleReader({root, 0});
+    ir::NodePtr quotient = fuser_.SoleReader({root, 0});
     if (quotient == nullptr || !IsDivision({quotient, 0}) || Fuser::At(*quotient, 1).node != root) return nullptr;
     *out_base = Fuser::At(*quotient, 0);
     return quotient;

@@ -87,6 +87,7 @@ class Layout : public FusingPass {
   Status Copy(const ir::NodePtr& node, const std::vector<ir::Endpoint>& inputs, ir::Attributes attributes,
               ir::NodePtr* out) {
     std::vector<Fuser::Operand> operands;
+    operands.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) operands.push_back({node->inputs[i].desc.name.c_str(), inputs[i]});
     return fuser_.NewNode(node->type.c_str(), *node, operands, ChannelsLast(node->outputs[0]), std::move(attributes),
                           out);
@@ -95,6 +96,7 @@ class Layout : public FusingPass {
   Status Conv(const ir::NodePtr& node) {
     if (Fuser::BoolAttr(*node, "channels_last", false) || Fuser::RankOf({node, 0}) != 4) return Ok();
     std::vector<ir::Endpoint> inputs;
+    inputs.reserve(node->inputs.size());
     for (size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(Fuser::At(*node, i));
     MP_RETURN_IF_ERROR(Turn(*node, inputs[0], &inputs[0]));
     if (inputs.size() > 3 && inputs[3].node != nullptr) MP_RETURN_IF_ERROR(Turn(*node, inputs[3], &inputs[3]));

@@ -48,6 +48,7 @@ std::string FreeName(const ir::Graph& graph, std::string name) {
 
 Status RemoveDead(ir::Graph* graph, bool* out_changed) {
   std::vector<ir::NodePtr> pending;
+  pending.reserve(graph->outputs.size() + graph->targets.size());
   for (const ir::Endpoint& output : graph->outputs) pending.push_back(output.node);
   pending.insert(pending.end(), graph->targets.begin(), graph->targets.end());
   for (const ir::NodePtr& node : graph->nodes()) {

@@ -151,25 +151,29 @@ TEST(Verify, WithoutOutputsUnusedNodesAreTheTargets) {
   EXPECT_EQ(test.graph->targets, std::vector<ir::NodePtr>{relu});
 }
 
-TEST(Verify, DataIsOrderedByIndex) {
+// A sum of two inputs with these indexes.
+struct SumGraph {
+  SumGraph(int64_t index_of_a, int64_t index_of_b)
+      : a(test.Data("a", DType::kFloat, {2}, index_of_a)), b(test.Data("b", DType::kFloat, {2}, index_of_b)) {
+    test.Return({test.Binary("add", "Add", a, b)});
+  }
   TestGraph test;
-  const auto a = test.Data("a", DType::kFloat, {2}, 1);
-  const auto b = test.Data("b", DType::kFloat, {2}, 0);
-  test.Return({test.Binary("add", "Add", a, b)});
-  ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(test.graph->inputs, (std::vector<ir::NodePtr>{b, a}));
+  ir::NodePtr a, b;
+};
+
+TEST(Verify, DataIsOrderedByIndex) {
+  SumGraph sum(1, 0);
+  ASSERT_EQ(Refused(sum.test), "");
+  EXPECT_EQ(sum.test.graph->inputs, (std::vector<ir::NodePtr>{sum.b, sum.a}));
 }
 
 // AddGraph: indexes that are not contiguous are renumbered in the order of nodes.
 TEST(Verify, DataIsRenumberedInTheOrderOfNodesWhenIndexesHaveGaps) {
-  TestGraph test;
-  const auto a = test.Data("a", DType::kFloat, {2}, 7);
-  const auto b = test.Data("b", DType::kFloat, {2}, 0);
-  test.Return({test.Binary("add", "Add", a, b)});
-  ASSERT_EQ(Refused(test), "");
-  EXPECT_EQ(test.graph->inputs, (std::vector<ir::NodePtr>{a, b}));
-  EXPECT_EQ(*a->FindAttr("index")->As<int64_t>(), 0);
-  EXPECT_EQ(*b->FindAttr("index")->As<int64_t>(), 1);
+  SumGraph sum(7, 0);
+  ASSERT_EQ(Refused(sum.test), "");
+  EXPECT_EQ(sum.test.graph->inputs, (std::vector<ir::NodePtr>{sum.a, sum.b}));
+  EXPECT_EQ(*sum.a->FindAttr("index")->As<int64_t>(), 0);
+  EXPECT_EQ(*sum.b->FindAttr("index")->As<int64_t>(), 1);
 }
 
 // A call of a graph that returns its only input.

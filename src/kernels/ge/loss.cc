@@ -38,7 +38,7 @@ MP_KERNEL(GeSoftmaxCrossEntropy, const Tensor& features, const Tensor& labels, b
   const Tensor wanted =
       sparse ? at::zeros_like(log_shares).scatter_(-1, Long(labels).unsqueeze(-1), 1) : labels.to(at::kFloat);
   Write(loss, log_shares.mul(wanted).sum(-1).neg_());
-  Write(backprop, log_shares.exp().mul_(wanted.sum(-1, /*keepdim=*/true)).sub_(wanted));
+  Write(backprop, log_shares.exp().sub_(wanted));  // as the page has it, whatever the labels add up to
 }
 
 }  // namespace millpond::kernels

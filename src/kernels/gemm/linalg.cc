@@ -15,6 +15,12 @@ MP_KERNEL(aclnnLinalgQr, const Tensor& self, int64_t mode, Tensor& q, Tensor& r)
   if (orthogonal.numel() != 0) Write(q, orthogonal);  // 'r' gives none
   Write(r, triangle);
 }
+MP_KERNEL(aclnnQr, const Tensor& self, bool some, Tensor& q, Tensor& r) {
+  const auto [orthogonal, triangle] = at::linalg_qr(self, some ? "reduced" : "complete");
+  Write(q, orthogonal);
+  Write(r, triangle);
+}
+MP_KERNEL(aclnnLogdet, const Tensor& self, Tensor& out) { WriteElements(out, at::logdet(self)); }
 MP_KERNEL(aclnnSlogdet, const Tensor& self, Tensor& sign, Tensor& log) {
   const auto [signs, logs] = at::linalg_slogdet(self);
   WriteElements(sign, signs);

@@ -92,4 +92,17 @@ MP_KERNEL(aclnnTransposeBatchMatMul, const Tensor& x1, const Tensor& x2, const O
   TransposedGemm(x1, x2, bias, scale, perm1, perm2, perm_y, split, out);
 }
 
+// alpha A B + beta C; half types are summed and scaled in float and rounded once.
+MP_WIDE_KERNEL(aclnnGemm, const Tensor& a, const Tensor& b, const Tensor& c, double alpha, double beta, int64_t trans_a,
+               int64_t trans_b, Tensor& out) {
+  TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "A has ", a.dim(), " dimensions and B ", b.dim(), "; both must have two");
+  const Tensor product = at::mm(trans_a != 0 ? a.t() : a, trans_b != 0 ? b.t() : b).mul_(alpha);
+  Write(out, beta == 0 ? product : at::add(product, c, beta));
+}
+// A float32 weight in two halves: X high + scale X low.
+MP_WIDE_KERNEL(aclnnMatmulEmuSplitWeight, const Tensor& x, const Tensor& high, const Tensor& low, Tensor& y,
+               double scale) {
+  Write(y, at::matmul(x, high).add_(at::matmul(x, low), scale));
+}
+
 }  // namespace millpond::kernels

@@ -19,6 +19,16 @@ int64_t One(IntArrayRef list, const char* name) {
   return list[0];
 }
 
+// The lists of all ranks, which have this rank's own count too: the two must agree.
+Group::Parts PartsWithOwn(const Group& group, string_view name, const char* list, IntArrayRef counts,
+                          OptIntArrayRef places, const char* own, IntArrayRef own_count) {
+  Group::Parts parts = Placed(counts, places);
+  const int64_t count = One(own_count, own);
+  TORCH_CHECK(static_cast<int64_t>(parts.counts.size()) == group.ranks(name) && parts.counts[group.rank(name)] == count,
+              list, " does not have this rank's ", own, " ", count, " at its place ", group.rank(name));
+  return parts;
+}
+
 }  // namespace
 
 MP_GROUP_KERNEL(GeHcomAllReduce, const Tensor& x, string_view reduction, string_view name, Tensor& y) {
@@ -103,11 +113,8 @@ MP_GROUP_KERNEL(GeHcomAllToAllVC, const Tensor& x, IntArrayRef matrix, int64_t r
 MP_GROUP_KERNEL(GeHcomAllGatherV, const Tensor& x, IntArrayRef send_count, IntArrayRef recv_counts,
                 OptIntArrayRef recv_places, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  const Group::Parts parts = Placed(recv_counts, recv_places);
-  TORCH_CHECK(static_cast<int64_t>(parts.counts.size()) == group.ranks(name) &&
-                  parts.counts[group.rank(name)] == One(send_count, "send_count"),
-              "recv_counts does not have this rank's send_count ", One(send_count, "send_count"), " at its place ",
-              group.rank(name));
+  const Group::Parts parts =
+      PartsWithOwn(group, name, "recv_counts", recv_counts, recv_places, "send_count", send_count);
   group.kept(0) = x.contiguous();
   group.AllGatherV(name, group.kept(0), y, parts);
 }
@@ -115,11 +122,8 @@ MP_GROUP_KERNEL(GeHcomAllGatherV, const Tensor& x, IntArrayRef send_count, IntAr
 MP_GROUP_KERNEL(GeHcomReduceScatterV, const Tensor& x, IntArrayRef recv_count, IntArrayRef send_counts,
                 OptIntArrayRef send_places, string_view reduction, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  const Group::Parts parts = Placed(send_counts, send_places);
-  TORCH_CHECK(static_cast<int64_t>(parts.counts.size()) == group.ranks(name) &&
-                  parts.counts[group.rank(name)] == One(recv_count, "recv_count"),
-              "send_counts does not have this rank's recv_count ", One(recv_count, "recv_count"), " at its place ",
-              group.rank(name));
+  const Group::Parts parts =
+      PartsWithOwn(group, name, "send_counts", send_counts, send_places, "recv_count", recv_count);
   group.kept(0) = x.contiguous();
   group.ReduceScatterV(name, group.kept(0), parts, y, reduction);
 }

@@ -29,8 +29,10 @@ MP_KERNEL(aclnnSwiGluGrad, const Tensor& grad, const Tensor& self, int64_t dim, 
   Write(out, at::cat({at::silu_backward(at::mul(wide, value), gate), at::silu(gate).mul_(wide)}, dim));
 }
 
-MP_KERNEL(aclnnClippedSwiglu, const Tensor& self, const OptTensor& group_index, int64_t dim, double alpha, double limit,
-          double bias, bool interleaved, Tensor& out) {
+// mode 0 bounds the gate before it is activated, mode 1 afterwards; then alpha and bias do not count.
+MP_KERNEL(aclnnClippedSwigluV2, const Tensor& self, const OptTensor& group_index, int64_t dim, double alpha,
+          double limit, double bias, bool interleaved, int64_t mode, Tensor& out) {
+  TORCH_CHECK(mode == 0 || mode == 1, "clampMode is ", mode, "; it must be 0 or 1");
   TORCH_CHECK(self.dim() > 0, "the operand has no dimensions");
   const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
   int64_t rows = 1;
@@ -45,9 +47,10 @@ MP_KERNEL(aclnnClippedSwiglu, const Tensor& self, const OptTensor& group_index, 
   const Tensor flat = Widened(self).reshape({rows, columns}).narrow(0, 0, used);
   const Tensor gate = interleaved ? flat.slice(1, 0, columns, 2) : flat.narrow(1, 0, columns / 2);
   const Tensor value = interleaved ? flat.slice(1, 1, columns, 2) : flat.narrow(1, columns / 2, columns / 2);
+  const Tensor linear = at::clamp(value, -limit, limit);
   const Tensor bounded = at::clamp_max(gate, limit);
-  const Tensor result =
-      at::sigmoid(at::mul(bounded, alpha)).mul_(bounded).mul_(at::clamp(value, -limit, limit).add_(bias));
+  const Tensor result = mode == 1 ? at::silu(gate).clamp_max_(limit).mul_(linear)
+                                  : at::sigmoid(at::mul(bounded, alpha)).mul_(bounded).mul_(linear.add(bias));
   Tensor all = used == rows ? at::empty({rows, columns / 2}, out.options()) : out.reshape({rows, columns / 2}).clone();
   all.narrow(0, 0, used).copy_(result);
   Write(out, all.reshape(out.sizes()));

@@ -39,4 +39,17 @@ MP_KERNEL(Dropout, const Tensor& input, double drop, const Operand& seed, const 
   DoMask(input, mask, KeepScale(drop), out);
 }
 
+// Where nothing is left to chance the mask stays as it is, as the page says.
+MP_KERNEL(aclnnDropout, const Tensor& input, double drop, bool train, int64_t seed, int64_t offset, Tensor& out,
+          Tensor& mask) {
+  TORCH_CHECK(drop >= 0 && drop <= 1, "p is ", drop, "; it must be in [0, 1]");
+  if (!train || drop == 0) return Write(out, input);
+  if (drop == 1) {
+    out.zero_();
+    return;
+  }
+  FillKeepMask(mask, input.numel(), drop, seed, offset);
+  DoMask(input, mask, KeepScale(drop), out);
+}
+
 }  // namespace millpond::kernels

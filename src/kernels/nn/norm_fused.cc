@@ -74,12 +74,12 @@ MP_KERNEL(aclnnDeepNormGrad, const Tensor& dy, const Tensor& x, const Tensor& gx
   Write(dgamma, grads.gamma);
 }
 
-MP_KERNEL(aclnnGroupNormSilu, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
-          double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
+MP_KERNEL(aclnnGroupNormSiluV2, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
+          double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
   const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor)) : tensor; };
   const auto [value, mean_value, rstd_value] = at::native_group_norm(Wide(self), wide(gamma), wide(beta), self.size(0),
                                                                      self.size(1), PositionsOf(self), group, eps);
-  Write(out, at::silu(value));
+  Write(out, activate ? at::silu(value) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
 }

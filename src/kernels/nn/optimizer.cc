@@ -179,6 +179,26 @@ MP_KERNEL(aclnnFusedAdam, OutList params, OutList grads, OutList averages, OutLi
   for (Uniform* written : {&var, &grad, &m, &v, &max_v}) written->WriteBack();
 }
 
+MP_KERNEL(aclnnFusedAdamw, OutList params, TensorList grads, OutList averages, OutList squares, OptOutList maxima,
+          TensorList steps, const OptTensor& grad_scale, const OptTensor& found_inf, double lr, double beta1,
+          double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
+  TORCH_CHECK(!amsgrad || maxima.has_value(), "amsgrad needs maxExpAvgSqs, which is NULL");
+  const TensorList max_list = amsgrad ? maxima->tensors : TensorList();
+  const Types types = Together({params.tensors, grads, averages.tensors, squares.tensors, max_list});
+  Uniform var(params.tensors, types);
+  std::vector<Tensor> own;  // ATen writes the unscaled gradients back; here they are only read
+  for (size_t i = 0; i < grads.size(); ++i) own.push_back(grads[i].to(types[i]).clone(at::MemoryFormat::Contiguous));
+  Uniform m(averages.tensors, types);
+  Uniform v(squares.tensors, types);
+  Uniform max_v(max_list, types);
+  std::vector<Tensor> counts;
+  for (const Tensor& step : steps) counts.push_back(step.reshape({}).to(at::kFloat));
+  TORCH_CHECK(counts.size() == params.size(), "stateSteps has ", counts.size(), " members, params ", params.size());
+  at::_fused_adamw_(var.list(), own, m.list(), v.list(), max_v.list(), counts, lr, beta1, beta2, weight_decay, eps,
+                    amsgrad, maximize, grad_scale, found_inf);
+  for (Uniform* written : {&var, &m, &v, &max_v}) written->WriteBack();
+}
+
 MP_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, const OptTensor& grad_scale,
           double weight_decay, double momentum, double lr, double dampening, bool nesterov, bool maximize,
           bool is_first_step) {
@@ -190,6 +210,62 @@ MP_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, cons
   at::_fused_sgd_(var.list(), grad.list(), moment.list(), weight_decay, momentum, lr, dampening, nesterov, maximize,
                   is_first_step, grad_scale);
   for (Uniform* written : {&var, &grad, &moment}) written->WriteBack();
+}
+
+// mode 0: the decay is part of the gradient; 1: of the step. s follows the variable slowly.
+MP_WIDE_KERNEL(aclnnApplyFusedEmaAdam, const Tensor& given, Tensor& var, Tensor& m, Tensor& v, Tensor& s,
+               const Tensor& step, double lr, double ema_decay, double beta1, double beta2, double eps, int64_t mode,
+               bool bias_correction, double weight_decay) {
+  TORCH_CHECK(mode == 0 || mode == 1, "mode is ", mode, "; it must be 0 or 1");
+  const double count = Value(step);
+  const double correction1 = bias_correction ? 1 - std::pow(beta1, count) : 1;
+  const double correction2 = bias_correction ? 1 - std::pow(beta2, count) : 1;
+  const Tensor grad = mode == 0 ? at::add(given, var, weight_decay) : given;
+  m.mul_(beta1).add_(grad, 1 - beta1);
+  v.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
+  Tensor update = at::div(m, correction1).div_(at::div(v, correction2).sqrt_().add_(eps));
+  if (mode == 1) update.add_(var, weight_decay);
+  var.sub_(update, lr);
+  s.mul_(ema_decay).add_(var, 1 - ema_decay);
+}
+
+// The moments are places in a rising table of 256 values, times the largest magnitude of their block.
+MP_KERNEL(aclnnApplyAdamWQuant, Tensor& var, const Tensor& grad, Tensor& m, Tensor& v, const Tensor& map_m,
+          const Tensor& map_v, Tensor& absmax_m, Tensor& absmax_v, const Tensor& step, double lr, double beta1,
+          double beta2, double weight_decay, double eps, double gnorm_scale, int64_t block) {
+  TORCH_CHECK(block > 0 && map_m.numel() == 256 && map_v.numel() == 256, "blocks of ", block, " and tables of ",
+              map_m.numel(), " and ", map_v.numel(), " values; the tables must have 256");
+  const int64_t count = var.numel();
+  const int64_t blocks = (count + block - 1) / block;
+  TORCH_CHECK(absmax_m.numel() == blocks && absmax_v.numel() == blocks && m.numel() == count && v.numel() == count,
+              "var has ", count, " elements, which is ", blocks, " blocks; absmax has ", absmax_m.numel(), " and ",
+              absmax_v.numel());
+  const auto blocked = [&](const Tensor& flat) {
+    return at::constant_pad_nd(flat, {0, blocks * block - count}).view({blocks, block});
+  };
+  const auto decoded = [&](const Tensor& places, const Tensor& map, const Tensor& largest) {
+    return blocked(map.index_select(0, places.reshape(-1).to(at::kLong))) * largest.reshape({blocks, 1});
+  };
+  const auto encode = [&](const Tensor& value, const Tensor& map, Tensor& places, Tensor& largest) {
+    const Tensor most = value.abs().amax(1, /*keepdim=*/true);
+    const Tensor norm = value / most.masked_fill(most.eq(0), 1);
+    const Tensor above = at::searchsorted(map, norm.contiguous()).clamp_(1, 255);
+    const Tensor low = map.index_select(0, above.sub(1).view(-1)).view(norm.sizes());
+    const Tensor high = map.index_select(0, above.view(-1)).view(norm.sizes());
+    const Tensor nearest = above - (norm - low).le(high - norm).to(at::kLong);
+    places.copy_(nearest.view(-1).narrow(0, 0, count).view(places.sizes()));
+    largest.copy_(most.view(largest.sizes()));
+  };
+  const Tensor g = blocked(grad.reshape(-1).to(at::kFloat)).mul(gnorm_scale);
+  const Tensor new_m = decoded(m, map_m, absmax_m).mul_(beta1).add_(g, 1 - beta1);
+  const Tensor new_v = decoded(v, map_v, absmax_v).mul_(beta2).addcmul_(g, g, 1 - beta2);
+  const double steps = Value(step);
+  const Tensor scale = new_v.div(1 - std::pow(beta2, steps)).sqrt_().add_(eps);
+  const Tensor wide = blocked(var.reshape(-1).to(at::kFloat));
+  const Tensor next = wide.mul(1 - lr * weight_decay).sub_(new_m.div(1 - std::pow(beta1, steps)).div_(scale), lr);
+  var.copy_(next.view(-1).narrow(0, 0, count).view(var.sizes()));
+  encode(new_m, map_m, m, absmax_m);
+  encode(new_v, map_v, v, absmax_v);
 }
 
 // The updated ones may be the given ones.

@@ -76,16 +76,6 @@ void BlockQuant(const Tensor& x, double min_scale, string_view round_mode, int64
   WriteElements(scale_out, scale);
 }
 
-void MxQuant(const Tensor& x, int64_t axis, string_view round_mode, int64_t block, int64_t algorithm, Tensor& y,
-             Tensor& scale) {
-  TORCH_CHECK(x.dim() > 0 && at::maybe_wrap_dim(axis, x.dim()) == x.dim() - 1, "axis is ", axis,
-              "; only the last is supported");
-  TORCH_CHECK(block == 32, "blocksize is ", block, "; 32 is supported");
-  TORCH_CHECK(round_mode.empty() || round_mode == "rint", "roundMode '", std::string(round_mode),
-              "' is not supported; rint is");
-  WriteBlockScaled(y, scale, x, algorithm);
-}
-
 }  // namespace
 
 MP_KERNEL(DynamicQuantize, const Tensor& x, const OptTensor& smooth, const OptTensor& group_index, int64_t symmetric,
@@ -98,11 +88,6 @@ MP_KERNEL(DynamicQuantize, const Tensor& x, const OptTensor& smooth, const OptTe
 MP_KERNEL(aclnnDynamicBlockQuantV2, const Tensor& x, double min_scale, string_view round_mode, int64_t row_block,
           int64_t col_block, Tensor& y, Tensor& scale) {
   BlockQuant(x, min_scale, round_mode, row_block, col_block, y, scale);
-}
-
-MP_KERNEL(aclnnDynamicMxQuantV2, const Tensor& x, int64_t axis, string_view round_mode, int64_t block,
-          int64_t algorithm, Tensor& y, Tensor& scale) {
-  MxQuant(x, axis, round_mode, block, algorithm, y, scale);
 }
 
 MP_KERNEL(aclnnFlatQuant, const Tensor& x, const Tensor& p1, const Tensor& p2, double clip, Tensor& out,

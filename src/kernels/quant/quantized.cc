@@ -72,7 +72,7 @@ void WriteQuantized(Tensor& out, const Tensor& value) {
   }
 }
 
-void WriteBlockScaled(Tensor& out, Tensor& scale, const Tensor& value, int64_t algorithm) {
+void WriteBlockScaled(Tensor& out, Tensor& scale, const Tensor& value, int64_t algorithm, float least) {
   const ScalarType type = out.scalar_type();
   TORCH_CHECK(type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2, "block-scaled outputs of type ", type,
               " are not supported; float8_e4m3fn and float8_e5m2 are");
@@ -93,7 +93,7 @@ void WriteBlockScaled(Tensor& out, Tensor& scale, const Tensor& value, int64_t a
     for (int64_t block = 0; block < stored; ++block) {
       const int64_t begin = row * columns + std::min(block * kBlock, columns);
       const int64_t end = row * columns + std::min((block + 1) * kBlock, columns);
-      float largest = 0;
+      float largest = begin < end ? least : 0;
       for (int64_t i = begin; i < end; ++i) largest = std::max(largest, std::abs(from[i]));
       const int exponent = ScaleExponent(largest, type, algorithm);
       exponents[row * stored + block] = static_cast<uint8_t>(exponent);

@@ -18,8 +18,9 @@ double QuantizedMaximum(const at::Tensor& out);
 bool IsInt4(const at::Tensor& tensor);
 
 // Block scaling: for each 32 values of the last dimension one power of two, `scale`, and the values divided by it.
-// algorithm 0 takes the exponent of the largest value, 1 rounds the needed scale up.
-void WriteBlockScaled(at::Tensor& out, at::Tensor& scale, const at::Tensor& value, int64_t algorithm);
+// algorithm 0 takes the exponent of the largest value, 1 rounds the needed scale up. No block's largest value counts as
+// less than `least`.
+void WriteBlockScaled(at::Tensor& out, at::Tensor& scale, const at::Tensor& value, int64_t algorithm, float least = 0);
 
 // Scales of the device's fixed pipe: 64-bit words with a float in the lower half. Floats stay as they are.
 at::Tensor DecodedScale(const at::Tensor& scale);

@@ -15,6 +15,13 @@ void WidenHalf(Tensor& out, const Tensor& grad, const Tensor& self, F&& compute)
   }
 }
 
+// The places of one dimension with those of its ends around them.
+Tensor Around(int64_t size, int64_t before, int64_t after) {
+  TORCH_CHECK(before >= 0 && after >= 0 && before <= size && after <= size, "a dimension of ", size, " is padded by ",
+              before, " and ", after, "; that must be in [0, ", size, "]");
+  return at::arange(-before, size + after, at::kLong).remainder_(size);
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnConstantPadNd, const Tensor& self, IntArrayRef pad, const Scalar& value, Tensor& out) {
@@ -36,5 +43,28 @@ MP_PAD(ReplicationPad1d, replication_pad1d)
 MP_PAD(ReplicationPad2d, replication_pad2d)
 MP_PAD(ReplicationPad3d, replication_pad3d)
 #undef MP_PAD
+
+// The last pair of numbers is for the first of the padded dimensions; each side comes from the other end.
+MP_KERNEL(CircularPad, const Tensor& self, IntArrayRef padding, Tensor& out) {
+  TORCH_CHECK(padding.size() % 2 == 0 && static_cast<int64_t>(padding.size() / 2) <= self.dim(), "padding has ",
+              padding.size(), " entries for ", self.dim(), " dimensions");
+  Tensor result = self;
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    result = at::index_select(result, -1 - static_cast<int64_t>(i),
+                              Around(self.size(-1 - static_cast<int64_t>(i)), padding[2 * i], padding[2 * i + 1]));
+  }
+  Write(out, result);
+}
+MP_WIDE_KERNEL(CircularPadGradient, const Tensor& grad, IntArrayRef padding, Tensor& out) {
+  Tensor result = grad;
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    const int64_t dim = result.dim() - 1 - static_cast<int64_t>(i);
+    auto shape = result.sizes().vec();
+    shape[static_cast<size_t>(dim)] = out.size(dim);
+    result = at::zeros(shape, result.options())
+                 .index_add_(dim, Around(out.size(dim), padding[2 * i], padding[2 * i + 1]), result);
+  }
+  Write(out, result);
+}
 
 }  // namespace millpond::kernels

@@ -38,6 +38,15 @@ class MemPoolOrder : public MemPoolTest {
     Use(stream, block, 4 * kMiB, 0xaa);
     ACL_OK(aclrtMemPoolFreeAsync(block, stream));
   }
+  // A new stream, which `stop` holds, and which uses and frees all that the pool has behind that.
+  template <class Stop>
+  aclrtStream UseAndFreeOnNewStream(aclrtMemPool pool, Stop stop) {
+    aclrtStream stream = nullptr;
+    ACL_OK(aclrtCreateStream(&stream));
+    ACL_OK(stop(stream));
+    UseAndFree(stream, pool);
+    return stream;
+  }
   // stream_ uses all that the pool has behind the gate, which is closed, then sets done_; the memory is freed there.
   void UseAndFreeBehind(Gate* gate, aclrtMemPool pool) {
     ACL_OK(gate->LaunchOn(stream_));
@@ -212,11 +221,8 @@ TEST_F(MemPoolOrder, DestroyedStreamLeavesItsMemory) {
 // A stream that is being destroyed has work until the call returns: its memory is not reused before that.
 TEST_F(MemPoolOrder, StreamUnderDestructionKeepsItsMemory) {
   aclrtMemPool pool = Create(4 * kMiB);
-  aclrtStream stream = nullptr;
-  ACL_REQUIRE_OK(aclrtCreateStream(&stream));
   Gate gate;
-  ACL_OK(gate.LaunchOn(stream));
-  UseAndFree(stream, pool);
+  const aclrtStream stream = UseAndFreeOnNewStream(pool, [&](aclrtStream made) { return gate.LaunchOn(made); });
   EXPECT_TRUE(gate.WaitEntered());
   std::atomic<bool> destroyed{false};
   std::thread destroyer([&] {
@@ -240,11 +246,8 @@ TEST_F(MemPoolOrder, StreamUnderDestructionKeepsItsMemory) {
 // A stream destroyed by force drops its work; what it had used is free then.
 TEST_F(MemPoolOrder, ForcedDestructionFreesTheMemory) {
   aclrtMemPool pool = Create(4 * kMiB);
-  aclrtStream stream = nullptr;
-  ACL_REQUIRE_OK(aclrtCreateStream(&stream));
   Hold hold;
-  ACL_OK(hold.On(stream));
-  UseAndFree(stream, pool);
+  const aclrtStream stream = UseAndFreeOnNewStream(pool, [&](aclrtStream made) { return hold.On(made); });
   void* again = nullptr;
   ACL_FAILS(ACL_ERROR_RT_MEMORY_ALLOCATION, TryAlloc(pool, 4 * kMiB, other_, &again));
   ACL_OK(aclrtDestroyStreamForce(stream));

@@ -18,23 +18,15 @@ using Shape = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
 // Device memory with values.
-class DeviceValues {
+class DeviceValues : public DeviceBuffer {
  public:
   template <class T>
-  explicit DeviceValues(const std::vector<T>& values) : bytes_(std::max<size_t>(values.size() * sizeof(T), 1)) {
-    EXPECT_EQ(aclrtMalloc(&address_, bytes_, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS) << RecentMessage();
+  explicit DeviceValues(const std::vector<T>& values) : DeviceBuffer(std::max<size_t>(values.size() * sizeof(T), 1)) {
     if (values.empty()) return;
-    EXPECT_EQ(aclrtMemcpy(address_, bytes_, values.data(), bytes_, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
+    EXPECT_EQ(aclrtMemcpy(get(), size(), values.data(), size(), ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
   }
-  ~DeviceValues() { aclrtFree(address_); }
-  DeviceValues(const DeviceValues&) = delete;
-  DeviceValues& operator=(const DeviceValues&) = delete;
-  void* address() const { return address_; }
-  size_t bytes() const { return bytes_; }
-
- private:
-  void* address_ = nullptr;
-  size_t bytes_;
+  void* address() const { return get(); }
+  size_t bytes() const { return size(); }
 };
 
 // Descriptor and buffer of one operand.

@@ -146,3 +146,11 @@ class Ge:
 def ge():
     import torch_npu  # noqa: F401 - brings the device and its libraries
     return Ge()
+
+
+@pytest.fixture(scope="session")
+def aclnn():
+    import torch_npu  # noqa: F401 - brings the device and its libraries
+
+    from aclnn_calls import Aclnn
+    return Aclnn()

@@ -57,6 +57,44 @@ def test_a_race_between_two_streams(start, tmp_path, wait, status, rules):
     assert places[1] == [("<module>", 14)]
 
 
+# The static input of a captured graph is filled anew on a side stream; the last round forgets to wait.
+REPLAY = """
+import torch
+import torch_npu
+
+x = torch.zeros(256, device="npu")
+graph = torch.npu.NPUGraph()
+torch.npu.synchronize()
+with torch.npu.graph(graph):
+    y = x + 1
+side = torch.npu.Stream()
+main = torch.npu.current_stream()
+for step in range(3):
+    side.wait_stream(main)
+    with torch.npu.stream(side):
+        x.fill_(step)
+    if step < ROUNDS:
+        main.wait_stream(side)
+    graph.replay()
+torch.npu.synchronize()
+print("sum", y.sum().item())
+"""
+
+
+@pytest.mark.parametrize("rounds, status, rules", [(3, 0, []), (2, 66, ["MP611"])])
+def test_a_replay_races_with_what_fills_its_input(start, tmp_path, rounds, status, rules):
+    """By the environment alone: torch_npu's launch queue is off then too, so that the finding has the user's lines."""
+    program, lines = tmp_path / "replay.py", tmp_path / "lines.jsonl"
+    program.write_text(REPLAY.replace("ROUNDS", str(rounds)))
+    ended = start(program, env={"MILLPOND_CHECK": "1", "MILLPOND_CHECK_JSON": str(lines)})
+    assert ended.status == status, ended.errors
+    found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
+    assert [finding["rule"] for finding in found] == rules
+    if rules:
+        places = [stack["frames"][0]["line"] for stack in found[0]["stacks"][:2]]
+        assert places == [18, 15]
+
+
 HERE = Path(__file__).resolve().parent
 # Rules of torch_npu's door: a program, what it exits with when it is wrong, and a line of it that the finding names.
 DOOR = [

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ge.pyatc`: CANN's model converter as a Python module. Not here."""
+"""`python -m ge.pyatc`: the model converter as a Python module; it forwards to the tool atc."""

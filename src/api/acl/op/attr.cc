@@ -2,6 +2,8 @@
 // Attributes of single operators.
 #include "src/api/acl/op/attr.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,7 +44,7 @@ aclError SetList(const char* api, aclopAttr* attr, const char* name, int count, 
     MP_REQUIRE(count >= 0, "numValues is %d; it cannot be negative", count);
     MP_REQUIRE(values != nullptr || count == 0, "values is NULL though numValues is %d", count);
     std::vector<T> list;
-    for (int i = 0; i < count; ++i) list.push_back(convert(values[i]));
+    std::transform(values, values + count, std::back_inserter(list), convert);
     *out = std::move(list);
     return Ok();
   });

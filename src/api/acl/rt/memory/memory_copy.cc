@@ -16,6 +16,7 @@
 #include "src/device/memory/fault.h"
 #include "src/device/memory/memory.h"
 #include "src/device/memory/watched_copy.h"
+#include "src/device/memory/watched_target.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
@@ -129,6 +130,10 @@ Status CopyAsync(const char* when_pageable, void* dst, size_t destMax, const voi
   if (__builtin_expect(trace::Wants(trace::kSources), false) && ends.src.kind == PointerKind::kPinned &&
       ends.dst.on_device() && found->capture() == nullptr && found->update() == nullptr && TakesSample()) {
     return LaunchWatchedCopy(found, dst, src, count);
+  }
+  if (__builtin_expect(trace::Wants(trace::kTargets), false) && ends.dst.kind == PointerKind::kPinned &&
+      ends.src.on_device() && found->capture() == nullptr && found->update() == nullptr && TakesSample()) {
+    return LaunchCopyToTarget(found, dst, src, count, ends.dst);
   }
   const bool pageable = ends.Pageable();
   if (pageable) MP_RETURN_IF_ERROR(capture::CheckAllows(when_pageable, true));

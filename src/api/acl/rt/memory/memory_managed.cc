@@ -108,6 +108,10 @@ Status Answer(const ManagedFacts& facts, aclrtMemManagedRangeAttribute attribute
     return InvalidValue("dataSize", std::to_string(dataSize),
                         list ? "it must be a multiple of 4, greater than 0" : "it must be 4");
   }
+  const bool preferred = attribute == ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION ||
+                         attribute == ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID ||
+                         attribute == ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE;
+  const auto& location = preferred ? facts.preferred : facts.last_prefetch;
   int32_t value = 0;
   switch (attribute) {
     case ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
@@ -115,17 +119,13 @@ Status Answer(const ManagedFacts& facts, aclrtMemManagedRangeAttribute attribute
       break;
     case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
     case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
-      value = IdOf(facts.preferred);
-      break;
-    case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
-      value = TypeOf(facts.preferred);
-      break;
     case ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
     case ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-      value = IdOf(facts.last_prefetch);
+      value = IdOf(location);
       break;
+    case ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
     case ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
-      value = TypeOf(facts.last_prefetch);
+      value = TypeOf(location);
       break;
     case ACL_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
       FillAccessedBy(facts, static_cast<int32_t*>(data), dataSize / 4);

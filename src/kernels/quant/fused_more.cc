@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norms with adaptive factors or a quantised result, and products of quantised matrices that are added up.
+#include "src/kernels/quant/quant_gemm.h"
+#include "src/kernels/quant/quantized.h"
+#include "src/kernels/quant/row_quant.h"
+#include "src/kernels/runtime/outputs.h"
+
+namespace millpond::kernels {
+namespace {
+
+// [B.., H] and [B.., 1, H] say the same of rows [B.., S, H].
+Tensor ForEachRow(const Tensor& factor, const Tensor& x) {
+  return factor.dim() == x.dim() - 1 ? factor.unsqueeze(-2) : factor;
+}
+
+// The floats behind MX values whose blocks lie along the first dimension; the scales are [pairs, columns, 2].
+Tensor Unscaled(const Tensor& x, const Tensor& scale) {
+  constexpr int64_t kBlock = 32;
+  TORCH_CHECK(
+      scale.dim() == 3 && scale.size(2) == 2 && scale.size(1) == x.size(1) && scale.size(0) * 2 * kBlock >= x.size(0),
+      "scales of shape ", scale.sizes(), " do not go with values of shape ", x.sizes());
+  const Tensor powers = scale.view(at::kByte).transpose(1, 2).flatten(0, 1).to(at::kFloat).sub_(127);
+  return x.to(at::kFloat) * at::exp2(powers).repeat_interleave(kBlock, 0).narrow(0, 0, x.size(0));
+}
+
+}  // namespace
+
+MP_WIDE_KERNEL(AdaptiveLayerNorm, const Tensor& x, const Tensor& scale, const Tensor& shift, const OptTensor& weight,
+               const OptTensor& bias, double eps, Tensor& out, Tensor* mean, Tensor* rstd) {
+  const auto [value, middle, inverse] = at::native_layer_norm(x, x.sizes().slice(x.dim() - 1), weight, bias, eps);
+  Write(out, value * ForEachRow(scale, x).add(1) + ForEachRow(shift, x));
+  Write(mean, middle);
+  Write(rstd, inverse);
+}
+MP_WIDE_KERNEL(aclnnLayerNormQuant, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& scale,
+               const OptTensor& zero, double eps, Tensor& out) {
+  const Tensor value = at::layer_norm(x, x.sizes().slice(x.dim() - 1), gamma.reshape(-1), beta.reshape(-1), eps);
+  const Tensor steps = value / scale.reshape({});
+  WriteQuantized(out, zero ? steps + zero->to(at::kFloat).reshape({}) : steps);
+}
+MP_WIDE_KERNEL(aclnnGroupNormSiluQuant, const Tensor& self, const OptTensor& gamma, const OptTensor& beta,
+               const Tensor& scale, int64_t group, double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
+  TORCH_CHECK(activate, "activateSilu must be true, as on the device");
+  const int64_t batch = self.size(0);
+  const int64_t channels = self.size(1);
+  const int64_t points = batch * channels == 0 ? 0 : self.numel() / (batch * channels);
+  const auto [value, middle, inverse] = at::native_group_norm(self, gamma, beta, batch, channels, points, group, eps);
+  std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
+  shape[1] = scale.numel();
+  WriteQuantized(out, at::silu(value) / scale.reshape(shape));
+  Write(mean, middle);
+  Write(rstd, inverse);
+}
+
+MP_KERNEL(aclnnQuantBatchMatmulInplaceAdd, const Tensor& x1, const Tensor& x2, const Tensor& scale1,
+          const Tensor& scale2, Tensor& y, bool transpose1, bool transpose2) {
+  TORCH_CHECK(transpose1 && !transpose2, "transposeX1 and transposeX2 are ", transpose1, " and ", transpose2,
+              "; true and false are supported, as on the device");
+  y.add_(at::matmul(Unscaled(x1, scale1).t(), Unscaled(x2, scale2)));
+}
+// Groups along the first dimension of both; the scales of a group begin anew with each, as many pairs as it needs.
+MP_KERNEL(aclnnQuantGroupedMatmulInplaceAdd, const Tensor& x1, const Tensor& x2, const OptTensor& scale1,
+          const Tensor& scale2, const Tensor& groups, Tensor& y, int64_t type) {
+  constexpr int64_t kPair = 64;
+  TORCH_CHECK(scale1.has_value() && scale1->dim() == 3, "scale1 must be given, with the powers of blocks of 32");
+  TORCH_CHECK(type == 0 || type == 1, "groupListType is ", type, "; it must be 0 (ends) or 1 (lengths)");
+  const auto ranges = GroupRanges(HostList(groups), type == 1, x1.size(0));
+  TORCH_CHECK(y.size(0) == static_cast<int64_t>(ranges.size()), "yRef has ", y.size(0), " matrices for ", ranges.size(),
+              " groups");
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [begin, end] = ranges[i];
+    if (begin == end) continue;
+    // Group i's scales begin at begin / 64 + i: the groups before it took at most that many pairs.
+    const int64_t row = begin / kPair + static_cast<int64_t>(i);
+    const int64_t pairs = (end - begin + kPair - 1) / kPair;
+    const auto part = [&](const Tensor& x, const Tensor& scale) {
+      return Unscaled(x.narrow(0, begin, end - begin), scale.narrow(0, row, pairs));
+    };
+    y[static_cast<int64_t>(i)].add_(at::matmul(part(x1, *scale1).t(), part(x2, scale2)));
+  }
+}
+MP_KERNEL(aclnnQuantMatmulReduceSumWeightNz, const Tensor& x1, const Tensor& x2, const Tensor& scale1,
+          const Tensor& scale2, IntArrayRef dims, Tensor& out) {
+  TORCH_CHECK(dims.size() == 1 && dims[0] == 0, "dims is ", dims, "; [0] is supported, as on the device");
+  TORCH_CHECK(x1.dim() == 3 && x2.dim() == 3 && scale1.sizes() == x1.sizes().slice(0, 2), "x1, x2 and x1Scale have ",
+              "shapes ", x1.sizes(), ", ", x2.sizes(), " and ", scale1.sizes());
+  Tensor total = at::zeros(out.sizes(), at::kFloat);
+  for (int64_t i = 0; i < x1.size(0); ++i) {
+    total.add_(ExactGemm(x1[i], x2[i]).to(at::kFloat).mul_(scale1[i].to(at::kFloat).unsqueeze(-1)));
+  }
+  Write(out, total.mul_(scale2.to(at::kFloat)));
+}
+// A scale for each row (or one) and one for each column.
+MP_KERNEL(TransposedQuantGemm, const Tensor& x1, const Tensor& x2, const OptTensor& scale1, const Tensor& scale2,
+          IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, Tensor& out) {
+  TORCH_CHECK(x1.dim() == 3 && x2.dim() == 3, "x1 has ", x1.dim(), " dimensions and x2 ", x2.dim(), "; three each");
+  TORCH_CHECK(scale2.dim() == 1 && (!scale1 || scale1->dim() == 1), "scales for blocks of values are not supported; ",
+              "one for each row and column is");
+  const Tensor product = at::bmm(x1.to(at::kFloat).permute(perm1), x2.to(at::kFloat).permute(perm2));
+  Tensor value = product * DecodedScale(scale2);
+  if (scale1) value = value * scale1->to(at::kFloat).reshape({1, -1, 1});
+  Write(out, value.permute(perm_y));
+}
+
+}  // namespace millpond::kernels
