@@ -136,11 +136,11 @@ def read_different(path):
     return found
 
 
-def walk_all(names):
+def walk_all(names, path):
     """In this process; each operator's name is printed before it is walked, so that a crash has a name."""
     rows = {row.name: row for row in read_tables(calls.ROOT / "src" / "ops" / "table")[0]}
     walker = Walker(rows, read_different(HERE / "different.tsv"))
-    known = calls.read(HERE / "calls.tsv")
+    known = calls.read(path)
     for name in names:
         print(f"WALK {name}", flush=True)
         walker.walk(name, known[name])
@@ -150,11 +150,11 @@ def walk_all(names):
     print("COUNTS", " ".join(f"{key}={value}" for key, value in walker.counts.items()), flush=True)
 
 
-def in_children(names):
+def in_children(names, path):
     """All of them, starting again behind one that ends the process: (complaints, counts)."""
     complaints, counts = [], {}
     while names:
-        done = subprocess.run([sys.executable, __file__, "--child"], input="\n".join(names), capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, __file__, "--child", "--calls", path], input="\n".join(names), capture_output=True, text=True, check=False)
         walked = re.findall(r"^WALK (\w+)$", done.stdout, re.M)
         complaints += re.findall(r"^BAD (.*)$", done.stdout, re.M)
         for key, value in re.findall(r"(\w+)=(\d+)", "".join(re.findall(r"^COUNTS (.*)$", done.stdout, re.M))):
@@ -168,8 +168,8 @@ def in_children(names):
     return complaints, counts
 
 
-def chosen(pattern, part):
-    names = [name for name in calls.read(HERE / "calls.tsv") if re.search(pattern, name)]
+def chosen(pattern, part, path):
+    names = [name for name in calls.read(path) if re.search(pattern, name)]
     which, _, of = part.partition("/")
     return names[int(which)::int(of)]
 
@@ -178,13 +178,14 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", metavar="REGEX", default="", help="only operators whose name matches")
     parser.add_argument("--part", metavar="K/N", default="0/1", help="each N-th operator, from the K-th on")
+    parser.add_argument("--calls", metavar="FILE", default="calls.tsv", help="calls.tsv, or calls_open.tsv: operators that are known to fail")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if options.child:
-        walk_all(sys.stdin.read().split())
+        walk_all(sys.stdin.read().split(), HERE / options.calls)
         return 0
-    complaints, counts = in_children(chosen(options.ops, options.part))
+    complaints, counts = in_children(chosen(options.ops, options.part, HERE / options.calls), options.calls)
     print("\n".join(complaints))
     print(f"{len(complaints)} complaints;", ", ".join(f"{value} {key}" for key, value in counts.items()))
     return 1 if complaints else 0
