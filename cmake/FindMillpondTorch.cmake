@@ -34,7 +34,7 @@ else()
   endif()
 endif()
 
-if(NOT MillpondTorch_REASON)
+if(NOT MillpondTorch_REASON AND NOT MILLPOND_KERNELS_FOR)  # there: any torch
   file(STRINGS "${PROJECT_SOURCE_DIR}/requirements-torch.txt" _pin REGEX "^torch==")
   string(REGEX REPLACE "^torch==([^ \\\\]+).*" "\\1" _pin "${_pin}")  # its hashes follow
   if(NOT MILLPOND_TORCH_VERSION MATCHES "^${_pin}(\\+.*)?$")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PIN = re.compile(r"^([\w.-]+)==([^\s\\]+)", re.M)
-TAGS = re.compile(r"(py3|py2\.py3|cp3(11|12|13|14)|cp3\d+-abi3)-.*(none-any|manylinux[\w.]*x86_64[\w.]*)\.whl$")
+TAGS = re.compile(r"(py3\d*|py2\.py3|cp3(11|12|13|14)|cp3\d+-abi3)-.*(none-any|manylinux[\w.]*x86_64[\w.]*)\.whl$")
 MODES = "--require-hashes\n--only-binary :all:\n"
 
 

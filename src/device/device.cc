@@ -114,8 +114,8 @@ Device::Device(int32_t id, int32_t physical_id, const Profile* profile)
 
 Device::~Device() = default;
 
-Status Device::OpenMemory(uint64_t quota_bytes) {
-  memory_ = MakeDeviceMemory(id_, quota_bytes);
+Status Device::OpenMemory(uint64_t quota_bytes, SharedQuota* shared) {
+  memory_ = MakeDeviceMemory(id_, quota_bytes, {shared, physical_id_});
   MP_CHECK(memory_ != nullptr, kOutOfMemory, "device %d: no memory file of %s could be made", id_,
            FormatBytes(quota_bytes).c_str());
   return Ok();

@@ -19,6 +19,7 @@
 
 namespace millpond {
 
+class SharedQuota;
 class Device;
 class DeviceMemory;
 class Runtime;
@@ -67,7 +68,8 @@ class Device {
   Device(int32_t id, int32_t physical_id, const Profile* profile);
   ~Device();
 
-  Status OpenMemory(uint64_t quota_bytes);
+  // shared: of this process and others; null: the memory is this one's alone.
+  Status OpenMemory(uint64_t quota_bytes, SharedQuota* shared);
 
   int32_t id() const { return id_; }                    // the client's id
   int32_t physical_id() const { return physical_id_; }  // before ASCEND_RT_VISIBLE_DEVICES

@@ -11,6 +11,7 @@
 #include "src/base/thread_local.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
+#include "src/device/memory/shared_quota.h"
 #include "src/device/stream/last_thread.h"
 #include "src/device/stream/planned.h"
 #include "src/trace/chrome_trace.h"
@@ -113,11 +114,16 @@ Status Runtime::Initialize() {
   MP_RETURN_IF_ERROR(LoadProfile(options.soc, options.profiles, &profile_));
   uint64_t quota = 0;
   MP_RETURN_IF_ERROR(DeviceQuota(options.memory, profile_.memory_bytes, count, &quota));
+  if (!options.shared_devices.empty()) {
+    const std::string machine = options.soc + ", " + options.devices + " devices, memory " + options.memory;
+    MP_RETURN_IF_ERROR(SharedQuota::Join(options.shared_devices, machine, quota, &shared_));
+    quota = shared_->total();
+  }
   const std::vector<int32_t> visible = VisibleDevices(count);
   MP_RETURN_IF_ERROR(ReserveAddressSpace(static_cast<int32_t>(visible.size()), quota));
   for (int32_t physical : visible) {
     auto device = std::make_unique<Device>(static_cast<int32_t>(devices_.size()), physical, &profile_);
-    MP_RETURN_IF_ERROR(device->OpenMemory(quota));
+    MP_RETURN_IF_ERROR(device->OpenMemory(quota, shared_.get()));
     devices_.push_back(std::move(device));
   }
   InstallFaultHandler();

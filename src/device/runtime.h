@@ -16,6 +16,7 @@
 
 namespace millpond {
 
+class SharedQuota;
 class Context;
 class Device;
 class Stream;
@@ -42,6 +43,7 @@ class Runtime {
   static Status Create(Runtime** out_runtime);
 
   Profile profile_;
+  std::unique_ptr<SharedQuota> shared_;  // null: the devices are this process's alone
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

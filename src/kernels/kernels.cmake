@@ -3,7 +3,7 @@
 # operator is made ready; without torch everything else still builds.
 if(MILLPOND_SANITIZER AND NOT MILLPOND_SANITIZED_KERNELS)
   # The kernels take most of a build's time; a stand-in of a few lets the code around them be judged.
-  add_library(millpond_kernels SHARED kernels/runtime/fake/fake_kernels.cc)
+  add_library(millpond_kernels SHARED kernels/runtime/fake/fake_kernels.cc kernels/runtime/interface.cc)
   target_link_libraries(millpond_kernels PRIVATE mp_options millpond)
   return()
 endif()
@@ -58,6 +58,14 @@ endif()
 set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
   INSTALL_RPATH "$ORIGIN")  # and no place of torch: src/exec/op/torch_library.h finds it
+if(MILLPOND_KERNELS_FOR)
+  # lib64/kernels/torch-<release>: src/exec/op/torch_library.h chooses among those that are there.
+  set_target_properties(millpond_kernels PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
+  target_compile_options(millpond_kernels PRIVATE "-fmacro-prefix-map=${MILLPOND_TORCH_INCLUDE_DIR}/=torch/")
+  string(REGEX REPLACE "[+].*|[.]post.*" "" release "${MILLPOND_TORCH_VERSION}")
+  install(TARGETS millpond_kernels LIBRARY DESTINATION "lib64/kernels/torch-${release}")
+  return()
+endif()
 set(MILLPOND_TORCH_INFO "${MILLPOND_TORCH_INFO}" PARENT_SCOPE)
 
 # Kernels are hidden in their library; those that need no more than ATen's threads are tested by themselves.

@@ -114,6 +114,16 @@ def alarm_result(text):
                         failed=[(f"no false alarm: {name}", what) for name, what in alarms.items()])
 
 
+def site():
+    """The documentation as a site, every link of it followed: tools/site_pages.py."""
+    name = "site"
+    ui.say(f"{name} ...")
+    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "site_pages.py"], "site.log")
+    if status != 0:
+        return junit.Result(failed=[(name, ui.tail(log_path))])
+    return _one_passed(name, span)
+
+
 def half_types():
     """Every operator of PyTorch's database on half types, in roundings from the float64 result."""
     return _torch_script("half types", "conformance/halves.py")

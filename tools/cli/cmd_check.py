@@ -9,6 +9,7 @@ import sys
 import ensure
 import environment
 import program
+import shared
 import ui
 from arguments import Parser
 from check import explore, first, github, junit_xml, model, output, page, places, plain_json, rules, sarif, session, summary, suppress
@@ -77,7 +78,7 @@ def check(argv):
     suppress_file = chosen.get("MILLPOND_CHECK_SUPPRESS")
     suppressions = suppress.read(suppress_file) if suppress_file else {}
     ensure.ready()
-    variables = {"TASK_QUEUE_ENABLE": "0", **environment.for_program(arguments), **chosen}
+    variables = {"TASK_QUEUE_ENABLE": "0", **environment.for_program(arguments), **shared.variables(arguments), **chosen}
     say_other_python(command[0], variables["PATH"])
     with session.Session() as lines:
         until_first = first.First(lines) if "MILLPOND_CHECK_UNTIL_FIRST" in chosen else None
@@ -108,6 +109,7 @@ def _explore(arguments, run, command, variables, outcome, base):
 def check_parser():
     parser = Parser("check", usage="[OPTIONS] -- PROGRAM ARGS...", description=DESCRIPTION)
     environment.add_options(parser)
+    shared.add_option(parser)
     group = parser.add_argument_group("what is reported where (a file is also written when the program dies)")
     for flag, text, _ in FILES:
         names = [flag, "--report"] if flag == "--html" else [flag]

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cmd_build_kernels
 import ensure
 import pytorch
 import sbom
@@ -50,6 +51,8 @@ def package(argv):
         path = content.write(Path(folder), tag)
         done = arguments.output / path.name
         path.replace(done)
+    releases = ", ".join([pytorch.wanted()["torch"], *cmd_build_kernels.built()])
+    print(f"kernels for torch {releases}" if pytorch.enabled() else "no kernels")
     print(f"{ui.shown(done.absolute())}: {done.stat().st_size / (1 << 20):.1f} MB, {len(content.files)} files")
     return 0
 
@@ -58,6 +61,8 @@ def install():
     """A tree for the wheel alone: build/ascend may hold what an earlier commit installed."""
     shutil.rmtree(TREE, ignore_errors=True)
     ui.step("installing into build/package", ["cmake", "--install", build_dir("release"), "--prefix", TREE], "install-package.log")
+    for release, folder in cmd_build_kernels.built().items():
+        cmd_build_kernels.make(folder, release, ensure.jobs(), prefix=TREE)
 
 
 def tools():

@@ -8,6 +8,7 @@ import ensure
 import environment
 import program
 import pytorch
+import shared
 import ui
 from arguments import Parser
 from layout import COMMAND
@@ -18,6 +19,7 @@ def run_parser():
                     description="Runs any unmodified Ascend program on the virtual NPU. Its exit status is the program's; "
                                 "a program that dies by a signal looks so to the caller.")
     environment.add_options(parser)
+    shared.add_option(parser)
     parser.add_argument("--report", metavar="FILE", type=environment.parse_output,
                         help="write a page (HTML): device memory over time by owner, and the largest blocks that were left")
     return parser
@@ -29,7 +31,7 @@ def run(argv):
     program.require(parser, command)
     environment.check_inherited()
     ensure.ready()
-    variables = environment.for_program(arguments)
+    variables = {**environment.for_program(arguments), **shared.variables(arguments)}
     say_other_python(command[0], variables["PATH"])
     if arguments.report:
         return reported(command, variables, arguments.report)

@@ -18,11 +18,13 @@ ALL = {
     "run": Command("cmd_run", "any Ascend program, unmodified, on the virtual NPU; exits as the program does"),
     "check": Command("cmd_check", "the same, and find wrong operations on memory and streams"),
     "env": Command("cmd_run", "the same environment as export lines"),
+    "top": Command("cmd_top", "live: which processes are on virtual devices, and how much each holds"),
     "doctor": Command("cmd_doctor", "what this machine has, what is installed, whether the libraries load"),
     "graph": Command("cmd_graph", "compile a model: steps, fused nodes, weights, planned memory; as a page"),
     "plan": Command("cmd_plan", "plan memory: peak, bound, ratio, time; draws it"),
     "trace": Command("cmd_trace", "merge the traces of several ranks, with arrows between them"),
     "bench": Command("cmd_bench", "benchmarks against their peers", True),
+    "build-kernels": Command("cmd_build_kernels", "compile the kernels for the torch of another Python"),
     "package": Command("cmd_package", "build a wheel into dist/", True),
     "completion": Command("cmd_completion", "completions for bash, zsh or fish"),
     "man": Command("cmd_man", "the manual page"),
@@ -39,8 +41,8 @@ def _module(name):
 
 
 def function(name):
-    return getattr(_module(name), name)
+    return getattr(_module(name), name.replace("-", "_"))
 
 
 def parser(name):
-    return getattr(_module(name), f"{name}_parser")()
+    return getattr(_module(name), f"{name.replace('-', '_')}_parser")()

@@ -135,7 +135,7 @@ def _refuse_cuda():
 
 def torch():
     """The Python packages of `run`: none of ours if the user has the right torch already."""
-    venv(torch=pytorch.enabled() and pytorch.already_there() is None)
+    venv(torch=pytorch.enabled() and pytorch.pinned_there() is None)
 
 
 @contextlib.contextmanager
@@ -163,7 +163,7 @@ def torch_meanwhile():
 
 
 def _torch_is_there():
-    return pytorch.already_there() is not None or pytorch.venv_holds()
+    return pytorch.pinned_there() is not None or pytorch.venv_holds()
 
 
 def _torch_define():

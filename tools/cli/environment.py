@@ -19,6 +19,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE = re.compile(r"^(\d+)(?:\.(\d+))?\s*([KMGT]?)(?:i?B)?$", re.IGNORECASE)
 SIZE_FORM = "a number with an optional unit K, M, G or T (powers of 1024; 'B' and 'iB' may follow), e.g. 512M, 16G, 1.5GiB"
 MIN_MEMORY = 2 << 20
+CANN = re.compile(r"\d{1,2}\.\d{1,2}\.(\d{1,2}|RC\d{1,2})([.-][\w.]{1,20})?", re.ASCII | re.IGNORECASE)
 SCHEDULE = re.compile(r"hold:\d{1,9}:\d{1,18}|pct:\d{1,18}(?::(\d{1,18}(?:,\d{1,18})*))?", re.ASCII)
 
 
@@ -56,6 +57,12 @@ def parse_seed(text):
     return str(int(text))
 
 
+def parse_cann(text):
+    if not CANN.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a version of CANN; such as 9.0.0, 8.5.0 or 8.3.RC1")
+    return text
+
+
 def parse_schedule(text):
     match = SCHEDULE.fullmatch(text)
     steps = [int(step) for step in match[1].split(",")] if match and match[1] else []
@@ -79,6 +86,7 @@ OPTIONS = (
     ("--soc", "MILLPOND_SOC", "NAME", parse_soc, f"device profile (default {DEFAULT_SOC}); an unknown name lists the known ones"),
     ("--devices", "MILLPOND_DEVICES", "N", parse_devices, f"number of virtual devices, 1 to {MAX_DEVICES} (default 1)"),
     ("--memory", "MILLPOND_MEMORY", "SIZE", parse_memory, "memory per device: " + SIZE_FORM),
+    ("--cann", "MILLPOND_CANN", "VERSION", parse_cann, "CANN version that the libraries report, such as 8.5.0 or 8.3.RC1 (default: the tree's)"),
     ("--seed", "MILLPOND_SEED", "N", parse_seed, "seeded scheduler: the same N gives the same order of tasks"),
     ("--schedule", "MILLPOND_SCHEDULE", "ORDER", parse_schedule, "an order of tasks that `check --explore` has printed"),
     ("--trace", "MILLPOND_TRACE", "FILE", parse_output, "write a Chrome/Perfetto trace to FILE"),

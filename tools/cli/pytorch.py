@@ -44,6 +44,16 @@ def wanted():
     return {name: pins[name] for name in ("torch", "torch_npu")}
 
 
+def release(version):
+    """2.13.0 of 2.13.0+cpu and 2.13.0.post1: +cpu and +cu130 are builds of one release; .postN mends packaging and keeps the binary interface."""
+    return re.sub(r"(\.post\d+)?(\+.*)?$", "", version)
+
+
+def further():
+    """Releases of torch with kernels beside those of the pinned one (cmd_build_kernels.py)."""
+    return sorted(path.parent.name[len("torch-"):] for path in (ASCEND / "lib64" / "kernels").glob("torch-*/libmillpond_kernels.so"))
+
+
 _NOT_INSTALLED = {}
 
 
@@ -56,19 +66,25 @@ class Found(namedtuple("Found", "python python_version torch torch_npu error", d
         return [text for text in map(self.complaint, ("torch", "torch_npu")) if text]
 
     def complaint(self, name):
-        version = wanted()[name]
         have = getattr(self, name).get("version")
         if self.error:
             return self.error
         if have is None:
             return f"no {name}"
-        # +cpu and +cu130 are builds of one release; .postN mends packaging and keeps the binary interface.
-        if re.sub(r"(\.post\d+)?(\+.*)?$", "", have) != version:
+        version = wanted()[name]
+        mine = release(self.torch.get("version", ""))
+        if mine in further():  # the wheel of torch_npu is for its own release of torch
+            version = mine
+        if release(have) != version:
             return f"{name} {have} where {version} is needed"
         return ""
 
     def right(self):
         return not self.complaints()
+
+    def pinned(self):
+        """It has the torch that the tree itself is built against."""
+        return release(self.torch.get("version", "")) == wanted()["torch"]
 
 
 def _kept_path():
@@ -144,11 +160,23 @@ def already_there():
     python = active()
     if python and probe(python).right():
         return python
+    return _pinned_on_path()
+
+
+def pinned_there():
+    """The same, and it has the torch that the tree is built against."""
+    python = active()
+    if python and probe(python).right() and probe(python).pinned():
+        return python
+    return _pinned_on_path()
+
+
+def _pinned_on_path():
     if venv_holds():
         return None
     for name in ("python3", "python"):
         found = shutil.which(name)
-        if found and probe(found).right():
+        if found and probe(found).right() and probe(found).pinned():
             return Path(found)
     return None
 
@@ -192,11 +220,11 @@ def to_build_against():
     kept = STAMPS / "torch-python"
     try:
         before = Path(kept.read_text())
-        if before.exists() and not probe(before).complaint("torch"):
+        if before.exists() and probe(before).pinned():
             return before
     except OSError:
         pass
-    python = chosen()
+    python = pinned_there() or VENV / "bin" / "python"
     STAMPS.mkdir(parents=True, exist_ok=True)
     kept.write_text(str(python))
     return python

@@ -24,6 +24,7 @@
 #include "src/device/memory/page_returner.h"
 #include "src/device/memory/quarantine.h"
 #include "src/device/memory/red_zones.h"
+#include "src/device/memory/shared_quota.h"
 #include "src/device/memory/vmm.h"
 #include "src/device/stream/stream.h"
 #include "src/trace/emit.h"
@@ -110,8 +111,8 @@ class FileRanges {
 
 class DeviceMemoryImpl final : public DeviceMemory {
  public:
-  DeviceMemoryImpl(int32_t device, uint64_t quota)
-      : device_(device), total_(std::min<uint64_t>(quota, GetAddressLayout().heap_span)) {}
+  DeviceMemoryImpl(int32_t device, uint64_t quota, const SharedDevice& shared)
+      : device_(device), total_(std::min<uint64_t>(quota, GetAddressLayout().heap_span)), shared_(shared) {}
   ~DeviceMemoryImpl() override;
 
   Status Open();
@@ -127,12 +128,16 @@ class DeviceMemoryImpl final : public DeviceMemory {
   Status Free(void* address) override;
 
   uint64_t total_bytes() const override { return total_; }
-  uint64_t free_bytes() const override { return total_ - std::min(total_, used_.load(std::memory_order_relaxed)); }
+  uint64_t free_bytes() const override {
+    const uint64_t mine = used_.load(std::memory_order_relaxed);
+    return total_ - std::min(total_, shared_.quota != nullptr ? shared_.quota->Used(shared_.physical_id) : mine);
+  }
   uint64_t peak_bytes() const override { return peak_.load(std::memory_order_relaxed); }
   Status Charge(size_t bytes) override;
   void Uncharge(size_t bytes) override {
     const uint64_t before = used_.fetch_sub(bytes, std::memory_order_relaxed);
     MP_ASSERT(before >= bytes);
+    if (shared_.quota != nullptr) shared_.quota->Uncharge(shared_.physical_id, bytes);
   }
 
   int file() const override { return file_; }
@@ -156,10 +161,14 @@ class DeviceMemoryImpl final : public DeviceMemory {
   Status FreeMoved(const HeapBlock& block);
   Status ExplainBadFree(void* address) const;
   void Emit(bool allocated, uintptr_t address, size_t bytes) const;
+  Status ExplainFull(size_t bytes) const;
 
   const int32_t device_;
   const uint64_t total_;
+  const SharedDevice shared_;  // the device as other processes see it; used_ and peak_ are this one's
   Status open_status_;
+  static constexpr unsigned char kPoison = 0xff;
+  const bool poisons_ = GetOptions().poison == "1";
   int file_ = -1;
   RangeHeap heap_;
   FileRanges ranges_;
@@ -206,17 +215,34 @@ void DeviceMemoryImpl::Emit(bool allocated, uintptr_t address, size_t bytes) con
                     used_.load(std::memory_order_relaxed));
 }
 
+Status DeviceMemoryImpl::ExplainFull(size_t bytes) const {
+  std::string others;
+  if (shared_.quota != nullptr) {
+    constexpr size_t kShown = 3;
+    const std::vector<SharedQuota::Holder> holders = shared_.quota->Others(shared_.physical_id);
+    for (size_t i = 0; i < holders.size() && i < kShown; ++i) {
+      others += Format("%s process %llu holds %s", i == 0 ? ":" : ",", static_cast<unsigned long long>(holders[i].pid),
+                       FormatBytes(holders[i].bytes).c_str());
+    }
+    if (!others.empty()) others = Format(", shared with %zu other processes of this run", holders.size()) + others;
+  }
+  return OutOfMemory(Format(
+      "device %d: %s asked for, %s of %s free%s; free something, or give the device more with MILLPOND_MEMORY where "
+      "the host has it",
+      device_, FormatBytes(bytes).c_str(), FormatBytes(free_bytes()).c_str(), FormatBytes(total_).c_str(),
+      others.c_str()));
+}
+
 Status DeviceMemoryImpl::Charge(size_t bytes) {
   if (!open_status_.ok()) return open_status_.Clone();
   uint64_t used = used_.load(std::memory_order_relaxed);
   do {
-    if (bytes > total_ - used) {
-      return OutOfMemory(
-          Format("device %d: %s asked for, %s of %s free; free something, or give the device more with "
-                 "MILLPOND_MEMORY where the host has it",
-                 device_, FormatBytes(bytes).c_str(), FormatBytes(total_ - used).c_str(), FormatBytes(total_).c_str()));
-    }
+    if (bytes > total_ - used) return ExplainFull(bytes);
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  if (shared_.quota != nullptr && !shared_.quota->Charge(shared_.physical_id, bytes)) {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return ExplainFull(bytes);
+  }
   // What is kept back gives way: both together never take more of the host than the quota.
   if (__builtin_expect(quarantine_.bytes() > total_ - used - bytes, false)) quarantine_.ShrinkTo(total_ - used - bytes);
   uint64_t peak = peak_.load(std::memory_order_relaxed);
@@ -253,6 +279,8 @@ Status DeviceMemoryImpl::Take(size_t bytes, PageClass pages, size_t alignment, c
   auto* const reachable = static_cast<std::byte*>(Reachable(*out_address));
   AsanAllow(reachable, bytes);
   AsanRefuse(reachable + bytes, RoundUp(bytes, alignment) - bytes);
+  // Not what the runtime takes for itself: that it knows how to fill.
+  if (__builtin_expect(poisons_, false) && alignment == RangeHeap::kHostPage) memset(reachable, kPoison, bytes);
   return Ok();
 }
 
@@ -431,7 +459,18 @@ Status DeviceMemoryImpl::ExplainBadFree(void* address) const {
 Status DeviceMemoryImpl::AllocateFileRange(size_t bytes, uint64_t* out_offset) {
   if (!open_status_.ok()) return open_status_.Clone();
   MP_ASSERT(bytes > 0 && bytes % kHugePageBytes == 0);
-  return ranges_.Take(bytes, out_offset);
+  MP_RETURN_IF_ERROR(ranges_.Take(bytes, out_offset));
+  if (!poisons_) return Ok();
+  // Not mapped yet, so through the file.
+  const std::vector<unsigned char> filling(kHugePageBytes, kPoison);
+  for (size_t done = 0; done < bytes; done += kHugePageBytes) {
+    const auto place = static_cast<off_t>(*out_offset + done);
+    if (pwrite(file_, filling.data(), kHugePageBytes, place) == static_cast<ssize_t>(kHugePageBytes)) continue;
+    ranges_.Return(*out_offset, bytes);
+    return OutOfMemory(Format("MILLPOND_POISON: the host cannot give %s to be filled: %s", FormatBytes(bytes).c_str(),
+                              std::strerror(errno)));
+  }
+  return Ok();
 }
 
 size_t DeviceMemoryImpl::FreeAll() {
@@ -446,8 +485,8 @@ size_t DeviceMemoryImpl::FreeAll() {
 
 }  // namespace
 
-std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes) {
-  auto memory = std::make_unique<DeviceMemoryImpl>(device_id, quota_bytes);
+std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes, const SharedDevice& shared) {
+  auto memory = std::make_unique<DeviceMemoryImpl>(device_id, quota_bytes, shared);
   if (Status status = memory->Open(); !status.ok()) {
     memory->Fail(std::move(status));
     return memory;

@@ -19,6 +19,7 @@
 namespace millpond {
 
 class Device;
+class SharedQuota;
 class UniqueFd;
 enum class PageClass : uint8_t;  // heap.h
 
@@ -135,8 +136,14 @@ class ChargeHold {
   DeviceMemory* memory_;
   const size_t bytes_;
 };
+// A device whose capacity processes share, by the id that is the same in all of them; no quota: it is this one's alone.
+struct SharedDevice {
+  SharedQuota* quota = nullptr;
+  int32_t physical_id = 0;
+};
 // pre: ReserveAddressSpace has succeeded. When the host refuses the file or its mapping, every allocation says so.
-std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes);
+std::unique_ptr<DeviceMemory> MakeDeviceMemory(int32_t device_id, uint64_t quota_bytes,
+                                               const SharedDevice& shared = {});
 // Free for an address of any device's heap or of managed memory: what aclrtFree does.
 Status FreeDeviceAddress(void* address);
 

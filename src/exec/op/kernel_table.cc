@@ -20,9 +20,11 @@
 #include "src/device/memory/memory.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
+#include "src/exec/op/interface.h"
 #include "src/exec/op/interrupted_end.h"
 #include "src/exec/op/torch_library.h"
 #include "src/exec/op/torch_threads.h"
+#include "src/kernels/runtime/interface.h"
 
 namespace millpond {
 namespace {
@@ -78,13 +80,17 @@ Status BindRows(std::span<const kernels::Kernel* const> kernels, Table* table) {
 
 Status Load(Table* table) {
   CalmOpenMp();
-  MP_RETURN_IF_ERROR(torch_library::Prepare(OwnFolder()));
-  const std::string path = OwnFolder() + kernels::kLibraryFile;
+  std::string path;
+  MP_RETURN_IF_ERROR(torch_library::Prepare(OwnFolder(), &path));
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   MP_CHECK(library != nullptr, kUnsupported,
            "operators need %s, which could not be loaded: %s; './millpond doctor' tells which torch it needs and where "
            "one was found; MILLPOND_TORCH_LIB names the folder of another libtorch_cpu.so",
-           kernels::kLibraryFile, dlerror());
+           path.c_str(), dlerror());
+  const auto interface = reinterpret_cast<kernels::InterfaceFn>(dlsym(library, kernels::kInterfaceSymbol));
+  MP_CHECK(interface != nullptr && std::string_view(interface()) == KernelsInterface(), kUnsupported,
+           "%s was built for another release of the core; build it anew (millpond build-kernels), or remove its folder",
+           path.c_str());
   const auto entry = reinterpret_cast<kernels::LibraryFn>(dlsym(library, kernels::kLibrarySymbol));
   MP_CHECK(entry != nullptr, kUnsupported, "%s has no %s: it is not of this release; build both together", path.c_str(),
            kernels::kLibrarySymbol);

@@ -9,6 +9,8 @@
 #include <filesystem>
 
 #include "src/base/files.h"
+#include "src/base/format.h"
+#include "src/kernels/runtime/library.h"
 
 namespace millpond::torch_library {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libtorch_cpu.so";
+constexpr char kMoreKernels[] = "kernels";  // beside the core: a folder for each further release
+constexpr char kPrefix[] = "torch-";
 constexpr uint64_t kMaxBytes = uint64_t{1} << 16;
 
 std::string TextOf(const fs::path& path) {
@@ -69,23 +73,51 @@ std::string VersionIn(std::string_view version_py) {
   return std::string(rest.substr(0, rest.find('\'')));
 }
 
-Status CheckRelease(const std::string& library_folder, const BuiltAgainst& built) {
-  const std::string have = VersionIn(TextOf(fs::path(library_folder).parent_path() / "version.py"));
-  if (have.empty() || built.version.empty()) return Ok();
-  MP_CHECK(Release(have) == Release(built.version), kUnsupported,
-           "operators are compiled against torch %s, and the torch at %s is %s; install torch %s, or run what needs no "
-           "operators",
-           built.version.c_str(), library_folder.c_str(), have.c_str(), std::string(Release(built.version)).c_str());
-  return Ok();
+std::string KernelsFor(const std::string& own_folder, std::string_view release) {
+  const fs::path path = fs::path(own_folder) / kMoreKernels / (kPrefix + std::string(release)) / kernels::kLibraryFile;
+  std::error_code ignored;
+  return !release.empty() && fs::exists(path, ignored) ? path.string() : std::string();
 }
 
-Status Prepare(const std::string& kernels_folder) {
-  const BuiltAgainst built = ParseInfo(TextOf(fs::path(kernels_folder) / ".." / "share" / "millpond" / "torch.info"));
+std::vector<std::string> OtherReleases(const std::string& own_folder) {
+  std::vector<std::string> releases;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(own_folder) / kMoreKernels, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix)) releases.push_back(name.substr(sizeof(kPrefix) - 1));
+  }
+  std::sort(releases.begin(), releases.end());
+  return releases;
+}
+
+Status Choose(const std::string& own_folder, const std::string& library_folder, const BuiltAgainst& built,
+              std::string* out_path) {
+  *out_path = (fs::path(own_folder) / kernels::kLibraryFile).string();
+  const std::string have = VersionIn(TextOf(fs::path(library_folder).parent_path() / "version.py"));
+  if (const std::string more = KernelsFor(own_folder, Release(have)); !more.empty()) {
+    *out_path = more;
+    return Ok();
+  }
+  if (have.empty() || built.version.empty() || Release(have) == Release(built.version)) return Ok();
+  std::string known = built.version;
+  for (const std::string& release : OtherReleases(own_folder)) known += ", " + release;
+  return Status(
+      Code::kUnsupported,
+      Format("the torch at %s is %s, and operators are compiled for torch %s; install one of these, or, where "
+             "there is a C++ compiler: millpond build-kernels. What needs no operators runs as it is",
+             library_folder.c_str(), have.c_str(), known.c_str()));
+}
+
+Status Prepare(const std::string& own_folder, std::string* out_path) {
+  const BuiltAgainst built = ParseInfo(TextOf(fs::path(own_folder) / ".." / "share" / "millpond" / "torch.info"));
   const std::string loaded = LoadedFolder();
-  if (!loaded.empty()) return CheckRelease(loaded, built);
+  if (!loaded.empty()) return Choose(own_folder, loaded, built, out_path);
   const std::string folder = FolderToLoadFrom(built);
-  if (folder.empty()) return Ok();  // the loader's own search decides, as in a build folder
-  MP_RETURN_IF_ERROR(CheckRelease(folder, built));
+  if (folder.empty()) {  // the loader's own search decides, as in a build folder
+    *out_path = (fs::path(own_folder) / kernels::kLibraryFile).string();
+    return Ok();
+  }
+  MP_RETURN_IF_ERROR(Choose(own_folder, folder, built, out_path));
   const std::string path = (fs::path(folder) / kLibrary).string();
   MP_CHECK(dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr, kUnsupported,
            "operators need torch, and %s could not be loaded: %s", path.c_str(), dlerror());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which torch the kernels' library gets. It names libtorch_cpu.so and no place, so that the tree can be moved and a
-// wheel can be installed anywhere: the program's own torch is taken if it has one, else one that a setting or the
-// install names is loaded first.
+// Which torch the kernels' library gets, and which library: there may be one for each of several releases. It names
+// libtorch_cpu.so and no place, so that the tree can be moved and a wheel can be installed anywhere: the program's own
+// torch is taken if it has one, else one that a setting or the install names is loaded first.
 #ifndef MILLPOND_SRC_EXEC_OP_TORCH_LIBRARY_H_
 #define MILLPOND_SRC_EXEC_OP_TORCH_LIBRARY_H_
 
@@ -25,12 +25,14 @@ std::string_view Release(std::string_view version);
 // The version in a torch's version.py, or nothing.
 std::string VersionIn(std::string_view version_py);
 
-// Refuses a torch of another release. `library_folder` has libtorch_cpu.so; a torch that does not tell its version is
-// taken.
-Status CheckRelease(const std::string& library_folder, const BuiltAgainst& built);
+// The kernels' library for the torch whose libtorch_cpu.so lies in `library_folder`: kernels/torch-<release> beside the
+// core if it is there, else the one in the core's own folder, which is for the release of `built`. A torch of another
+// release is refused; one that does not tell its version gets the latter.
+Status Choose(const std::string& own_folder, const std::string& library_folder, const BuiltAgainst& built,
+              std::string* out_path);
 
-// Before the kernels' library, which lies in `kernels_folder`, is opened.
-Status Prepare(const std::string& kernels_folder);
+// Before the kernels' library is opened: has a torch loaded, and says which library suits it. `own_folder`: the core's.
+Status Prepare(const std::string& own_folder, std::string* out_path);
 
 }  // namespace millpond::torch_library
 

@@ -22,8 +22,15 @@ class TorchLibraryTest : public testing::Test {
     std::ofstream(torch_ / "version.py") << "from typing import Optional\n__version__ = '" << version
                                          << "'\ndebug = False\n";
   }
+  void AddKernels(const std::string& release) {
+    const fs::path folder = fs::path(Core()) / "kernels" / ("torch-" + release);
+    fs::create_directories(folder);
+    std::ofstream(folder / "libmillpond_kernels.so") << "not opened here";
+  }
   std::string Lib() const { return (torch_ / "lib").string(); }
+  std::string Core() const { return (torch_ / "core").string(); }
 
+  const BuiltAgainst built_{.version = "2.13.0+cpu", .folder = ""};
   fs::path torch_;
 };
 
@@ -41,22 +48,41 @@ TEST(TorchInfo, BuildsOfOneReleaseAreOne) {
   EXPECT_EQ(Release("2.13.0"), "2.13.0");
 }
 
-TEST_F(TorchLibraryTest, AnotherReleaseIsRefusedWithBothVersions) {
+TEST_F(TorchLibraryTest, AnotherReleaseIsRefusedWithAllThatThereAre) {
   WriteVersion("2.10.0+cpu");
-  const Status status = CheckRelease(Lib(), {.version = "2.13.0+cpu", .folder = ""});
+  AddKernels("2.9.0");
+  std::string path;
+  const Status status = Choose(Core(), Lib(), built_, &path);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("torch 2.13.0+cpu"), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("2.10.0+cpu"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("torch 2.13.0+cpu, 2.9.0;"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("is 2.10.0+cpu"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find(Lib()), std::string::npos) << status.message();
+}
+
+TEST_F(TorchLibraryTest, AReleaseWithKernelsOfItsOwnGetsThose) {
+  AddKernels("2.10.0");
+  std::string path;
+  for (const char* version : {"2.10.0", "2.10.0+cpu", "2.10.0.post1"}) {
+    WriteVersion(version);
+    ASSERT_TRUE(Choose(Core(), Lib(), built_, &path).ok()) << version;
+    EXPECT_EQ(path, Core() + "/kernels/torch-2.10.0/libmillpond_kernels.so") << version;
+  }
+  WriteVersion("2.10.1");
+  EXPECT_FALSE(Choose(Core(), Lib(), built_, &path).ok()) << "a release of its own: its interface may differ";
 }
 
 TEST_F(TorchLibraryTest, AnotherBuildOfTheReleaseIsTaken) {
   WriteVersion("2.13.0+cu130");
-  EXPECT_TRUE(CheckRelease(Lib(), {.version = "2.13.0+cpu", .folder = ""}).ok());
+  AddKernels("2.10.0");
+  std::string path;
+  EXPECT_TRUE(Choose(Core(), Lib(), built_, &path).ok());
+  EXPECT_EQ(path, Core() + "/libmillpond_kernels.so");
 }
 
 TEST_F(TorchLibraryTest, ATorchThatDoesNotTellItsVersionIsTaken) {
-  EXPECT_TRUE(CheckRelease(Lib(), {.version = "2.13.0+cpu", .folder = ""}).ok());
+  std::string path;
+  EXPECT_TRUE(Choose(Core(), Lib(), built_, &path).ok());
+  EXPECT_EQ(path, Core() + "/libmillpond_kernels.so");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "src/api/common/message.h"
 #include "src/base/files.h"
 #include "src/base/format.h"
+#include "src/base/options.h"
 
 #ifndef MILLPOND_CANN_VERSION
 #define MILLPOND_CANN_VERSION "9.0.0"
@@ -71,7 +72,8 @@ Status VersionOf(const std::string& package, std::string* out_version) {
       "package '%s' is not installed: no version in share/info/%s/version.info under ASCEND_HOME_PATH or beside the "
       "library",
       package.c_str(), package.c_str());
-  *out_version = version;
+  // Whatever is there is of the CANN that the user wants to be on.
+  *out_version = GetOptions().cann.empty() ? version : GetOptions().cann;
   return Ok();
 }
 
