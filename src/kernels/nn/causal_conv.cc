@@ -45,7 +45,7 @@ MP_KERNEL(aclnnMaskedCausalConv1dBackward, const Tensor& grad, const Tensor& x, 
   for (int64_t k = 0; k < taps.size(0); ++k) {
     const int64_t tap = taps.size(0) - 1 - k;
     result.add_(Earlier(dy, k) * taps[tap]);
-    by_tap[static_cast<size_t>(tap)] = (dy * Later(wide, k)).sum({0, 1});
+    by_tap[static_cast<size_t>(tap)] = (dy * Later(wide, k)).sum(at::IntArrayRef({0, 1}));
   }
   Write(dx, result);
   Write(dweight, at::stack(by_tap));
