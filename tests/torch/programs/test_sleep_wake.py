@@ -2,11 +2,11 @@
 """docs/sleep_and_wake.md: an engine whose memory sleeps between requests, and the mistake that the checker finds in it."""
 
 import json
+from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES
 
-FOLDER = EXAMPLES.parent / "sleep_wake"
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "sleep_wake"
 
 
 @pytest.mark.parametrize("mistake, status, rules", [((), 0, []), (("--mistake",), 66, ["MP702"])])
