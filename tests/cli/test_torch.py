@@ -254,3 +254,31 @@ def test_doctor_knows_the_variables_of_the_command_line(tree):
 def test_doctor_reports_the_instruction_set_cap(tree):
     said = tree.call("doctor", VIRTUAL_ENV=sys.prefix, ONEDNN_MAX_CPU_ISA="AVX2").stdout
     assert "ONEDNN_MAX_CPU_ISA is AVX2" in said
+
+
+def further(tree, release):
+    """Kernels for one more release, as build-kernels leaves them."""
+    folder = tree.root / "build" / "ascend" / "lib64" / "kernels" / f"torch-{release}"
+    folder.mkdir(parents=True)
+    (folder / "libmillpond_kernels.so").write_text("")
+
+
+@pytest.mark.parametrize("npu, taken", [("2.10.0.post7", True), ("2.13.0", False)])
+def test_an_environment_with_a_torch_that_has_kernels_of_its_own_is_used(tree, tmp_path, npu, taken):
+    mine = fake_torch.environment(tmp_path / "mine", torch="2.10.0+cpu", torch_npu=npu)
+    active = {"VIRTUAL_ENV": str(mine), "PATH": f"{mine}/bin:{tree.fake}:/usr/bin:/bin"}
+    before = tree.call("run", "--", "python", *WHICH, **active)
+    assert "torch 2.10.0+cpu where 2.13.0 is needed" in before.stderr and "build-kernels" in before.stderr
+    further(tree, "2.10.0")
+    after = tree.call("run", "--", "python", *WHICH, **active)
+    assert (json.loads(after.stdout)[0] == str(mine / "bin" / "python")) == taken
+    assert taken or "torch_npu 2.13.0 where 2.10.0 is needed" in after.stderr
+
+
+def test_build_kernels_refuses_what_it_need_not_or_cannot_do(tree, tmp_path):
+    right = fake_torch.environment(tmp_path / "right", torch="2.13.0+cpu", torch_npu="2.13.0")
+    outcome = tree.call("build-kernels", "--python", str(right / "bin" / "python"))
+    assert outcome.returncode == 1 and "has kernels already" in outcome.stderr
+    none = fake_torch.environment(tmp_path / "none")
+    outcome = tree.call("build-kernels", "--python", str(none / "bin" / "python"))
+    assert outcome.returncode == 1 and "no torch; --python names one" in outcome.stderr

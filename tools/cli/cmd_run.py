@@ -56,7 +56,7 @@ def say_other_python(name, path):
     if python is None or python == pytorch.chosen() or shutil.which(name, path=path) == shutil.which(name):
         return
     ui.say(f"'{name}' is .venv's: the active environment {python.parent.parent} has {' and '.join(pytorch.probe(python).complaints())} "
-           f"({pytorch.SWITCH}=off uses it anyway)")
+           f"({pytorch.SWITCH}=off uses it anyway; {COMMAND} build-kernels makes operators for its torch)")
 
 
 def env_parser():

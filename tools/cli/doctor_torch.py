@@ -98,6 +98,9 @@ def kernels(report, found):
         report.warn("libmillpond_kernels.so is there, but not the file that names its torch", "rm -r build/ascend, ./millpond demo")
         return
     have = found.torch.get("version", "none")
+    if pytorch.release(have) in pytorch.further():
+        report.ok(f"kernels for torch {', '.join([built.get('version', '?'), *pytorch.further()])}; `run` has torch {have}")
+        return
     if not IN_TREE:
         report.ok(f"kernels are built against torch {built.get('version', '?')}; `run` has torch {have}")
         return

@@ -76,7 +76,8 @@ class Found(namedtuple("Found", "python python_version torch torch_npu error", d
         if mine in further():  # the wheel of torch_npu is for its own release of torch
             version = mine
         if release(have) != version:
-            return f"{name} {have} where {version} is needed"
+            known = [version, *further()] if name == "torch" else [version]
+            return f"{name} {have} where {' or '.join(known)} is needed"
         return ""
 
     def right(self):

@@ -2,7 +2,6 @@
 """The doctor's child: imports torch and torch_npu as a program does and runs one operator. One `ok ...` or bad line each."""
 
 import ctypes
-import os
 import sys
 
 
@@ -15,7 +14,10 @@ def brief(error):
 
 def half_types():
     """What the kernels found out about AMX when they were loaded."""
-    library = ctypes.CDLL(os.path.join(os.environ["ASCEND_HOME_PATH"], "lib64", "libmillpond_kernels.so"))
+    # The library that the operator has loaded: there may be one for each of several releases of torch.
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        path = next(line.split(maxsplit=5)[5].strip() for line in maps if line.rstrip().endswith("/libmillpond_kernels.so"))
+    library = ctypes.CDLL(path)
     library.millpondHalfTypesFinding.restype = ctypes.c_char_p
     return library.millpondHalfTypesFinding().decode()
 
