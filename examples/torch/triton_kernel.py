@@ -12,8 +12,8 @@ from common import arguments
 
 
 @triton.jit
-def add_and_clamp(x, y, out, count, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def add_and_clamp(x, y, out, count, block: tl.constexpr):
+    place = tl.program_id(0) * block + tl.arange(0, block)
     inside = place < count
     total = tl.load(x + place, mask=inside) + tl.load(y + place, mask=inside)
     tl.store(out + place, tl.maximum(total, 0.0), mask=inside)
@@ -24,7 +24,7 @@ def main():
     x, y = torch.randn(1000), torch.randn(1000)
     on_x, on_y = x.to(options.device), y.to(options.device)
     out = torch.empty_like(on_x)
-    add_and_clamp[(triton.cdiv(1000, 256),)](on_x, on_y, out, 1000, BLOCK=256)
+    add_and_clamp[(triton.cdiv(1000, 256),)](on_x, on_y, out, 1000, block=256)
     right = torch.equal(out.cpu(), torch.clamp(x + y, min=0))
     print(f"a Triton kernel on {options.device}:", "right" if right else "WRONG")
     return 0 if right else 1
