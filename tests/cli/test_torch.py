@@ -3,6 +3,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -164,7 +165,7 @@ def test_pip_options_bring_the_cpu_build(shop, tmp_path):
 def test_the_question_to_pip_fetches_no_wheel(shop):
     index = fake_torch.Index(shop.wheels)
     try:
-        web = {**shop.pip, "PIP_INDEX_URL": index.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+        web = {**shop.pip, "PIP_INDEX_URL": index.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": "", "MILLPOND_TORCH_INDEX": "none"}
         outcome = shop.call("run", "--", "echo", "ran", **web)
         assert outcome.returncode == 1 and "2 packages, 5.0 MB" in outcome.stderr
         assert index.fetched == []
@@ -190,6 +191,32 @@ def test_torch_alone_comes_from_the_index_that_is_named_for_it(shop):
     finally:
         cpu.close()
         every.close()
+
+
+def test_where_pips_index_has_a_cuda_build_pytorchs_own_cpu_index_is_taken(shop):
+    cpu, every = fake_torch.Index(shop.cpu.parent), fake_torch.Index(shop.wheels)
+    pypi = shop.root / "tools" / "cli" / "pypi.py"
+    text, count = re.subn(r'^CPU_INDEX = ".*"$', f'CPU_INDEX = "{cpu.address}"', pypi.read_text(), flags=re.M)
+    assert count == 1
+    pypi.write_text(text)
+    try:
+        web = {**shop.pip, "PIP_INDEX_URL": every.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+        outcome = shop.call("run", "--", "echo", "ran", **web)
+        assert outcome.stdout == "ran\n" and "the CPU build of PyTorch's own index is taken" in outcome.stderr, outcome.stderr
+        assert (cpu.fetched, every.fetched) == (["torch-2.13.0+cpu-py3-none-any.whl"], ["torch_npu-2.13.0-py3-none-any.whl"])
+    finally:
+        cpu.close()
+        every.close()
+
+
+def test_a_demo_without_torch_ends_well_and_says_what_was_left_out(shop):
+    program = shop.root / "build" / "release" / "bin" / "two_streams_pool"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho the pool runs\n")
+    program.chmod(0o755)
+    outcome = shop.call("demo", **shop.pip)
+    assert outcome.returncode == 0 and "the pool runs" in outcome.stdout, outcome.stderr
+    assert "Left out, because there is no torch: ge_allocator, torch_allocator." in outcome.stdout and "CUDA build of torch" in outcome.stderr
 
 
 def test_a_wheel_with_another_hash_is_not_installed(shop):

@@ -50,7 +50,10 @@ def demo(argv):
     count = len(wanted)
     failed = []
     if IN_TREE and not ensure.is_built():
-        failed, wanted = _run_first(wanted, arguments)
+        try:
+            failed, wanted = _run_first(wanted, arguments)
+        except ensure.NoTorch as stop:
+            return _without_torch(stop, wanted)
     if wanted:
         ensure.ready()
         if IN_TREE:
@@ -60,6 +63,17 @@ def demo(argv):
         raise ui.Stop(f"{len(failed)} of {count} demos failed: {', '.join(failed)}")
     print(f"Next: {COMMAND} run -- YOUR_PROGRAM   or   eval \"$({COMMAND} env)\"")
     sys.stdout.flush()
+    return 0
+
+
+def _without_torch(stop, wanted):
+    """The core's demos have run; a download that cannot be had is no failure of theirs."""
+    if not any(not row.torch for row in wanted):
+        raise stop
+    ui.say(str(stop))
+    names = ", ".join(row.name for row in wanted if row.torch)
+    print(f"Left out, because there is no torch: {names}. The lines above say how to get it.")
+    print(f"C and C++ programs without operators run: {pytorch.SWITCH}=off {COMMAND} run -- YOUR_PROGRAM", flush=True)
     return 0
 
 
@@ -77,7 +91,10 @@ def _run_first(wanted, arguments):
         variables = environment.for_program(arguments)
         # An older build/ascend must not come before what was just built.
         variables["LD_LIBRARY_PATH"] = f"{build_dir('release')}/lib64:{variables['LD_LIBRARY_PATH']}"
-        return _run(first, variables), left
+        failed = _run(first, variables)
+        if failed:
+            raise ui.Stop(f"{len(failed)} of {len(first) + len(left)} demos failed: {', '.join(failed)}")
+        return failed, left
 
 
 def _run(rows, variables):

@@ -138,6 +138,10 @@ def torch():
     venv(torch=pytorch.enabled() and pytorch.pinned_there() is None)
 
 
+class NoTorch(ui.Stop):
+    """Torch could not be installed; what needs none runs."""
+
+
 @contextlib.contextmanager
 def torch_meanwhile():
     """Installs the Python packages beside what the caller does; at the end of the block they are there, or a Stop says why."""
@@ -159,7 +163,7 @@ def torch_meanwhile():
         ui.say("waiting for the Python packages ...")
     thread.join()
     if failure:
-        raise failure[0]
+        raise NoTorch(str(failure[0]), failure[0].code)
 
 
 def _torch_is_there():

@@ -28,6 +28,9 @@ BASE = "requirements.txt"
 OPTIONS_VARIABLE = "MILLPOND_PIP_OPTIONS"
 CUDA_PACKAGE = re.compile(r"^(nvidia|cuda|triton)\b", re.IGNORECASE)
 HEAD_SECONDS = 10
+# PyTorch's own, for compute platform CPU. Torch alone is taken from it, and by hash.
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+NO_INDEX = "none"
 CHECKED = ["--require-hashes", "--only-binary", ":all:"]
 
 
@@ -74,10 +77,13 @@ def _install(name, wanted, more):
     ui.say(f"{title}: done in {ui.seconds(span)}")
 
 
+_fallback = []  # pip's options for PyTorch's CPU index, where pip's own would give a CUDA build
+
+
 def _torch_index():
     """pip's options for taking torch from an index of its own."""
     address = os.environ.get(pytorch.INDEX)
-    return ["--index-url", address] if address else []
+    return ["--index-url", address] if address and address != NO_INDEX else _fallback
 
 
 def _torch_alone(wanted):
@@ -139,19 +145,32 @@ def _size_text(rows):
     return f"{'at least ' if None in sizes else ''}{known / unit:.1f} {text}"
 
 
+def _cpu_index_has_it(version):
+    """Takes torch from PyTorch's CPU index from now on, if that can be reached and has it."""
+    if os.environ.get(pytorch.INDEX):
+        return False
+    _fallback[:] = ["--index-url", CPU_INDEX, "--retries", "1", "--timeout", str(HEAD_SECONDS)]
+    found = _dry_run("--no-deps", f"torch=={version}")
+    if found and not _is_cuda(found[0]):
+        ui.say(f"torch {version}: pip's index has a CUDA build, so the CPU build of PyTorch's own index is taken")
+        return True
+    _fallback.clear()
+    return False
+
+
 def refuse_cuda():
-    """Stops before the download when the torch that pip would take is a CUDA build."""
+    """Stops before the download when the torch that pip would take is a CUDA build and PyTorch's CPU index cannot be reached."""
     version = pytorch.wanted()["torch"]
     first = _dry_run("--no-deps", f"torch=={version}")
     # No answer: pip cannot find that torch. Let it say so itself.
-    if not first or not _is_cuda(first[0]):
+    if not first or not _is_cuda(first[0]) or _cpu_index_has_it(version):
         return
     everything = _dry_run(f"torch=={version}") or first
     cuda = [row for row in everything if _name(row) == "torch" or CUDA_PACKAGE.match(_name(row))]
     raise ui.Stop(
         f"pip would take a CUDA build of torch {version}: {len(cuda)} packages, {_size_text(cuda)}. Nothing was downloaded.\n"
         "    Millpond computes on the CPU and needs the CPU build only (about 0.2 GB). One of these:\n"
-        f"    - {pytorch.INDEX}=ADDRESS ./millpond ...   with the address of PyTorch's CPU index, which PyTorch's\n"
-        "      page \"Get started\" shows for compute platform CPU; torch alone is taken from it\n"
+        f"    - {pytorch.INDEX}=ADDRESS ./millpond ...   with the address of a mirror of PyTorch's CPU index ({CPU_INDEX},\n"
+        "      which was not reached); torch alone is taken from it\n"
         f"    - activate an environment that has torch {version} and torch_npu {pytorch.wanted()['torch_npu']}; it is used unchanged\n"
         f"    - {pytorch.SWITCH}=off ./millpond ...   for C and C++ programs that need no operators")

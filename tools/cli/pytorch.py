@@ -23,7 +23,8 @@ INDEX = "MILLPOND_TORCH_INDEX"
 # Variables of the command line itself; the runtime's own are in src/base/options.def.
 VARIABLES = {
     SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs only",
-    INDEX: "address of an index that torch, and nothing else, is taken from: PyTorch's CPU index",
+    INDEX: "address of an index that torch, and nothing else, is taken from; default: pip's own, and PyTorch's CPU index where that has a CUDA build; "
+           "none: never another than pip's",
     "MILLPOND_PIP_OPTIONS": "more options for pip install, as on its command line",
     "MILLPOND_TORCH_LIB": "folder of libtorch_cpu.so for operators of a program that has not loaded torch; default: of the torch that they were "
                           "compiled against, or of the Python that a wheel's `millpond run` takes",
