@@ -155,6 +155,28 @@ bool IsAboutTypes(const std::string& message) {
                      [&](std::string_view sign) { return message.find(sign) != std::string::npos; });
 }
 
+// A kernel of several steps may have written before it was refused, so nothing that it reads may have changed by that.
+bool ReadsWhatItWrites(const OpCall& call) {
+  const auto args = call.row().args;
+  const auto views_of = [&](size_t place) {
+    const bool tensors = args[place].kind == ArgKind::kTensor || args[place].kind == ArgKind::kTensorList;
+    return tensors && call.has(place) ? call.views(place) : decltype(call.views(place)){};
+  };
+  for (size_t written = 0; written < args.size(); ++written) {
+    if (args[written].flow == ArgFlow::kIn) continue;
+    if (args[written].flow == ArgFlow::kInOut && !args[written].overwritten) return true;
+    for (const TensorView& target : views_of(written)) {
+      for (size_t read = 0; read < args.size(); ++read) {
+        if (args[read].flow == ArgFlow::kOut) continue;
+        for (const TensorView& source : views_of(read)) {
+          if (read != written && source.data != nullptr && source.data == target.data) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 template <class Failed>
 Status RunOnce(OpCall& call, void (*body)(Frame& frame), Frame::Lift lift, const Failed& failed) {
   try {
@@ -195,7 +217,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
     Status status = RunOnce(call, body, lift, failed);
     if (status.ok()) return status;
     if (lift == Frame::Lift::kNone) refused = std::move(status);
-    if (once || !IsAboutTypes(refused.message())) break;
+    if (once || !IsAboutTypes(refused.message()) || ReadsWhatItWrites(call)) break;
   }
   return refused;
 }
