@@ -97,8 +97,8 @@ def long_tree_fixture(tree):
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release, pytest and torch give two each; clang, clang-tidy, half types and all types one each; two bugs; two examples; ranks two; the kernels two of ctest and
-    # two of pytest.
+    # Release, pytest and torch give two each; clang, clang-tidy, half types and all types one each; two bugs; two examples; ranks two;
+    # the kernels two of ctest and two of pytest.
     assert last_line(outcome) == "20 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
