@@ -76,6 +76,8 @@ PROGRAMS = {
         Program("mp_bench_ranks_plain"),
         Program("ranks/gloo.py", script=True),
         Program("mp_bench_ranks_mpi", needs="Debian's openmpi-bin and libopenmpi-dev"),
+        Program("ranks/ddp.py", flags=("--device", "npu"), script=True),
+        Program("ranks/ddp.py", flags=("--device", "cpu"), script=True),
     ],
     "compile": [Program("compile/growth.py", script=True, once=True)],
     "start": [Program("start/start.py", flags=("--part", part), script=True, once=True) for part in ("process", "kernel", "tree")],
@@ -135,7 +137,7 @@ def ranks_comparisons():
             metric = f"{collective}_4r_{size}"
             goal = 1 / 0.7 if (collective, size) == ("allreduce", "64MiB") else None
             rows.append(Comparison(f"{metric}_2hosts", "gloo", goal, peer_metric=metric))
-    return rows
+    return [*rows, Comparison("ddp_resnet18_2r", "torch_ddp", WITHIN_1_05)]
 
 
 # MiniMalloc's own problems, by file: the capacity over the most that is live, and half of the milliseconds that MiniMalloc

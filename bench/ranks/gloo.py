@@ -3,22 +3,18 @@
 """The same operations by torch's Gloo, on host memory: one JSON line per figure, as the C++ programs print them."""
 
 import argparse
-import ctypes
 import importlib.util
 import json
 import os
-import pathlib
-import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
+
+import start
 
 SIZES = {"4B": (4, 200), "64KiB": (64 << 10, 100), "4MiB": (4 << 20, 20), "64MiB": (64 << 20, 7)}
 WARM_UPS = 4
 SKIP = 77
-PR_SET_PDEATHSIG = 1
 
 
 def operation(dist, torch, kind, count, ranks, rank):
@@ -49,7 +45,7 @@ def be_rank(arguments):
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # Gloo alone, without torch_npu
     import torch  # pylint: disable=import-outside-toplevel
     import torch.distributed as dist  # pylint: disable=import-outside-toplevel
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no rank outlives a run that was given up
+    start.end_with_parent()
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{arguments.meet}", rank=arguments.rank, world_size=arguments.ranks)
     for kind in ("allreduce", "allgather", "alltoall", "broadcast"):
@@ -60,9 +56,9 @@ def be_rank(arguments):
             call, found, expected = operation(dist, torch, kind, count, arguments.ranks, arguments.rank)
             times = []
             for _ in range(WARM_UPS + (3 if arguments.smoke else repetitions)):
-                start = time.perf_counter_ns()
+                begin = time.perf_counter_ns()
                 call()
-                times.append((time.perf_counter_ns() - start) / 1000)
+                times.append((time.perf_counter_ns() - begin) / 1000)
             if not torch.equal(found, expected()):
                 sys.exit(f"{metric} gives wrong values on rank {arguments.rank}")
             slowest = torch.tensor([statistics.median(times[WARM_UPS:])], dtype=torch.float64)
@@ -74,11 +70,8 @@ def be_rank(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--only")
-    parser.add_argument("--rank", type=int)
-    parser.add_argument("--ranks", type=int)
-    parser.add_argument("--meet")
+    start.add_options(parser)
     arguments = parser.parse_args()
     if arguments.rank is not None:
         be_rank(arguments)
@@ -86,15 +79,9 @@ def main():
     if importlib.util.find_spec("torch") is None:
         print("this Python has no torch, whose Gloo this is", file=sys.stderr)
         sys.exit(SKIP)
+    flags = [*(["--smoke"] if arguments.smoke else []), *(["--only", arguments.only] if arguments.only else [])]
     for ranks in (2, 4):
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, __file__, "--ranks", str(ranks), "--meet", str(pathlib.Path(folder) / "meet")]
-            command += ["--smoke"] if arguments.smoke else []
-            command += ["--only", arguments.only] if arguments.only else []
-            started = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(ranks)]
-            failed = [process for process in started if process.wait() != 0]
-            if failed:
-                sys.exit(f"{len(failed)} of {ranks} ranks failed")
+        start.start_ranks(__file__, ranks, flags)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 """What the examples share: the --device option, and weights and data that are the same on every device."""
 
 import argparse
+import os
 
 import torch
+from torch import distributed
 
 
 def arguments(text, npu_only="", **options):
@@ -55,3 +57,32 @@ def fit(model, data, target, steps):
 def report(step, loss):
     """One line per step, with all the digits that a float32 has: a comparison between devices needs them."""
     print(f"step {step} loss {loss.item():.9g}", flush=True)
+
+
+def join_ranks(options):
+    """(device, rank, number of ranks) of this process, as torchrun has started it; alone without torchrun. Backend hccl on NPUs, gloo on a CPU."""
+    for name, alone in (("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "0")):
+        os.environ.setdefault(name, alone)
+    device = options.device
+    if device.type == "npu":
+        device = torch.device("npu", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.npu.set_device(device)
+    distributed.init_process_group("hccl" if device.type == "npu" else "gloo")
+    return device, distributed.get_rank(), distributed.get_world_size()
+
+
+def report_mean(step, loss, rank, world):
+    """The mean of all ranks' losses, said by rank 0."""
+    mean = loss.detach().clone()
+    distributed.all_reduce(mean)
+    if rank == 0:
+        report(step, mean / world)
+
+
+def batches(steps, rows, width):
+    """The same data on every rank."""
+    generator = torch.Generator().manual_seed(1)
+    truth = torch.randn(width, 1, generator=generator)
+    for _ in range(steps):
+        data = torch.randn(rows, width, generator=generator)
+        yield data, (data @ truth).tanh()

@@ -91,7 +91,8 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     const RankCell& cell = comm_->world->cell(rank);
     if (matched_ && way_ != Way::kStaged) {
-      if (rank != comm_->rank && LateDirect(cell)) ranks.push_back(rank);
+      const bool late = way_ == Way::kChain ? LateInChain(rank) : LateDirect(cell);
+      if (rank != comm_->rank && late) ranks.push_back(rank);
       continue;
     }
     const bool late = !matched_ ? cell.arrived.load(std::memory_order_acquire) <= sequence_
@@ -179,6 +180,7 @@ Advance CollectiveRun::Step(Status* out_status) {
   }
   if (matched_ && way_ == Way::kVoting) advanced |= Vote();
   if (matched_ && way_ == Way::kDirect) advanced |= GoDirect();
+  if (matched_ && way_ == Way::kChain) advanced |= StepChain();
   if (matched_ && way_ == Way::kStaged) advanced |= StepInRounds();
   if (matched_ && consumed_ == rounds_ && (way_ == Way::kStaged || AllAreDone())) {
     comm_->rounds = base_ + rounds_;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective of several ranks as a task of a stream. It goes in rounds: in each, every rank copies a piece of what it
 // gives into its staging memory (publish), and takes what it wants out of the others' (consume). A large one goes in
-// one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc). Before the first byte is
-// taken the ranks have compared what each was asked for.
+// one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc); over several hosts an
+// AllReduce goes along a chain of them (collective_chain.cc). Before the first byte is taken the ranks have compared
+// what each was asked for.
 #ifndef MILLPOND_SRC_COMM_COLLECTIVE_H_
 #define MILLPOND_SRC_COMM_COLLECTIVE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -102,6 +104,25 @@ class CollectiveRun {
   void ReduceDirect(Part own, bool for_all) const;
   bool AllAreDone() const;
   bool LateDirect(const RankCell& cell) const;
+  void SayDone();
+  bool IsHere(uint32_t rank) const { return comm_->world->cell(rank).host.load(std::memory_order_relaxed) == 0; }
+
+  // collective_chain.cc
+  struct Chain {
+    bool fits = false;
+    std::vector<uint32_t> here;             // ranks of this host
+    std::optional<uint32_t> before, after;  // this rank's counterparts on the hosts next to it
+    Part share;                             // of the buffer: what this rank works on
+    size_t piece_bytes = 0, pieces = 0;
+    size_t forward = 0, backward = 0;  // pieces so far
+  };
+  void PlanChain();
+  bool StepChain();
+  bool GoForward();
+  bool GoBackward();
+  bool LanesAreEmpty() const;
+  bool LateInChain(uint32_t rank) const;
+  Part PieceOfChain(size_t number) const;
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
@@ -134,10 +155,12 @@ class CollectiveRun {
     kOffered,  // this rank's buffers can be reached; of the others that is not known yet
     kVoting,
     kDirect,
+    kChain,
   };
   Way way_ = Way::kStaged;
   bool voted_ = false;
   std::vector<Reached> others_;  // by rank, this one's too
+  Chain chain_;
 };
 
 }  // namespace millpond::comm

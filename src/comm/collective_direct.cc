@@ -78,8 +78,9 @@ void CollectiveRun::OfferDirect(Descriptor* what) {
   DirectMemory& direct = *comm_->direct;
   if (!direct.enabled()) return;
   what->exports_changed = direct.Sweep();
+  if (comm_->world->spans()) PlanChain();
   const Shown shown = WhatOthersTouch();
-  if (!shown.worth) return;
+  if (!shown.worth || (comm_->world->spans() && !chain_.fits)) return;
   const bool sends = shown.send == 0 || direct.Offer(spec_->send, shown.send, &what->send);
   const bool receives = shown.receive == 0 || direct.Offer(spec_->receive, shown.receive, &what->receive);
   what->exports_changed = direct.Sweep();
@@ -92,7 +93,7 @@ void CollectiveRun::ChooseWay() {
   bool all = true;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     const Descriptor& what = comm_->world->cell(rank).descriptors[sequence_ % kHalves];
-    if (rank != comm_->rank) comm_->direct->Follow(rank, what.exports_changed);
+    if (rank != comm_->rank && IsHere(rank)) comm_->direct->Follow(rank, what.exports_changed);
     all &= what.direct != 0;
   }
   if (way_ == Way::kOffered && all) {
@@ -114,6 +115,7 @@ bool CollectiveRun::ReachOthers() {
       other = {const_cast<char*>(Reachable(spec.send)), Reachable(spec.receive)};
       continue;
     }
+    if (!IsHere(rank)) continue;
     const Descriptor& what = comm_->world->cell(rank).descriptors[sequence_ % kHalves];
     size_t sends = from_root && rank != spec.root ? 0 : spec.bytes;
     if (!spec.send_parts.empty()) sends = spec.send_parts[rank].bytes * comm_->ranks;
@@ -144,7 +146,7 @@ bool CollectiveRun::Vote() {
     all &= verdict % 2 == 1;
   }
   comm_->direct->Enter();
-  way_ = all ? Way::kDirect : Way::kStaged;
+  way_ = !all ? Way::kStaged : chain_.fits ? Way::kChain : Way::kDirect;
   if (all) rounds_ = 1;
   return true;
 }
@@ -200,17 +202,23 @@ void CollectiveRun::MoveDirect() const {
 bool CollectiveRun::GoDirect() {
   if (consumed_ != 0) return false;
   MoveDirect();
+  SayDone();
+  return true;
+}
+
+// This rank touches the others' buffers no more.
+void CollectiveRun::SayDone() {
   comm_->direct->Leave();
   consumed_ = published_ = 1;
   RankCell& cell = comm_->own_cell();
   cell.published.store(base_ + 1, std::memory_order_release);
   cell.consumed.store(base_ + 1, std::memory_order_release);
-  return true;
 }
 
+// Of other hosts nobody touches this rank's.
 bool CollectiveRun::AllAreDone() const {
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
-    if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) <= base_) return false;
+    if (IsHere(rank) && comm_->world->cell(rank).consumed.load(std::memory_order_acquire) <= base_) return false;
   }
   comm_->direct->Enter();
   return true;

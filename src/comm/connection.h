@@ -20,7 +20,9 @@ namespace millpond::comm {
 
 enum class FrameKind : uint32_t {
   kHello = 1,   // of a host that has come
-  kHost,        // number: a host; its label
+  kNumber,      // number: the receiver's own, as a host
+  kHost,        // number: a host; HostBody
+  kSwitch,      // number: a host, which has a connection of its own with the receiver: what follows comes there
   kHostLost,    // number: a host; why
   kSeat,        // number: the rank's host
   kState,       // number: RankState; why
@@ -31,6 +33,9 @@ enum class FrameKind : uint32_t {
   kRound,       // number: round, peer: the offset in the staging memory; bytes
   kPublished,   // number: rounds
   kConsumed,    // number: rounds
+  kVerdict,     // number: RankCell::verdict
+  kLane,        // peer: which lane, number: piece; bytes
+  kLaneTaken,   // peer: which lane, number: pieces
   kOffer,       // to peer, number: message; MessageNote
   kWant,        // from peer, number: message; MessageNote
   kPiece,       // to peer, number: piece; bytes
@@ -67,6 +72,11 @@ class Connection {
 
   int descriptor() const { return socket_.get(); }
   uint32_t host() const { return host_; }  // the one at the other end
+  void set_host(uint32_t host) { host_ = host; }
+
+  // Between two hosts other than the root's: what comes here is read, and what goes is sent here, once what went
+  // through the root's before has arrived.
+  bool takes = true, gives = true;
 
   void Send(FrameHeader header, const void* bytes, size_t count);
   // The bytes stay as they are until the other host has confirmed them in some later frame.
@@ -98,7 +108,7 @@ class Connection {
   bool Finish(Receiver* receiver);
 
   UniqueFd socket_;
-  const uint32_t host_;
+  uint32_t host_;
   std::string why_;
   bool shut_down_ = false;
   std::deque<Output> output_;

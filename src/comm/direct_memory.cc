@@ -39,10 +39,11 @@ std::shared_ptr<Neighbours> NeighboursOf(uint64_t world) {
 DirectMemory::DirectMemory(std::shared_ptr<World> world, uint32_t rank)
     : world_(std::move(world)),
       rank_(rank),
-      enabled_(GetOptions().rank_direct != "0" && !world_->spans()),
+      enabled_(GetOptions().rank_direct != "0"),
       neighbours_(NeighboursOf(world_->header().id)),
       followed_(world_->ranks(), 0) {
   for (uint32_t i = 0; i < world_->ranks(); ++i) {
+    if (world_->cell(i).host.load(std::memory_order_relaxed) != 0) continue;
     const int32_t pid = world_->cell(i).pid;
     if (pid == getpid() || std::find(others_.begin(), others_.end(), pid) != others_.end()) continue;
     others_.push_back(pid);

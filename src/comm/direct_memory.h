@@ -44,7 +44,7 @@ class DirectMemory {
   DirectMemory(const DirectMemory&) = delete;
   DirectMemory& operator=(const DirectMemory&) = delete;
 
-  // Is direct access allowed (MILLPOND_RANK_DIRECT) and are all ranks on this host?
+  // Is direct access allowed (MILLPOND_RANK_DIRECT)? Among ranks of one host, that is.
   bool enabled() const { return enabled_; }
   // Where the others find [address, address + bytes) of this rank. False: they cannot, at least not this time.
   bool Offer(const void* address, size_t bytes, BlockPlace* out_place);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "src/base/assert.h"
@@ -57,36 +58,46 @@ T Combine(T a, T b) {
 
 // A block at a time, so that what is summed up stays in the nearest cache, and `out` may be one of the parts.
 template <Reduction kOp, class Type>
-void ReduceAs(std::span<const void* const> parts, void* out, size_t count) {
+void ReduceAs(ReduceStep step, std::span<const void* const> parts, void* out, size_t count) {
   using Stored = typename Type::Stored;
   using Computed = typename Type::Computed;
   constexpr size_t kBlock = 1024;
   Computed sums[kBlock];
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t length = std::min(kBlock, count - begin);
-    const auto* first = static_cast<const Stored*>(parts[0]) + begin;
-    for (size_t i = 0; i < length; ++i) sums[i] = Type::Load(first[i]);
-    for (const void* part : parts.subspan(1)) {
+    std::span<const void* const> rest = parts;
+    if (step.before != nullptr) {
+      std::memcpy(sums, static_cast<const Computed*>(step.before) + begin, length * sizeof(Computed));
+    } else {
+      const auto* first = static_cast<const Stored*>(parts[0]) + begin;
+      for (size_t i = 0; i < length; ++i) sums[i] = Type::Load(first[i]);
+      rest = parts.subspan(1);
+    }
+    for (const void* part : rest) {
       const auto* from = static_cast<const Stored*>(part) + begin;
       for (size_t i = 0; i < length; ++i) sums[i] = Combine<kOp>(sums[i], Type::Load(from[i]));
     }
-    auto* to = static_cast<Stored*>(out) + begin;
-    for (size_t i = 0; i < length; ++i) to[i] = Type::Store(sums[i]);
+    if (step.is_last) {
+      auto* to = static_cast<Stored*>(out) + begin;
+      for (size_t i = 0; i < length; ++i) to[i] = Type::Store(sums[i]);
+    } else {
+      std::memcpy(static_cast<Computed*>(out) + begin, sums, length * sizeof(Computed));
+    }
   }
 }
 
 template <class Type>
-void ReduceBy(Reduction op, std::span<const void* const> parts, void* out, size_t bytes) {
+void ReduceBy(Reduction op, ReduceStep step, std::span<const void* const> parts, void* out, size_t bytes) {
   const size_t count = bytes / sizeof(typename Type::Stored);
   switch (op) {
     case Reduction::kSum:
-      return ReduceAs<Reduction::kSum, Type>(parts, out, count);
+      return ReduceAs<Reduction::kSum, Type>(step, parts, out, count);
     case Reduction::kProd:
-      return ReduceAs<Reduction::kProd, Type>(parts, out, count);
+      return ReduceAs<Reduction::kProd, Type>(step, parts, out, count);
     case Reduction::kMax:
-      return ReduceAs<Reduction::kMax, Type>(parts, out, count);
+      return ReduceAs<Reduction::kMax, Type>(step, parts, out, count);
     case Reduction::kMin:
-      return ReduceAs<Reduction::kMin, Type>(parts, out, count);
+      return ReduceAs<Reduction::kMin, Type>(step, parts, out, count);
     case Reduction::kNone:
       break;
   }
@@ -96,29 +107,38 @@ void ReduceBy(Reduction op, std::span<const void* const> parts, void* out, size_
 }  // namespace
 
 void Reduce(Reduction op, Element type, std::span<const void* const> parts, void* out, size_t bytes) {
+  return Reduce(op, type, ReduceStep(), parts, out, bytes);
+}
+
+void Reduce(Reduction op, Element type, ReduceStep step, std::span<const void* const> parts, void* out, size_t bytes) {
   switch (type) {
     case Element::kInt8:
-      return ReduceBy<Plain<int8_t>>(op, parts, out, bytes);
+      return ReduceBy<Plain<int8_t>>(op, step, parts, out, bytes);
     case Element::kInt16:
-      return ReduceBy<Plain<int16_t>>(op, parts, out, bytes);
+      return ReduceBy<Plain<int16_t>>(op, step, parts, out, bytes);
     case Element::kInt32:
-      return ReduceBy<Plain<int32_t>>(op, parts, out, bytes);
+      return ReduceBy<Plain<int32_t>>(op, step, parts, out, bytes);
     case Element::kInt64:
-      return ReduceBy<Plain<int64_t>>(op, parts, out, bytes);
+      return ReduceBy<Plain<int64_t>>(op, step, parts, out, bytes);
     case Element::kUint64:
-      return ReduceBy<Plain<uint64_t>>(op, parts, out, bytes);
+      return ReduceBy<Plain<uint64_t>>(op, step, parts, out, bytes);
     case Element::kFloat16:
-      return ReduceBy<Half>(op, parts, out, bytes);
+      return ReduceBy<Half>(op, step, parts, out, bytes);
     case Element::kBfloat16:
-      return ReduceBy<Bfloat>(op, parts, out, bytes);
+      return ReduceBy<Bfloat>(op, step, parts, out, bytes);
     case Element::kFloat32:
-      return ReduceBy<Plain<float>>(op, parts, out, bytes);
+      return ReduceBy<Plain<float>>(op, step, parts, out, bytes);
     case Element::kFloat64:
-      return ReduceBy<Plain<double>>(op, parts, out, bytes);
+      return ReduceBy<Plain<double>>(op, step, parts, out, bytes);
     default:
       break;
   }
   MP_ASSERT(false);  // the boundary refuses types without reductions
+}
+
+size_t ComputedScale(Element type) {
+  const bool is_half = type == Element::kFloat16 || type == Element::kBfloat16;
+  return is_half ? sizeof(float) / sizeof(uint16_t) : 1;
 }
 
 std::string ElementName(uint32_t element) {

@@ -40,6 +40,15 @@ std::string ReductionName(uint32_t reduction);
 // `out` may be one of the parts. pre: the type has reductions; all addresses can be touched.
 void Reduce(Reduction op, Element type, std::span<const void* const> parts, void* out, size_t bytes);
 
+// The same in steps, with the same bits: `before` is what the steps before have left, or null. Unless this is the last,
+// `out` gets what is computed with, ComputedScale times as large. `bytes` are those of the parts.
+struct ReduceStep {
+  const void* before = nullptr;
+  bool is_last = true;
+};
+void Reduce(Reduction op, Element type, ReduceStep step, std::span<const void* const> parts, void* out, size_t bytes);
+size_t ComputedScale(Element type);
+
 }  // namespace millpond::comm
 
 #endif  // MILLPOND_SRC_COMM_ELEMENT_H_

@@ -42,6 +42,25 @@ TEST(Reduce, ANanAnywhereGivesNan) {
   }
 }
 
+// What the first ranks give goes on as a float, so it is rounded once.
+TEST(Reduce, HasTheSameBitsInSteps) {
+  std::vector<uint16_t> values;
+  for (uint32_t i = 0; i < 5000; ++i) values.push_back(static_cast<uint16_t>(0x3000 + i * 7919 % 0x1800));
+  for (const Element type : {Element::kFloat16, Element::kBfloat16, Element::kInt16}) {
+    const size_t count = 1000, bytes = count * 2;
+    std::vector<const void*> parts;
+    for (size_t i = 0; i < 5; ++i) parts.push_back(&values[i * count]);
+    std::vector<uint16_t> whole(count), in_steps(count);
+    Reduce(Reduction::kSum, type, parts, whole.data(), bytes);
+    std::vector<char> first(bytes * ComputedScale(type)), second(first.size());
+    const std::span<const void* const> all(parts);
+    Reduce(Reduction::kSum, type, {nullptr, false}, all.subspan(0, 2), first.data(), bytes);
+    Reduce(Reduction::kSum, type, {first.data(), false}, all.subspan(2, 1), second.data(), bytes);
+    Reduce(Reduction::kSum, type, {second.data(), true}, all.subspan(3), in_steps.data(), bytes);
+    EXPECT_EQ(whole, in_steps) << ElementName(static_cast<uint32_t>(type));
+  }
+}
+
 // 1e8 + 1 is 1e8 in float: only the order of the ranks gives this.
 TEST(Reduce, GoesInTheOrderOfTheRanks) {
   EXPECT_EQ(Reduced<float>(Reduction::kSum, Element::kFloat32, {1e8F, -1e8F, 1}), 1);

@@ -57,6 +57,13 @@ bool CheckAnswer(std::span<const uint8_t> secret, const Challenge& challenge, co
   return true;
 }
 
+bool AnswerTo(std::span<const uint8_t> secret, const Challenge& challenge, Answer* out_answer, Proof* out_expected) {
+  FillRandom(out_answer->number.data(), out_answer->number.size());
+  out_answer->code = CodeFor(secret, "joins", challenge.number, out_answer->number);
+  *out_expected = CodeFor(secret, "listens", out_answer->number, challenge.number);
+  return std::memcmp(challenge.magic, kMagic, sizeof(kMagic)) == 0 && challenge.version == kWorldMagic;
+}
+
 Status ShowSecret(int socket_fd, std::span<const uint8_t> secret, const std::string& where,
                   Clock::time_point deadline) {
   Challenge challenge{};
@@ -68,9 +75,8 @@ Status ShowSecret(int socket_fd, std::span<const uint8_t> secret, const std::str
            "[EI0008] the ranks at %s have another version of Millpond (%016llx there, %016llx here)", where.c_str(),
            static_cast<unsigned long long>(challenge.version), static_cast<unsigned long long>(kWorldMagic));
   Answer answer{};
-  FillRandom(answer.number.data(), answer.number.size());
-  answer.code = CodeFor(secret, "joins", challenge.number, answer.number);
-  Proof proof{}, expected = CodeFor(secret, "listens", answer.number, challenge.number);
+  Proof proof{}, expected{};
+  AnswerTo(secret, challenge, &answer, &expected);
   if (send(socket_fd, &answer, sizeof(answer), MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof(answer))) {
     trouble = strerror(errno);
   } else {

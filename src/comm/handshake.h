@@ -33,7 +33,9 @@ Challenge MakeChallenge();
 // True when the answer is right; the proof is for whoever came.
 bool CheckAnswer(std::span<const uint8_t> secret, const Challenge& challenge, const Answer& answer, Proof* out_proof);
 
-// The side of whoever came; waits. `where` is for messages.
+// The side of whoever came. False when whoever listens is of another version, or no rank.
+bool AnswerTo(std::span<const uint8_t> secret, const Challenge& challenge, Answer* out_answer, Proof* out_expected);
+// All of it; waits. `where` is for messages.
 Status ShowSecret(int socket_fd, std::span<const uint8_t> secret, const std::string& where, Clock::time_point deadline);
 
 }  // namespace millpond::comm

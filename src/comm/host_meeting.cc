@@ -45,7 +45,12 @@ Status Lead(MeetingPlace place, const std::string& identity, uint32_t ranks, boo
     world->header().spans.store(1);
     SetText(world->header().identity, sizeof(world->header().identity), identity);
     SetText(place.key, sizeof(place.key), *out_key);
-    status = Links::Get().Add(std::make_unique<Link>(place, std::move(world), std::move(root), std::move(door)));
+    // For hosts that come later; where it cannot be, they and this one speak through the root's.
+    UniqueFd listener;
+    uint32_t port = 0;
+    ListenAt(OwnAddressOf(root.get()), 0, &listener, &port).Ignore();
+    status = Links::Get().Add(
+        std::make_unique<Link>(place, std::move(world), std::move(root), std::move(listener), port, std::move(door)));
   }
   if (!status.ok()) WithdrawWorld(*out_key);
   return status;

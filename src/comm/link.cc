@@ -31,17 +31,21 @@ Link::Link(const MeetingPlace& place, SharedFd file, UniqueFd listener, UniqueFd
       listener_(std::move(listener)),
       local_listener_(std::move(local_listener)) {}
 
-Link::Link(const MeetingPlace& place, std::shared_ptr<World> world, UniqueFd root, UniqueFd local_listener)
+Link::Link(const MeetingPlace& place, std::shared_ptr<World> world, UniqueFd root, UniqueFd listener, uint32_t port,
+           UniqueFd local_listener)
     : root_(false),
       key_(place.key),
       place_(place),
       world_(std::move(world)),
+      listener_(std::move(listener)),
       local_listener_(std::move(local_listener)),
       sent_(world_->ranks()) {
   SetText(header().address, kAddressBytes, OwnAddressOf(root.get()));
   SetHost(0, Format("host %s", PeerAddressOf(root.get()).c_str()));
   Hello hello;
   hello.ranks = world_->ranks();
+  hello.port = port;
+  std::memcpy(hello.address, header().address, kAddressBytes);
   SetText(hello.name, sizeof(hello.name), HostName());
   connections_.push_back(std::make_unique<Connection>(std::move(root), 0));
   FrameHeader frame;
@@ -94,7 +98,7 @@ bool Link::NothingToCarry() const {
 }
 
 bool Link::Finished() {
-  if (MeetingIsOver() || withdrawn_) {
+  if (MayStopListening()) {
     listener_ = UniqueFd();
     visitors_.clear();
   }
@@ -105,6 +109,8 @@ bool Link::Finished() {
   if (!NothingToCarry()) return false;
   if (connections_.empty()) return true;
   if (!closes_at_) closes_at_ = Clock::now() + kFarewell;
+  callers_.clear();
+  std::erase_if(connections_, [](const auto& connection) { return !connection->takes; });
   for (const auto& connection : connections_) {
     if (!connection->has_output()) connection->ShutDown();
   }
@@ -113,7 +119,10 @@ bool Link::Finished() {
 
 Deadline Link::NextDeadline() const {
   Deadline next = closes_at_;
-  for (const Visitor& visitor : visitors_) next = next ? std::min(*next, visitor.deadline) : visitor.deadline;
+  const auto take = [&](Clock::time_point at) { next = next ? std::min(*next, at) : at; };
+  for (const Visitor& visitor : visitors_) take(visitor.deadline);
+  for (const Caller& caller : callers_) take(caller.deadline);
+  if (listens_until_ && listener_) take(*listens_until_);
   return next;
 }
 
@@ -135,9 +144,10 @@ void Link::AddTo(std::vector<pollfd>* watched) const {
   watched->push_back({listener_.get(), POLLIN, 0});  // -1: passed over
   watched->push_back({local_listener_.get(), POLLIN, 0});
   for (const Visitor& visitor : visitors_) watched->push_back({visitor.socket.get(), POLLIN, 0});
+  for (const Caller& caller : callers_) watched->push_back({caller.socket.get(), POLLIN, 0});
   for (const auto& connection : connections_) {
-    watched->push_back(
-        {connection->descriptor(), static_cast<int16_t>(connection->has_output() ? POLLIN | POLLOUT : POLLIN), 0});
+    const int events = (connection->takes ? POLLIN : 0) | (connection->has_output() ? POLLOUT : 0);
+    watched->push_back({events != 0 ? connection->descriptor() : -1, static_cast<int16_t>(events), 0});
   }
   for (const auto& [pid, process] : processes_) watched->push_back({process.get(), POLLIN, 0});
 }
@@ -153,9 +163,12 @@ bool Link::After(std::span<const pollfd> watched) {
     if (!heard || Clock::now() >= visitor.deadline) continue;  // closed, without a word
     (visitor.have == sizeof(Answer) ? admitted : visitors_).push_back(std::move(visitor));
   }
+  std::erase_if(callers_, [&](Caller& caller) {
+    return (watched[next++].revents != 0 && !GoOn(&caller)) || Clock::now() >= caller.deadline;
+  });
   std::vector<size_t> closed;
-  for (size_t i = 0; i < connections_.size(); ++i) {
-    if ((watched[next++].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+  for (size_t i = 0; watched.size() - next > processes_.size(); ++i) {  // not those that have just come
+    if ((watched[next++].revents & (POLLIN | POLLHUP | POLLERR)) == 0 || !connections_[i]->takes) continue;
     some = true;
     if (connections_[i]->Read(this) == Connection::Progress::kClosed) closed.push_back(i);
   }
@@ -195,11 +208,13 @@ bool Link::Hear(Visitor* visitor) {
 void Link::Admit(Visitor* visitor) {
   Proof proof;
   if (!CheckAnswer(place_.secret, visitor->challenge, visitor->answer, &proof)) return;
-  if (hosts_known_ >= kMaxHosts) return;
+  if (root_ && hosts_known_ >= kMaxHosts) return;
   if (send(visitor->socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(proof.size())) {
     return;
   }
-  connections_.push_back(std::make_unique<Connection>(std::move(visitor->socket), hosts_known_++));
+  // A host other than the root's hears who it is, and says nothing until then.
+  connections_.push_back(std::make_unique<Connection>(std::move(visitor->socket), root_ ? hosts_known_++ : kMaxHosts));
+  connections_.back()->gives = root_;
 }
 
 void Link::GiveKey() { GiveKeyAt(local_listener_.get(), key_); }
@@ -221,8 +236,16 @@ void Link::Drop(size_t connection) {
     LoseHost(dropped->host(), dropped->why());
     return;
   }
-  // Everybody else was behind the root.
-  for (uint32_t host = 0; host < kMaxHosts; ++host) LoseHost(host, dropped->why());
+  if (dropped->host() != 0) {
+    // One that was not in use yet is no loss: the two speak through the root's host.
+    if (dropped->takes || dropped->gives) LoseHost(dropped->host(), dropped->why());
+    return;
+  }
+  // Behind the root was everybody who is not reached without it.
+  for (uint32_t host = 0; host < kMaxHosts; ++host) {
+    const Connection* const straight = ConnectionTo(host);
+    if (straight == nullptr || !straight->takes || !straight->gives) LoseHost(host, dropped->why());
+  }
 }
 
 void Link::SetHost(uint32_t host, const std::string& label) {

@@ -3,8 +3,9 @@
 // memory (World) to the memories of the other hosts, and writes there what comes from them. So ranks compare, wait,
 // reduce and report as on one host, on bytes that lie in their own memory, and the bits are the same.
 //
-// The root's host is in the middle: every other one has a connection to it, and what two of them have for each other
-// goes through it. One process of each host does this, on one thread for all of its communicators (links.h).
+// Every host has a connection to the root's, which decides about the meeting. What two others have for each other goes
+// over a connection of their own (link_mesh.cc), or through the root's host where they cannot have one. One process of
+// each host does this, on one thread for all of its communicators (links.h).
 //
 // Bytes in the staging memory may be sent from where they lie: their rank writes the next round there when every rank
 // has taken this one, so not before they have arrived.
@@ -15,8 +16,10 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/futex.h"
@@ -24,6 +27,7 @@
 #include "src/base/unique_fd.h"
 #include "src/comm/connection.h"
 #include "src/comm/handshake.h"
+#include "src/comm/link_bodies.h"
 #include "src/comm/place.h"
 #include "src/comm/world.h"
 #include "src/device/memory/own_file.h"
@@ -33,6 +37,8 @@ namespace millpond::comm {
 // What a host says when it has come.
 struct Hello {
   uint32_t ranks = 0;
+  uint32_t port = 0;  // where this host listens for those that come later; 0: nowhere
+  char address[kAddressBytes] = {};
   char name[64] = {};
 };
 
@@ -41,8 +47,10 @@ class Link : public Connection::Receiver {
   // At the root: `listener` is for other hosts; the world is mapped when the first has come. `local_listener` may be
   // none: it is where ranks of this host get the key.
   Link(const MeetingPlace& place, SharedFd file, UniqueFd listener, UniqueFd local_listener);
-  // Elsewhere: `root` is a connection that has shown its secret.
-  Link(const MeetingPlace& place, std::shared_ptr<World> world, UniqueFd root, UniqueFd local_listener);
+  // Elsewhere: `root` is a connection that has shown its secret; `listener`, which may be none, is for hosts that come
+  // later.
+  Link(const MeetingPlace& place, std::shared_ptr<World> world, UniqueFd root, UniqueFd listener, uint32_t port,
+       UniqueFd local_listener);
 
   const std::string& key() const { return key_; }
   // Nobody is to come any more.
@@ -73,6 +81,14 @@ class Link : public Connection::Receiver {
     size_t have = 0;
     Clock::time_point deadline;
   };
+  struct Caller {  // from here to another host
+    UniqueFd socket;
+    uint32_t host = 0;
+    Challenge challenge{};
+    Proof expected{}, proof{};
+    size_t have = 0;  // of challenge and proof
+    Clock::time_point deadline;
+  };
   struct SentMessages {
     uint64_t offered = 0, sent = 0, wanted = 0, taken = 0;
   };
@@ -85,7 +101,8 @@ class Link : public Connection::Receiver {
     bool seat = false;
     RankState state = RankState::kJoined;
     uint32_t sites = 0;
-    uint64_t arrived = 0, published = 0, consumed = 0;
+    uint64_t arrived = 0, published = 0, consumed = 0, verdict = 0;
+    uint64_t lane_sent[kLanes] = {}, lane_taken[kLanes] = {};
     uint64_t last_version = 0, last_over = 0;
     uint64_t messages_changed = 0;
     std::vector<SentMessages> messages;  // by rank
@@ -105,12 +122,26 @@ class Link : public Connection::Receiver {
   void SendArrival(uint32_t rank, uint64_t sequence);
   bool SendLast(uint32_t rank);
   void SendRound(uint32_t rank, uint64_t round);
+  bool ScanLanes(uint32_t rank);
+  bool FindHost(uint32_t rank, uint32_t* out_host) const;
   bool ScanMessages(uint32_t rank);
   bool ScanMessagesWith(uint32_t rank, uint32_t peer);
   bool ScanInvitations(uint32_t rank);
 
+  // link_mesh.cc
+  void Call(uint32_t host, const HostBody& body);
+  bool GoOn(Caller* caller);
+  void TellOfSwitch(uint32_t host);
+  bool TakeGuest(const FrameHeader& header, Connection* from);
+  bool TakeSwitch(const FrameHeader& header, const Connection& from);
+  Connection* ConnectionTo(uint32_t host) const;
+  bool PassesBy(const Connection& from, const Connection& to) const;
+  bool MayStopListening();
+
   // link_take.cc
+  bool MaySpeakFor(const Connection& from, uint32_t rank) const;
   bool TakeHello(const Hello& hello, Connection* from);
+  bool TakeHost(uint32_t host, const HostBody& body);
   bool TakeSeat(const FrameHeader& header, const char* bytes, const Connection& from);
   bool TakeOfRank(const FrameHeader& header, const char* bytes);
   bool TakeOfMessage(const FrameHeader& header, const char* bytes);
@@ -135,6 +166,11 @@ class Link : public Connection::Receiver {
   std::shared_ptr<World> world_;
   UniqueFd listener_, local_listener_;
   std::vector<Visitor> visitors_;
+  std::vector<Caller> callers_;
+  std::set<std::pair<uint32_t, uint32_t>> straight_;  // at the root: from one host to another without it
+  std::map<uint32_t, HostBody> bodies_;               // at the root: of each host
+  uint32_t own_number_ = 0;                           // 0: the root's, or not known yet
+  Deadline listens_until_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::map<int32_t, UniqueFd> processes_;  // of this host's ranks, other than this process
   std::vector<Sent> sent_;                 // by rank

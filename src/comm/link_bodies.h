@@ -18,6 +18,12 @@ struct SeatBody {
   char name[kNameBytes] = {};
 };
 
+struct HostBody {
+  char label[sizeof(HostNote::label)] = {};
+  char address[kAddressBytes] = {};  // where it takes connections of hosts that came later; port 0: nowhere
+  uint32_t port = 0;
+};
+
 struct InvitationBody {
   uint64_t id = 0, members = 0;
   uint32_t generation = 0;

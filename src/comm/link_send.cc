@@ -23,8 +23,13 @@ uint64_t From(uint64_t sent, uint64_t now, uint64_t most = kHalves) { return now
 
 void Link::Route(FrameHeader header, const void* bytes, size_t count, bool stays, const Connection* except) {
   for (const auto& connection : connections_) {
-    if (connection.get() == except || connection->is_shut_down()) continue;
-    if (root_ && header.to != kToAll && header.to != connection->host()) continue;
+    if (connection.get() == except || connection->is_shut_down() || !connection->gives) continue;
+    if (header.to != kToAll && header.to != connection->host()) {
+      if (root_ || connection->host() != 0) continue;
+      const Connection* const straight = ConnectionTo(header.to);
+      if (straight != nullptr && straight->gives) continue;
+    }
+    if (root_ && except != nullptr && header.to == kToAll && PassesBy(*except, *connection)) continue;
     if (stays) {
       connection->SendFrom(header, static_cast<const char*>(bytes), count);
     } else {
@@ -55,7 +60,7 @@ void Link::SendSeat(uint32_t rank, Connection* only) {
   frame.to = kToAll;
   frame.rank = rank;
   const uint32_t host = cell.host.load();
-  frame.number = host == 0 ? 0 : host - 1;  // of its own number a host other than the root's knows nothing
+  frame.number = host == 0 ? own_number_ : host - 1;  // not known yet: then it goes to the root's host, which knows
   if (only != nullptr) {
     only->Send(frame, &body, sizeof(body));
   } else {
@@ -102,6 +107,7 @@ bool Link::ScanRank(uint32_t rank) {
   const RankState state = cell.state.load(std::memory_order_acquire);
   const uint64_t consumed = cell.consumed.load(std::memory_order_acquire);
   const uint64_t published = cell.published.load(std::memory_order_acquire);
+  const uint64_t verdict = cell.verdict.load(std::memory_order_acquire);
   const uint64_t arrived = cell.arrived.load(std::memory_order_acquire);
   const uint32_t sites = std::min<uint32_t>(cell.sites_known.load(std::memory_order_acquire), kSites);
   for (; sent.sites < sites; ++sent.sites, some = true) {
@@ -110,6 +116,12 @@ bool Link::ScanRank(uint32_t rank) {
   some |= SendLast(rank);
   for (uint64_t i = From(sent.arrived, arrived); i < arrived; ++i, some = true) SendArrival(rank, i);
   sent.arrived = arrived;
+  if (verdict != sent.verdict) {
+    Broadcast(FrameKind::kVerdict, rank, verdict);
+    sent.verdict = verdict;
+    some = true;
+  }
+  some |= ScanLanes(rank);
   if (published != sent.published) {
     for (uint64_t i = From(sent.published, published, kStages); i < published; ++i) SendRound(rank, i);
     Broadcast(FrameKind::kPublished, rank, published);
@@ -134,7 +146,6 @@ bool Link::ScanRank(uint32_t rank) {
 
 void Link::SendArrival(uint32_t rank, uint64_t sequence) {
   Descriptor what = world_->cell(rank).descriptors[sequence % kHalves];
-  what.direct = 0;
   std::string body(reinterpret_cast<const char*>(&what), sizeof(what));
   if (what.operation <= static_cast<uint32_t>(Operation::kBarrier) &&
       CountsOf(static_cast<Operation>(what.operation)) != Counts::kNone) {
@@ -198,6 +209,47 @@ void Link::SendRound(uint32_t rank, uint64_t round) {
     }
     if (alike) break;
   }
+}
+
+bool Link::ScanLanes(uint32_t rank) {
+  bool some = false;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const Lane& lane = world_->cell(rank).lanes[i];
+    uint64_t& lane_sent = sent_[rank].lane_sent[i];
+    uint64_t& lane_taken = sent_[rank].lane_taken[i];
+    const uint64_t taken = lane.taken.load(std::memory_order_acquire);
+    const uint64_t pieces = lane.sent.load(std::memory_order_acquire);
+    FrameHeader frame;
+    frame.rank = rank;
+    frame.peer = i;
+    if (pieces != lane_sent && FindHost(lane.to, &frame.to)) {
+      frame.kind = FrameKind::kLane;
+      for (uint64_t piece = From(lane_sent, pieces, kLaneSlots); piece < pieces; ++piece) {
+        frame.number = piece;
+        Route(frame, world_->lane_slot(rank, i, piece), std::min<size_t>(lane.bytes[piece % kLaneSlots], kLaneBytes),
+              /*stays=*/true);
+      }
+      lane_sent = pieces;
+      some = true;
+    }
+    if (taken != lane_taken && FindHost(lane.from, &frame.to)) {
+      frame.kind = FrameKind::kLaneTaken;
+      frame.number = taken;
+      Route(frame, nullptr, 0, /*stays=*/false);
+      lane_taken = taken;
+      some = true;
+    }
+  }
+  return some;
+}
+
+// False when the rank is of this host, or is none.
+bool Link::FindHost(uint32_t rank, uint32_t* out_host) const {
+  if (rank >= world_->ranks()) return false;
+  const uint32_t host = world_->cell(rank).host.load(std::memory_order_relaxed);
+  if (host == 0) return false;
+  *out_host = host - 1;
+  return true;
 }
 
 bool Link::ScanMessages(uint32_t rank) {

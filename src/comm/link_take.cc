@@ -29,14 +29,22 @@ bool Read(const FrameHeader& header, const char* bytes, Body* out_body) {
 
 }  // namespace
 
+bool Link::MaySpeakFor(const Connection& from, uint32_t rank) const {
+  const uint32_t host = world_->cell(rank).host.load();
+  return host != 0 && (host == from.host() + 1 || (!root_ && from.host() == 0));
+}
+
 char* Link::PlaceFor(const FrameHeader& header, Connection* from) {
   if (world_ == nullptr || header.rank >= world_->ranks()) return nullptr;
   if (root_ && header.to != 0 && header.to != kToAll) return nullptr;  // passes through
-  const uint32_t host = world_->cell(header.rank).host.load();
-  if (host == 0 || (root_ && host != from->host() + 1)) return nullptr;
+  if (!MaySpeakFor(*from, header.rank)) return nullptr;
   if (header.kind == FrameKind::kRound) {
     if (header.peer > kStageBytes || header.bytes > kStageBytes - header.peer) return nullptr;
     return world_->stage(header.rank, header.number) + header.peer;
+  }
+  if (header.kind == FrameKind::kLane) {
+    if (header.peer >= kLanes || header.bytes > kLaneBytes) return nullptr;
+    return world_->lane_slot(header.rank, header.peer, header.number);
   }
   if (header.kind != FrameKind::kPiece || header.peer >= world_->ranks() || header.bytes > kChannelBytes) {
     return nullptr;
@@ -47,27 +55,34 @@ char* Link::PlaceFor(const FrameHeader& header, Connection* from) {
 bool Link::Take(const FrameHeader& header, const char* bytes, Connection* from) {
   if (header.kind == FrameKind::kHello) {
     Hello hello;
-    return root_ && Read(header, bytes, &hello) && TakeHello(hello, from);
+    if (!root_) return TakeGuest(header, from);
+    return Read(header, bytes, &hello) && TakeHello(hello, from);
   }
-  if (world_ == nullptr) return false;
-  const std::string text(bytes, header.bytes);
+  if (world_ == nullptr || from->host() >= kMaxHosts) return false;
+  const bool from_root = !root_ && from->host() == 0;
   switch (header.kind) {
-    case FrameKind::kHost:
-      if (!root_) SetHost(static_cast<uint32_t>(header.number), text);
-      return !root_;
+    case FrameKind::kNumber:
+      own_number_ = static_cast<uint32_t>(header.number);
+      return from_root;
+    case FrameKind::kHost: {
+      HostBody body;
+      return from_root && Read(header, bytes, &body) && TakeHost(static_cast<uint32_t>(header.number), body);
+    }
     case FrameKind::kHostLost:
-      if (!root_) LoseHost(static_cast<uint32_t>(header.number), text);
-      return !root_;
+      if (from_root) LoseHost(static_cast<uint32_t>(header.number), std::string(bytes, header.bytes));
+      return from_root;
     case FrameKind::kMeeting:
-      TakeMeeting(static_cast<MeetingState>(header.number), text);
+      if (!from_root && header.number != static_cast<uint64_t>(MeetingState::kBroken)) return false;
+      TakeMeeting(static_cast<MeetingState>(header.number), std::string(bytes, header.bytes));
       return true;
+    case FrameKind::kSwitch:
+      return TakeSwitch(header, *from);
     default:
       break;
   }
   if (header.rank >= world_->ranks()) return false;
   if (header.kind == FrameKind::kSeat) return TakeSeat(header, bytes, *from);
-  const uint32_t host = world_->cell(header.rank).host.load();
-  if (host == 0 || (root_ && host != from->host() + 1)) return false;
+  if (!MaySpeakFor(*from, header.rank)) return false;
   if (root_ && header.to != 0) {
     const bool lies =
         header.kind == FrameKind::kRound && bytes == world_->stage(header.rank, header.number) + header.peer;
@@ -104,15 +119,21 @@ bool Link::TakeHello(const Hello& hello, Connection* from) {
                header().hosts[from->host()].label, hello.ranks, world_->ranks()))
         .Ignore();  // the meeting's state tells everybody
   }
+  HostBody& own = bodies_[from->host()];
+  std::memcpy(own.label, header().hosts[from->host()].label, sizeof(own.label));
+  SetText(own.address, sizeof(own.address), TextOf(hello.address, sizeof(hello.address)));
+  own.port = hello.port;
+  std::memcpy(bodies_[0].label, header().hosts[0].label, sizeof(own.label));
   FrameHeader frame;
+  frame.kind = FrameKind::kNumber;
+  frame.number = from->host();
+  from->Send(frame, nullptr, 0);
   frame.kind = FrameKind::kHost;
-  for (uint32_t host = 0; host < hosts_known_; ++host) {
-    const std::string label = TextOf(header().hosts[host].label, sizeof(HostNote::label));
+  for (const auto& [host, body] : bodies_) {
     frame.number = host;
-    if (host != from->host()) from->Send(frame, label.data(), label.size());
-    if (host != from->host()) continue;
-    Route({FrameKind::kHost, 0, kToAll, 0, 0, 0, host}, label.data(), label.size(), /*stays=*/false, from);
+    if (host != from->host()) from->Send(frame, &body, sizeof(body));
   }
+  Route({FrameKind::kHost, 0, kToAll, 0, 0, 0, from->host()}, &own, sizeof(own), /*stays=*/false, from);
   for (uint32_t rank = 0; rank < world_->ranks(); ++rank) {
     if (sent_[rank].seat || world_->cell(rank).host.load() != 0) SendSeat(rank, from);
   }
@@ -125,10 +146,19 @@ bool Link::TakeHello(const Hello& hello, Connection* from) {
   return true;
 }
 
+// The later host calls the earlier one.
+bool Link::TakeHost(uint32_t host, const HostBody& body) {
+  if (host >= kMaxHosts) return false;
+  SetHost(host, TextOf(body.label, sizeof(body.label)));
+  hosts_known_ = std::max(hosts_known_, host + 1);
+  if (host != 0 && host < own_number_ && body.port != 0) Call(host, body);
+  return true;
+}
+
 bool Link::TakeSeat(const FrameHeader& header, const char* bytes, const Connection& from) {
   SeatBody body;
   if (!Read(header, bytes, &body)) return false;
-  const uint64_t host = root_ ? from.host() : header.number;
+  const uint64_t host = root_ || from.host() != 0 ? from.host() : header.number;
   if (host >= kMaxHosts) return false;
   RankCell& cell = world_->cell(header.rank);
   auto absent = RankState::kAbsent;
@@ -197,6 +227,17 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
       return true;
     case FrameKind::kConsumed:
       cell.consumed.store(header.number, std::memory_order_release);
+      return true;
+    case FrameKind::kVerdict:
+      cell.verdict.store(header.number, std::memory_order_release);
+      return true;
+    case FrameKind::kLane:
+      if (header.peer >= kLanes || bytes != world_->lane_slot(header.rank, header.peer, header.number)) return false;
+      cell.lanes[header.peer].sent.store(header.number + 1, std::memory_order_release);
+      return true;
+    case FrameKind::kLaneTaken:
+      if (header.peer >= kLanes) return false;
+      cell.lanes[header.peer].taken.store(header.number, std::memory_order_release);
       return true;
     case FrameKind::kInvitation:
       if (header.number >= kInvitations || header.bytes != sizeof(InvitationBody)) return false;

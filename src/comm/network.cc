@@ -247,8 +247,8 @@ Status ListenAt(const std::string& address, uint32_t port, UniqueFd* out_listene
 
 namespace {
 
-// One attempt; 0 or an error number.
-int TryConnect(const std::string& from, const Address& to, Clock::time_point deadline, UniqueFd* out_socket) {
+// 0, EINPROGRESS or another error number.
+int StartConnect(const std::string& from, const Address& to, UniqueFd* out_socket) {
   UniqueFd made(socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return errno;
   Address own;
@@ -256,8 +256,16 @@ int TryConnect(const std::string& from, const Address& to, Clock::time_point dea
       bind(made.get(), Plain(&own.bytes), own.length) != 0) {
     return errno;
   }
-  if (connect(made.get(), reinterpret_cast<const sockaddr*>(&to.bytes), to.length) != 0) {
-    if (errno != EINPROGRESS) return errno;
+  const int error = connect(made.get(), reinterpret_cast<const sockaddr*>(&to.bytes), to.length) == 0 ? 0 : errno;
+  *out_socket = std::move(made);
+  return error;
+}
+
+// One attempt; 0 or an error number.
+int TryConnect(const std::string& from, const Address& to, Clock::time_point deadline, UniqueFd* out_socket) {
+  UniqueFd made;
+  if (const int begun = StartConnect(from, to, &made); begun != 0) {
+    if (begun != EINPROGRESS) return begun;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd watched{made.get(), POLLOUT, 0};
     if (poll(&watched, 1, static_cast<int>(std::max<int64_t>(1, left))) <= 0) return ETIMEDOUT;
@@ -293,6 +301,15 @@ Status ConnectTo(const std::string& address, uint32_t port, bool may_begin_to, C
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestRetry);
   }
+}
+
+UniqueFd BeginConnect(const std::string& address, uint32_t port) {
+  Address to;
+  std::string from;
+  UniqueFd made;
+  if (!Resolve(address, port, &to).ok() || !ChosenAddress(&from).ok()) return {};
+  const int error = StartConnect(from, to, &made);
+  return error == 0 || error == EINPROGRESS ? std::move(made) : UniqueFd();
 }
 
 void Tune(int socket_fd) {

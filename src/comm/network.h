@@ -37,6 +37,9 @@ Status BasePort(uint32_t otherwise, uint32_t* out_port);
 Status ConnectTo(const std::string& address, uint32_t port, bool may_begin_to, Clock::time_point deadline,
                  UniqueFd* out_socket);
 
+// A connection that comes about later, or does not: the socket is writable then. Empty when it cannot even begin.
+UniqueFd BeginConnect(const std::string& address, uint32_t port);
+
 // What the transport wants of a connection: no delay, and silence of the other host noticed within half a minute.
 void Tune(int socket_fd);
 std::string OwnAddressOf(int socket_fd);

@@ -37,6 +37,11 @@ inline constexpr size_t kStages = 4;
 inline constexpr size_t kHalves = 2;
 inline constexpr size_t kStageBytes = 2048 * 1024;
 inline constexpr size_t kChannelBytes = 256 * 1024;
+// A reduction that passes from host to host takes the same memory for its two lanes: what the hosts before have, and
+// the result on its way back.
+inline constexpr size_t kLanes = 2;
+inline constexpr size_t kLaneSlots = 8;
+inline constexpr size_t kLaneBytes = kStages * kStageBytes / kLanes / kLaneSlots;
 
 // Bytes of a rank's device memory that others may map: one of its exports, and where in it.
 struct BlockPlace {
@@ -98,6 +103,15 @@ struct LastAct {
   std::atomic<uint32_t> over{0};
 };
 
+// Pieces from a rank of one host to its counterpart on the next, each in a slot of the sender's staging memory.
+struct Lane {
+  alignas(64) std::atomic<uint64_t> sent{0};  // by this rank
+  uint32_t to = 0;                            // a rank
+  uint32_t bytes[kLaneSlots] = {};
+  alignas(64) std::atomic<uint64_t> taken{0};  // by this rank, of what its counterpart sent
+  uint32_t from = 0;
+};
+
 // Each rank writes its own and reads the others'.
 struct RankCell {
   alignas(64) std::atomic<RankState> state{RankState::kAbsent};
@@ -115,6 +129,7 @@ struct RankCell {
   alignas(64) Invitation invitations[kInvitations];
   // (operation + 1) * 2, and 1 if this rank reaches all that it needs of the others' memory in that operation.
   alignas(64) std::atomic<uint64_t> verdict{0};
+  alignas(64) Lane lanes[kLanes];
   alignas(64) ExportNote exports[kExports];
   alignas(64) LastAct last;
   alignas(64) std::atomic<uint64_t> messages_changed{0};  // counts what this rank did to its channels
@@ -175,7 +190,7 @@ struct WorldHeader {
   char identity[40] = {};            // of this host
   HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x344C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x354C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {
@@ -200,6 +215,9 @@ class World {
   }
   char* stage(uint32_t rank, uint64_t round) const {
     return At<char>(stages_) + (rank * kStages + round % kStages) * kStageBytes;
+  }
+  char* lane_slot(uint32_t rank, uint32_t lane, uint64_t piece) const {
+    return At<char>(stages_) + rank * kStages * kStageBytes + (lane * kLaneSlots + piece % kLaneSlots) * kLaneBytes;
   }
   Channel& channel(uint32_t from, uint32_t to) const { return *At<Channel>(ChannelAt(from, to)); }
   char* channel_stage(uint32_t from, uint32_t to, uint64_t piece) const {

@@ -23,8 +23,9 @@ void ExpectSum(Rank& r) {
   Expect(r, "AllReduce", receive.Read(), {static_cast<float>(r.ranks * (r.ranks + 1)) / 2});
 }
 
-// TCP sockets of this process that listen, as the kernel prints their addresses ("0200007F:..." is 127.0.0.2).
-std::vector<std::string> Listening() {
+// TCP sockets of this process in that state ("0A": they listen, "01": they are connected), as the kernel prints their
+// addresses ("0200007F:..." is 127.0.0.2).
+std::vector<std::string> Sockets(const std::string& state) {
   std::set<std::string> own;
   DIR* folder = opendir("/proc/self/fd");
   while (const dirent* entry = readdir(folder)) {
@@ -39,11 +40,12 @@ std::vector<std::string> Listening() {
       std::stringstream words(line);
       std::vector<std::string> word(10);
       for (std::string& each : word) words >> each;
-      if (word[3] == "0A" && own.contains("socket:[" + word[9] + "]")) found.push_back(word[1]);
+      if (word[3] == state && own.contains("socket:[" + word[9] + "]")) found.push_back(word[1]);
     }
   }
   return found;
 }
+std::vector<std::string> Listening() { return Sockets("0A"); }
 
 // --- Meeting ------------------------------------------------------------------------------------------------------
 
@@ -57,7 +59,7 @@ TEST(RanksOfSeveralHosts, ListenNoLongerThanTheyMust) {
   EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2", "3"}}, "Sum")), "");
 }
 
-// Both halves go through the root's host, which is no party to them.
+// The root's host is no party to it.
 RANK_BODY(SubOfOthers) {
   if (r.rank == 0) {
     ExpectSum(r);
@@ -77,6 +79,52 @@ RANK_BODY(SubOfOthers) {
 }
 TEST(RanksOfSeveralHosts, MakeSubCommunicators) {
   EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}, {"2"}}, "SubOfOthers")), "");
+}
+
+bool IsStopped(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  file >> number >> name >> state;
+  return state == "T";
+}
+
+// Rank 0's process, which speaks for the root's host, stands still meanwhile: bytes between two others cannot have gone
+// through it.
+RANK_BODY(AroundTheRoot) {
+  const Values<int64_t> own({getpid()}), all({0, 0, 0});
+  RANK_OK(r, HcclAllGather(own.get(), all.get(), 1, HCCL_DATA_TYPE_INT64, r.comm, r.stream));
+  r.Sync();
+  const int root = static_cast<int>(all.Read()[0]);
+  // Before the first message the two may still be about to change over, which the root's host is needed for.
+  const auto connected = [] { return Sockets("01").size() >= 2; };
+  if (r.rank != 0 && !acl_test::Eventually(connected)) r.Complain("has one connection only");
+  const Values<float> send(std::vector<float>(300000, 5)), receive(std::vector<float>(300000, -1));
+  const auto pass = [&] {
+    if (r.rank == 1) RANK_OK(r, HcclSend(send.get(), 300000, kFloat, 2, r.comm, r.stream));
+    if (r.rank == 2) RANK_OK(r, HcclRecv(receive.get(), 300000, kFloat, 1, r.comm, r.stream));
+    r.Sync();
+  };
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  ExpectSum(r);
+  // Rank 2 has got what came through the root, too.
+  const Values<float> ready({1});
+  if (r.rank == 2) RANK_OK(r, HcclSend(ready.get(), 1, kFloat, 1, r.comm, r.stream));
+  if (r.rank == 1) RANK_OK(r, HcclRecv(ready.get(), 1, kFloat, 2, r.comm, r.stream));
+  r.Sync();
+  if (r.rank == 1) {
+    kill(root, SIGSTOP);
+    if (!acl_test::Eventually([&] { return IsStopped(root); })) r.Complain("rank 0 goes on");
+  }
+  for (int i = 0; i < 20; ++i) pass();
+  if (r.rank == 1) {
+    if (!IsStopped(root)) r.Complain("rank 0 went on meanwhile");
+    kill(root, SIGCONT);
+  }
+  if (r.rank == 2) Expect(r, "what came past the root", receive.Read(), std::vector<float>(300000, 5));
+  ExpectSum(r);
+}
+TEST(RanksOfSeveralHosts, ReachEachOtherWithoutTheRoot) {
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}, {"2"}}, "AroundTheRoot")), "");
 }
 
 MP_ROLE(rank) { return BeRank(); }

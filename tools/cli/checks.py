@@ -145,6 +145,16 @@ def _torch_script(name, script):
     return _one_passed(name, span)
 
 
+def divided_models(run):
+    """What CI runs on 2 ranks, on 4 as well: tests/torch/programs/test_ranks.py."""
+    name = "pytest ranks"
+    junit_path = BUILD / "junit" / "pytest-ranks.xml"
+    command = [VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT,
+               ROOT / "tests" / "torch" / "programs" / "test_ranks.py", "-q", f"--junitxml={junit_path}"]
+    variables = {**environment.for_program(argparse.Namespace()), "TEST_LONG": "1"}
+    return run(name, command, junit_path, "pytest-ranks.log", env=variables, limit=KERNEL_SECONDS)
+
+
 def preloaded():
     """The sanitizers' runtime libraries, for a Python that was not linked to them."""
     return ":".join(subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()

@@ -107,6 +107,7 @@ def _long_suites(arguments, total):
     if not arguments.k:
         yield "half types", checks.half_types
         yield "all types", checks.all_types
+        yield "pytest ranks", lambda: checks.divided_models(_run)
     yield KERNELS_ASAN.name, lambda: _ctest(KERNELS_ASAN, arguments.k)
     yield "pytest kernels-asan", lambda: checks.sanitized_kernels(arguments.k, _run)
 

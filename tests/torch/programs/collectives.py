@@ -71,8 +71,14 @@ def moves(rank, world):
     judge("all_to_all", torch.cat(parts), torch.cat([of(other) * (rank + 1) for other in range(world)]))
     listed = [None] * world
     distributed.all_gather_object(listed, {"rank": rank})
-    if listed != [{"rank": other} for other in range(world)]:
-        WRONG.append(f"all_gather_object: {listed}")
+    expect("all_gather_object", listed, [{"rank": other} for other in range(world)])
+    listed = [None] * world if rank == 0 else None
+    distributed.gather_object(rank, listed, dst=0)
+    expect("gather_object", listed, list(range(world)) if rank == 0 else None)
+    parts = [torch.zeros(COUNT, device="npu") for _ in range(world)] if rank == 0 else None
+    distributed.gather(of(rank).npu(), parts, dst=0)
+    if rank == 0:
+        judge("gather", torch.cat(parts), everybody)
 
 
 def messages(rank, world):
@@ -103,11 +109,108 @@ def groups(rank, world):
     judge("async", tensor, sum(of(other) for other in range(world)))
 
 
+def of_size(rank):
+    return torch.full((rank + 2,), float(rank))
+
+
+def uneven(rank, world):
+    parts = [torch.zeros(other + 2, device="npu") for other in range(world)]
+    distributed.all_gather(parts, of_size(rank).npu())
+    judge("all_gather of several sizes", torch.cat(parts), torch.cat([of_size(other) for other in range(world)]))
+    out = torch.zeros(rank + 2, device="npu")
+    distributed.reduce_scatter(out, [of_size(other).npu() for other in range(world)])
+    judge("reduce_scatter of several sizes", out, of_size(rank) * world)
+    parts = [torch.zeros(rank + 2, device="npu") for _ in range(world)]
+    distributed.all_to_all(parts, [torch.full((other + 2,), float(rank), device="npu") for other in range(world)])
+    judge("all_to_all of several sizes", torch.cat(parts), torch.cat([torch.full((rank + 2,), float(other)) for other in range(world)]))
+
+
+def coalesced(rank, world):
+    total = sum(of(other) for other in range(world))
+    tensors = [of(rank).npu(), of(rank + 1).npu()]
+    with distributed._coalescing_manager(device=torch.device("npu"), async_ops=True) as works:
+        for tensor in tensors:
+            distributed.all_reduce(tensor)
+    works.wait()
+    judge("all_reduce, coalesced", tensors[0], total)
+    judge("another all_reduce, coalesced", tensors[1], total + world)
+    outs = [torch.zeros(COUNT * world, device="npu") for _ in range(2)]
+    with distributed._coalescing_manager(device=torch.device("npu")):
+        for number, out in enumerate(outs):
+            distributed.all_gather_into_tensor(out, (of(rank) + number).npu())
+    judge("all_gather_into_tensor, coalesced", outs[1], torch.cat([of(other) + 1 for other in range(world)]))
+    outs = [torch.zeros(COUNT, device="npu") for _ in range(2)]
+    with distributed._coalescing_manager(device=torch.device("npu")):
+        for number, out in enumerate(outs):
+            distributed.reduce_scatter_tensor(out, torch.cat([of(rank) + number] * world).npu())
+    judge("reduce_scatter_tensor, coalesced", outs[1], total + world)
+
+
+def objects(rank, world):
+    listed = [{"rank": rank}, rank] if rank == 0 else [None, None]
+    distributed.broadcast_object_list(listed, src=0)
+    expect("broadcast_object_list", listed, [{"rank": 0}, 0])
+    own = [None]
+    distributed.scatter_object_list(own, [f"for {other}" for other in range(world)] if rank == 0 else None, src=0)
+    expect("scatter_object_list", own, [f"for {rank}"])
+    if rank == 0:
+        distributed.send_object_list(["a", {"b": 2}], dst=1)
+    elif rank == 1:
+        listed = [None, None]
+        distributed.recv_object_list(listed, src=0)
+        expect("recv_object_list", listed, ["a", {"b": 2}])
+
+
+def expect(name, found, expected):
+    if found != expected:
+        WRONG.append(f"{name}: {found}, not {expected}")
+
+
+def more_groups(rank, world):
+    own, _ = distributed.new_subgroups(2)
+    tensor = of(rank).npu()
+    distributed.all_reduce(tensor, group=own)
+    judge("new_subgroups", tensor, of(rank // 2 * 2) + of(rank // 2 * 2 + 1))
+    backwards = distributed.new_group(list(reversed(range(world))), backend="hccl", group_desc="backwards")
+    tensor = of(rank).npu()
+    distributed.broadcast(tensor, src=1, group=backwards)
+    judge("broadcast in a group", tensor, of(1))
+    distributed.destroy_process_group(backwards)
+    mixed = distributed.new_group(backend="cpu:gloo,npu:hccl")
+    for device in ("cpu", "npu"):
+        tensor = of(rank).to(device)
+        distributed.all_reduce(tensor, group=mixed)
+        judge(f"all_reduce on {device} of a group of both", tensor, sum(of(other) for other in range(world)))
+    works = [distributed.isend(of(rank).npu(), 1)] if rank == 0 else []
+    out = torch.zeros(COUNT, device="npu")
+    works += [distributed.irecv(out, 0)] if rank == 1 else []
+    for work in works:
+        work.wait()
+    if rank == 1:
+        judge("isend and irecv", out, of(0))
+
+
+def recorder(rank, world):
+    """torch_npu's flight recorder has what this program did."""
+    import json
+    import pickle
+    from torch_npu._C._distributed_c10d import _dump_hccl_trace
+    recorded = pickle.loads(_dump_hccl_trace())
+    if not any(entry["input_sizes"] == [[COUNT]] and entry["input_dtypes"] == ["BFloat16"] for entry in recorded["entries"]):
+        WRONG.append("the flight recorder does not know the all_reduce of bfloat16")
+    if not any(entry["state"] == "completed" for entry in recorded["entries"]):  # as the watchdog has found
+        WRONG.append(f"nothing is completed in the flight recorder: {sorted({entry['state'] for entry in recorded['entries']})}")
+    groups = {tuple(json.loads(group["ranks"])) for group in recorded["pg_config"].values()}
+    if tuple(range(world)) not in groups:
+        WRONG.append(f"the flight recorder knows the groups {sorted(groups)}")
+
+
 def main():
+    os.environ.setdefault("TORCH_HCCL_TRACE_BUFFER_SIZE", "2000")
     torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
     distributed.init_process_group("hccl")
     rank, world = distributed.get_rank(), distributed.get_world_size()
-    for part in (reductions, moves, messages, groups):
+    for part in (reductions, moves, messages, groups, uneven, coalesced, objects, more_groups, recorder):
         part(rank, world)
     distributed.barrier()
     distributed.destroy_process_group()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
 
+import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
+LONG = "TEST_LONG" in os.environ  # ./millpond test --long
+RANKS = [2, 4] if LONG else [2]
 
 
 @pytest.fixture
@@ -29,11 +32,21 @@ def test_every_collective(torchrun, ranks):
     program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_ddp_has_the_losses_of_one_process(torchrun, on_cpu, root, ranks):
-    program = torchrun(ranks, root / "examples" / "torch" / "ddp.py")
-    program.says(f"{ranks} ranks, equal weights: True")
-    assert program.losses == pytest.approx(on_cpu("ddp").losses, rel=1e-4)
+EXAMPLES = {"ddp": "{0} ranks, equal weights: True", "fsdp2": "rank {1} keeps ", "tensor_parallel": "rank {1} has ", "pipeline": "rank {1} has "}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_examples_have_the_losses_of_one_process(torchrun, on_cpu, root, ranks, name):
+    program = torchrun(ranks, root / "examples" / "torch" / f"{name}.py")
+    program.says(EXAMPLES[name].format(ranks, ranks - 1))
+    assert program.losses == pytest.approx(on_cpu(name).losses, rel=1e-4)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_models_that_are_divided_among_ranks(torchrun, ranks):
+    program = torchrun(ranks, HERE / "parallel.py")
+    program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
 
 
 @pytest.fixture
