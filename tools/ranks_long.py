@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tools" / "cli"))
 from layout import build_dir
 
 SETTLE_SECONDS = 5  # a process that was killed may still be on its way out
+BATCH = 100  # programs of one run, which has a limit of 100 s
 FORMS = ("AsThreads", "AsProcesses", "AsHosts")
 
 
@@ -33,8 +34,10 @@ class Part:
 
 
 def parts(programs, times):
-    found = [Part(f"{programs} random programs {form}", "hccl_ranks_random_test", (f"--gtest_filter=*.{form}",),
-                  (("MILLPOND_RANDOM_PROGRAMS", str(programs)),)) for form in FORMS]
+    found = [Part(f"{min(BATCH, programs - first)} random programs {form} from seed {first + 1}", "hccl_ranks_random_test",
+                  (f"--gtest_filter=*.{form}",), (("MILLPOND_RANDOM_PROGRAMS", str(min(BATCH, programs - first))),
+                                                  ("MILLPOND_RANDOM_SEED", str(first + 1))))
+             for form in FORMS for first in range(0, programs, BATCH)]
     repeat = (f"--gtest_repeat={times}", "--gtest_brief=1")
     found += [Part(f"{program.removeprefix('hccl_').removesuffix('_test')} x {times}", program, repeat)
               for program in ("hccl_ranks_failure_test", "hccl_ranks_meeting_test", "hccl_ranks_hosts_test", "hccl_ranks_windows_test")]
