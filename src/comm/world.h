@@ -83,6 +83,7 @@ struct SiteNote {
   uint64_t offset = 0;
   char module[200] = {};  // the end of the path, if that is longer
   char symbol[96] = {};
+  char whole[64] = {};  // the operator that was called there, if the operation is a part of it
 };
 inline constexpr size_t kSites = 64;
 

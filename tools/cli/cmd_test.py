@@ -101,6 +101,7 @@ def _long_suites(arguments, total):
         yield "mutation", checks.mutation
         yield "no false alarm", checks.no_false_alarm
         yield "site", checks.site
+        yield "ranks", checks.ranks
     if not pytorch.enabled():
         total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
         return

@@ -136,7 +136,7 @@ extern "C" ACL_FUNC_VISIBILITY aclnnStatus aclnnTransMatmulWeightGetWorkspaceSiz
   return prepared;
 }
 
-extern "C" ACL_FUNC_VISIBILITY aclnnStatus aclnnTransMatmulWeight(void* workspace, uint64_t workspaceSize,
-                                                                  aclOpExecutor* executor, aclrtStream stream) {
-  return millpondAclnnLaunch(WeightRow(), workspace, workspaceSize, executor, stream);
+extern "C" ACL_FUNC_VISIBILITY aclnnStatus aclnnTransMatmulWeight(void*, uint64_t, aclOpExecutor* executor,
+                                                                  aclrtStream stream) {
+  return millpondAclnnLaunch(WeightRow(), __builtin_return_address(0), executor, stream);
 }
