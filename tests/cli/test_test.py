@@ -135,7 +135,7 @@ def test_an_example_that_earns_an_error_of_the_checker_is_a_failure_that_names_i
 
 def test_ranks_that_leave_something_behind_are_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_RANKS_LEAVE="1")
-    assert last_line(outcome) == "19 passed, 1 failed"
+    assert last_line(outcome) == "22 passed, 1 failed"
     assert "left behind: socket millpond-7-1" in outcome.stderr
 
 
@@ -147,7 +147,7 @@ def test_a_finding_of_clang_tidy_is_a_failure_that_names_it(long_tree):
 
 def test_a_link_of_the_site_that_leads_nowhere_is_a_failure(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_DEAD_LINK="1")
-    assert last_line(outcome) == "18 passed, 1 failed"
+    assert last_line(outcome) == "22 passed, 1 failed"
     assert "FAILED site" in outcome.stderr and "no heading #gone" in outcome.stderr
 
 
