@@ -297,9 +297,9 @@ def entries_text(rows, numbers):
             out.append(f"  const uint64_t words[] = {{{words or '0'}}};")
             out.append(f"  return millpondAclnnPrepare({number}, __func__, words, workspaceSize, executor);")
             out.append("}")
-        out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {row.name}(void* workspace, uint64_t workspaceSize, '
+        out.append(f'extern "C" ACL_FUNC_VISIBILITY aclnnStatus {row.name}(void*, uint64_t, '
                    "aclOpExecutor* executor, aclrtStream stream) {")
-        out.append(f"  return millpondAclnnLaunch({number}, workspace, workspaceSize, executor, stream);")
+        out.append(f"  return millpondAclnnLaunch({number}, __builtin_return_address(0), executor, stream);")
         out.append("}")
     return "\n".join([*out, "// clang-format on", ""])
 

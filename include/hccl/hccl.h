@@ -31,6 +31,8 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uin
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
                                                              HcclCommConfig* config, HcclComm* comm);
+ACL_FUNC_VISIBILITY HcclResult HcclCommInitClusterInfoMemConfig(const char* rankTableString, uint32_t rank,
+                                                                HcclCommConfig* config, HcclComm* comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms);
 ACL_FUNC_VISIBILITY HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds,
                                                        uint64_t subCommId, uint32_t subCommRankId,
@@ -39,6 +41,11 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommDestroy(HcclComm comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommSuspend(HcclComm comm);
 ACL_FUNC_VISIBILITY HcclResult HcclCommResume(HcclComm comm);
 
+ACL_FUNC_VISIBILITY HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status);
+ACL_FUNC_VISIBILITY HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStateCallback cb, void* args);
+
+ACL_FUNC_VISIBILITY HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm);
+ACL_FUNC_VISIBILITY HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint32_t infoLen, void* info);
 ACL_FUNC_VISIBILITY HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize);
 ACL_FUNC_VISIBILITY HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank);
 ACL_FUNC_VISIBILITY HcclResult HcclGetCommName(HcclComm comm, char* commName);
@@ -81,6 +88,8 @@ static inline void HcclCommConfigInit(HcclCommConfig* config) {
   config->hcclRetryParams[0] = '\0';
   config->hcclBufferName[0] = '\0';
   config->hcclQos = HCCL_COMM_QOS_CONFIG_NOT_SET;
+  config->hcclSymWinMaxMemSizePerRank = HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE;
+  config->hcclChannelSqDepth = HCCL_COMM_CHANNEL_SQ_DEPTH_CONFIG_NOT_SET;
 }
 
 // Collectives.
@@ -128,6 +137,7 @@ ACL_FUNC_VISIBILITY HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo,
 // Sends and receives of the calling thread between these two are launched together by the second.
 ACL_FUNC_VISIBILITY HcclResult HcclGroupStart(void);
 ACL_FUNC_VISIBILITY HcclResult HcclGroupEnd(void);
+ACL_FUNC_VISIBILITY HcclResult HcclGroupStatusGet(bool* isGroupEnabled);
 
 // Memory that other ranks may reach.
 
@@ -141,6 +151,18 @@ ACL_FUNC_VISIBILITY HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* bas
 ACL_FUNC_VISIBILITY HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size, size_t offset,
                                                           aclrtDrvMemHandle handle, uint64_t flags);
 ACL_FUNC_VISIBILITY HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr);
+
+// Windows of the same size on all ranks: every rank calls the first together, each reaches all parts.
+ACL_FUNC_VISIBILITY HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t size,
+                                                      HcclCommSymWindow* winHandle, uint32_t flag);
+ACL_FUNC_VISIBILITY HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle);
+ACL_FUNC_VISIBILITY HcclResult HcclCommSymWinGet(HcclComm comm, void* ptr, size_t size, HcclCommSymWindow* winHandle,
+                                                 size_t* offset);
+ACL_FUNC_VISIBILITY HcclResult HcclSymWinGetPeerPointer(HcclCommSymWindow winHandle, size_t offset, uint32_t peerRank,
+                                                        void** ptr);
+// Physical memory, mapped: what such a window is made of.
+ACL_FUNC_VISIBILITY HcommResult HcommMemAlloc(void** ptr, size_t size);
+ACL_FUNC_VISIBILITY HcommResult HcommMemFree(void* ptr);
 
 // Network cards.
 

@@ -90,7 +90,7 @@ typedef union HcclConfigValue HcclConfigValue;
 // word and a version, so that a library and a client built years apart can tell how much of it there is.
 #define HCCL_COMM_CONFIG_INFO_BYTES 24u
 #define HCCL_COMM_CONFIG_MAGIC_WORD 0xf0f0f0f0u
-#define HCCL_COMM_CONFIG_VERSION 10u
+#define HCCL_COMM_CONFIG_VERSION 11u
 
 #define COMM_NAME_MAX_LENGTH 128u
 #define UDI_MAX_LENGTH 128u
@@ -108,6 +108,8 @@ typedef union HcclConfigValue HcclConfigValue;
 #define HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET 0xffffffffu
 #define HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET (-1)
 #define HCCL_COMM_QOS_CONFIG_NOT_SET 0xffffffffu
+#define HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE 16u
+#define HCCL_COMM_CHANNEL_SQ_DEPTH_CONFIG_NOT_SET 0xffffffffu
 
 typedef struct HcclCommConfigDef {
   char reserved[HCCL_COMM_CONFIG_INFO_BYTES];
@@ -127,6 +129,8 @@ typedef struct HcclCommConfigDef {
   char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
   char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
   uint32_t hcclQos;
+  uint64_t hcclSymWinMaxMemSizePerRank;  // GiB
+  uint32_t hcclChannelSqDepth;
 } HcclCommConfig;
 
 // What HcclGetCommConfigCapability counts.
@@ -145,6 +149,40 @@ typedef enum HcclCommConfigCapability {
   HCCL_COMM_CONFIG_BUFFER_NAME = 11,
   HCCL_COMM_CONFIG_RESERVED = 12
 } HcclCommConfigCapability;
+
+// A communicator by its name (HcclCommGetStatus), and what a callback hears of (HcclCommRegCommStateCallback).
+typedef enum HcclCommStatus {
+  HCCL_COMM_STATUS_READY = 0,
+  HCCL_COMM_STATUS_SUSPENDING = 1,
+  HCCL_COMM_STATUS_INVALID = 254
+} HcclCommStatus;
+
+typedef enum HcclCommStatePhase {
+  HCCL_COMM_STATE_PHASE_INVALID = -1,
+  HCCL_COMM_STATE_PHASE_DESTROY_PRE = 0,
+  HCCL_COMM_STATE_PHASE_DESTROY_POST = 1,
+  HCCL_COMM_STATE_PHASE_RESUME_PRE = 2,
+  HCCL_COMM_STATE_PHASE_RESUME_POST = 3
+} HcclCommStatePhase;
+typedef HcclResult (*HcclCommStateCallback)(HcclComm comm, HcclCommStatePhase state, void* args);
+
+// What HcclConfigGetInfo tells.
+typedef enum HcclConfigType { HCCL_CONFIG_TYPE_INVALID = -1, HCCL_CONFIG_TYPE_OP_EXPANSION_MODE = 0 } HcclConfigType;
+typedef enum HcclOpExpansionMode {
+  HCCL_OP_EXPANSION_MODE_INVALID = -1,
+  HCCL_OP_EXPANSION_MODE_AI_CPU = 0,
+  HCCL_OP_EXPANSION_MODE_AIV = 1,
+  HCCL_OP_EXPANSION_MODE_HOST = 2,
+  HCCL_OP_EXPANSION_MODE_HOST_TS = 3,
+  HCCL_OP_EXPANSION_MODE_CCU_MS = 4,
+  HCCL_OP_EXPANSION_MODE_CCU_SCHED = 5,
+  HCCL_OP_EXPANSION_AIV_ONLY = 6
+} HcclOpExpansionMode;
+
+// Memory of the same size on all ranks, which each of them reaches.
+typedef void* HcclCommSymWindow;
+#define HCCL_WIN_COLL_SYMMETRIC 1u
+typedef HcclResult HcommResult;
 
 // Several sends and receives in one call.
 typedef enum HcclSendRecvType { HCCL_SEND = 0, HCCL_RECV = 1, HCCL_SEND_RECV_RESERVED = 2 } HcclSendRecvType;

@@ -5,15 +5,26 @@
 
 namespace millpond::comm {
 
-uint32_t CallSites::NumberOf(RankCell* cell, const void* return_address) {
-  if (return_address == nullptr) return kUnknown;
+namespace {
+
+const SiteNote* NoteOf(const World& world, uint32_t rank, uint32_t site) {
+  const RankCell& cell = world.cell(rank);
+  const uint32_t known = cell.sites_known.load(std::memory_order_acquire);
+  return site == CallSites::kUnknown || site > known || site > kSites ? nullptr : &cell.sites[site - 1];
+}
+
+}  // namespace
+
+uint32_t CallSites::NumberOf(RankCell* cell, const void* return_address, const char* whole) {
+  if (return_address == nullptr && whole == nullptr) return kUnknown;
   MutexLock lock(mutex_);
-  const auto [place, first] = numbers_.try_emplace(return_address, kUnknown);
+  const auto [place, first] = numbers_.try_emplace({return_address, whole}, kUnknown);
   if (!first) return place->second;
   const uint32_t known = cell->sites_known.load(std::memory_order_relaxed);
   if (known >= kSites) return kUnknown;
-  const trace::CodePlace found = trace::PlaceOfCall(return_address);
   SiteNote& note = cell->sites[known];
+  if (whole != nullptr) SetText(note.whole, sizeof(note.whole), whole);
+  const trace::CodePlace found = return_address != nullptr ? trace::PlaceOfCall(return_address) : trace::CodePlace();
   note.offset = found.offset;
   const size_t length = found.module.size(), room = sizeof(note.module) - 1;
   SetText(note.module, sizeof(note.module), length > room ? found.module.substr(length - room) : found.module);
@@ -50,15 +61,18 @@ void CallSites::Over(RankCell* cell, uint64_t act) {
 }
 
 std::string TextOfSite(const World& world, uint32_t rank, uint32_t site) {
-  const RankCell& cell = world.cell(rank);
-  const uint32_t known = cell.sites_known.load(std::memory_order_acquire);
-  if (site == CallSites::kUnknown || site > known || site > kSites) return {};
-  const SiteNote& note = cell.sites[site - 1];
+  const SiteNote* const note = NoteOf(world, rank, site);
+  if (note == nullptr || note->module[0] == '\0') return {};
   trace::CodePlace place;
-  place.module = TextOf(note.module, sizeof(note.module));
-  place.offset = note.offset;
-  place.symbol = TextOf(note.symbol, sizeof(note.symbol));
+  place.module = TextOf(note->module, sizeof(note->module));
+  place.offset = note->offset;
+  place.symbol = TextOf(note->symbol, sizeof(note->symbol));
   return " at " + trace::DescribePlace(place);
+}
+
+std::string WholeOfSite(const World& world, uint32_t rank, uint32_t site) {
+  const SiteNote* const note = NoteOf(world, rank, site);
+  return note != nullptr ? TextOf(note->whole, sizeof(note->whole)) : std::string();
 }
 
 }  // namespace millpond::comm

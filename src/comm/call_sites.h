@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "src/base/mutex.h"
 #include "src/comm/match.h"
@@ -20,8 +21,9 @@ class CallSites {
  public:
   static constexpr uint32_t kUnknown = 0;
 
-  // The number of the place that a call returns to; kUnknown for null, and when there are too many places.
-  uint32_t NumberOf(RankCell* cell, const void* return_address);
+  // The number of the place that a call returns to; kUnknown when there are too many places. `whole` is the operator
+  // that was called there, null when that is the operation itself; it lives for ever. Null and null: kUnknown.
+  uint32_t NumberOf(RankCell* cell, const void* return_address, const char* whole);
 
   // What this rank does now, for the others to read. The answer is for Over.
   uint64_t Begin(RankCell* cell, const Descriptor& what);
@@ -29,7 +31,7 @@ class CallSites {
 
  private:
   Mutex mutex_;
-  std::map<const void*, uint32_t> numbers_ GUARDED_BY(mutex_);
+  std::map<std::pair<const void*, const char*>, uint32_t> numbers_ GUARDED_BY(mutex_);
   uint64_t acts_ GUARDED_BY(mutex_) = 0;
 };
 
@@ -42,6 +44,8 @@ void WriteAct(LastAct* last, const Act& act);
 
 // " at train.cc:41 in Step()", or nothing when the place is not known.
 std::string TextOfSite(const World& world, uint32_t rank, uint32_t site);
+// The operator of which the operations from there are a part; empty when they are none.
+std::string WholeOfSite(const World& world, uint32_t rank, uint32_t site);
 
 }  // namespace millpond::comm
 

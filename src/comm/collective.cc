@@ -21,23 +21,31 @@ CollectiveRun::~CollectiveRun() {
   comm_->FailDropped(spec_->api);
 }
 
-TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
-  const TaskEnd end = RunParking(
-      stream, [this](Status* status) { return Step(status); },
-      [this]() -> Status {
-        if (!turn_.begun()) return Ok();  // an earlier operation of this rank looks
-        return vigil_.Look(*comm_, [this] { return Awaited(); });
-      },
-      out_status);
-  if (end == TaskEnd::kBlocked) return end;
-  if (!out_status->ok()) {
-    comm_->Fail(Communicator::Trouble::kRemote, *out_status);  // unless Step has said more exactly what
-  }
+Status CollectiveRun::Look() {
+  if (!turn_.begun()) return Ok();  // an earlier operation of this rank looks
+  return vigil_.Look(*comm_, [this] { return Awaited(); });
+}
+
+void CollectiveRun::Finish(const Status& status) {
+  if (!status.ok()) comm_->Fail(Communicator::Trouble::kRemote, status);  // unless Step has said more exactly what
   over_ = true;
-  if (arrived_ && trace::Listening(trace::kRan) != nullptr) LeaveNote();
   if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
+}
+
+TaskEnd CollectiveRun::Run(Stream& stream, Status* out_status) {
+  const TaskEnd end = RunParking(
+      stream, [this](Status* status) { return Step(status); }, [this] { return Look(); }, out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  if (arrived_ && trace::Listening(trace::kRan) != nullptr) LeaveNote();
+  Finish(*out_status);
   return end;
+}
+
+Status CollectiveRun::RunHere() {
+  Status status = RunWaiting([this](Status* out) { return Step(out); }, [this] { return Look(); });
+  Finish(status);
+  return status;
 }
 
 void CollectiveRun::LeaveNote() const {
@@ -69,7 +77,7 @@ void CollectiveRun::Arrive() {
           .type = static_cast<uint32_t>(spec_->type),
           .reduction = static_cast<uint32_t>(spec_->reduction),
           .root = spec_->root,
-          .site = comm_->sites.NumberOf(&cell, spec_->caller)};
+          .site = comm_->sites.NumberOf(&cell, spec_->caller, spec_->whole)};
   act_ = comm_->sites.Begin(&cell, what);
   OfferDirect(&what);
   if (CountsOf(spec_->operation) != Counts::kNone) {

@@ -35,6 +35,7 @@ struct Part {
 struct CollectiveSpec {
   const char* api = nullptr;     // shows in traces and lives for ever
   const void* caller = nullptr;  // the address that the call returns to
+  const char* whole = nullptr;   // the operator of which this is a part; lives for ever
   Operation operation = Operation::kBarrier;
   Element type = Element::kInt8;
   Reduction reduction = Reduction::kNone;
@@ -68,9 +69,13 @@ class CollectiveRun {
   CollectiveRun& operator=(const CollectiveRun&) = delete;
 
   TaskEnd Run(Stream& stream, Status* out_status);
+  // Outside of streams: the calling thread waits.
+  Status RunHere();
 
  private:
   Advance Step(Status* out_status);
+  Status Look();
+  void Finish(const Status& status);
   void Arrive();
   // Of what it was, for traces.
   void LeaveNote() const;

@@ -60,6 +60,7 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
   auto made = std::make_shared<Communicator>();
   MP_RETURN_IF_ERROR(OperationTimeout(settings.timeout_s, &made->timeout));
   made->name = settings.name.empty() ? default_name : settings.name;
+  made->settings = settings;
   made->device = device;
   made->rank = rank;
   made->ranks = world->ranks();
@@ -99,7 +100,7 @@ void* Communicators::Add(CommunicatorPtr made) {
   for (const auto& [handle, other] : live_) {
     if (other->name == made->name && (made->world == nullptr || id(*other) != id(*made))) return nullptr;
   }
-  void* const handle = made.get();
+  void* const handle = made->anchor.get();
   live_[handle] = std::move(made);
   return handle;
 }
@@ -151,6 +152,35 @@ bool Communicators::Destroy(const void* handle) {
   last = std::move(found->second);
   live_.erase(found);
   return true;
+}
+
+bool Communicators::Replace(void* handle, CommunicatorPtr other) {
+  MutexLock lock(mutex_);
+  const auto found = live_.find(handle);
+  if (found == live_.end()) return false;
+  other->anchor = found->second->anchor;
+  std::swap(found->second, other);  // the old one ends after the lock
+  return true;
+}
+
+CommunicatorPtr Communicators::FindWindow(const void* window, std::shared_ptr<Window>* out_window) const {
+  MutexLock lock(mutex_);
+  for (const auto& [handle, comm] : live_) {
+    *out_window = comm->windows.Find(window);
+    if (*out_window != nullptr) return comm;
+  }
+  return nullptr;
+}
+
+void* Communicators::HandleOf(std::string_view name, int32_t device) const {
+  MutexLock lock(mutex_);
+  void* any = nullptr;
+  for (const auto& [handle, comm] : live_) {
+    if (comm->name != name) continue;
+    any = const_cast<void*>(handle);
+    if (comm->device == device) return any;
+  }
+  return any;
 }
 
 void AwaitDelivery(const Communicator& comm) {

@@ -20,8 +20,10 @@
 #include "src/comm/meeting.h"
 #include "src/comm/peers.h"
 #include "src/comm/registered_memory.h"
+#include "src/comm/remote_memory.h"
 #include "src/comm/timeouts.h"
 #include "src/comm/turns.h"
+#include "src/comm/windows.h"
 #include "src/comm/world.h"
 
 namespace millpond::comm {
@@ -30,12 +32,17 @@ struct Communicator {
   ~Communicator();
 
   std::string name;
+  std::shared_ptr<char> anchor = std::make_shared<char>();  // its address is the handle; a successor takes it over
   int32_t device = 0;
   uint32_t rank = 0;
   uint32_t ranks = 1;
   bool is_sub = false;
+  RankSettings settings;
+  std::vector<uint32_t> members;  // of a sub-communicator: its ranks' numbers in the communicator it was made from
   std::atomic<bool> suspended{false};
   RegisteredMemory memory;
+  RemoteMemory remote;  // what this rank reaches of the others'
+  WindowList windows;
 
   // --- Several ranks ---
   std::shared_ptr<World> world;  // null: one rank
@@ -98,6 +105,12 @@ class Communicators {
   bool HasPeers() const;
   // False when the handle is none. What is queued keeps the communicator until it is done.
   bool Destroy(const void* handle);
+  // The handle stands for another communicator from now on. False when the handle is none.
+  bool Replace(void* handle, CommunicatorPtr other);
+  // The communicator that has the window, and the window; nulls when there is none.
+  CommunicatorPtr FindWindow(const void* window, std::shared_ptr<Window>* out_window) const;
+  // A handle of the group: the device's own where several ranks are threads of this process. Null when there is none.
+  void* HandleOf(std::string_view name, int32_t device) const;
 
  private:
   mutable Mutex mutex_;
@@ -112,7 +125,12 @@ Status MakeCommunicator(std::shared_ptr<World> world, uint32_t rank, int32_t dev
 // The sub-communicator of the parent's ranks `members`, in which this rank has the place `rank`; blocks until all of
 // them have called. Its first member invites the others through the parent's memory.
 Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, uint64_t id, uint32_t rank,
-                  const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world);
+                  const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world,
+                  bool after_failure = false);
+
+// Ends a suspension. Where operations of a rank were aborted, every rank must call this: they meet anew, and the handle
+// stands for the communicator that comes of it. EI0002 when a rank has ended.
+Status Resume(void* handle, Clock::time_point deadline);
 
 // A communicator of several hosts is about to be destroyed by the process that speaks for its host: waits, not for
 // long, until the other hosts' ranks have taken what this host's have given so far. The process may end at once

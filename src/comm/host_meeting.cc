@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/host_meeting.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <thread>
 
+#include "src/base/files.h"
 #include "src/base/format.h"
+#include "src/base/options.h"
 #include "src/base/random_bytes.h"
 #include "src/base/sha256.h"
 #include "src/comm/handshake.h"
@@ -127,12 +130,35 @@ Status LeadByTable(MeetingPlace place, const std::string& identity, std::string*
 
 }  // namespace
 
+namespace {
+
+constexpr uint64_t kMaxSecretBytes = 64 * 1024;
+
+// The table's text lets in whoever has the table; a file beside it, whoever has that too.
+Status SecretOfTable(const RankTable& table, MeetingPlace* place) {
+  const std::string text = "ranks of the table " + table.text;
+  Digest secret = Sha256(text);
+  if (const std::string& path = GetOptions().rank_secret; !path.empty()) {
+    struct stat found {};
+    MP_CHECK(stat(path.c_str(), &found) == 0 && (found.st_mode & 077) == 0, kInvalidFile,
+             "[EI0001] MILLPOND_RANK_SECRET is '%s', %s; make it a file that only its owner can read (chmod 600)",
+             path.c_str(), found.st_mode == 0 ? "which is not there" : "which others can read");
+    std::string key;
+    MP_RETURN_IF_ERROR(files::Read(path, "the ranks' secret", kMaxSecretBytes, &key));
+    MP_CHECK(!key.empty(), kInvalidFile, "[EI0001] MILLPOND_RANK_SECRET is '%s', which is empty", path.c_str());
+    secret = HmacSha256(key, text);
+  }
+  std::memcpy(place->secret, secret.data(), kSecretBytes);
+  return Ok();
+}
+
+}  // namespace
+
 Status MeetByServers(const RankTable& table, uint32_t rank, int32_t device, const RankSettings& settings,
                      Clock::time_point deadline, std::shared_ptr<World>* out_world) {
   const RankTable::Seat& root = table.seats.at(0);
   MeetingPlace place;
-  const Digest secret = Sha256("ranks of the table " + table.text);
-  std::memcpy(place.secret, secret.data(), kSecretBytes);
+  MP_RETURN_IF_ERROR(SecretOfTable(table, &place));
   SetText(place.address, sizeof(place.address), root.address);
   place.port = root.port;
   if (place.port == 0) MP_RETURN_IF_ERROR(BasePort(kTablePort, &place.port));

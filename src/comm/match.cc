@@ -80,6 +80,12 @@ std::string Arguments(const Descriptor& what) {
   return text;
 }
 
+// What the user called: the operator, if the operation is a part of one.
+std::string CalledAs(const World& world, uint32_t rank, const Descriptor& what) {
+  const std::string whole = WholeOfSite(world, rank, what.site);
+  return whole.empty() ? OperationName(what.operation) : whole;
+}
+
 // ". Rank 0 called HcclAllReduce (10 of fp32, sum) at a.cc:7 in Step(). Ranks 1, 2 called ...": ranks with equal calls
 // together, in the order of their first.
 std::string Calls(const World& world, uint64_t sequence) {
@@ -87,8 +93,11 @@ std::string Calls(const World& world, uint64_t sequence) {
   for (uint32_t rank = 0; rank < world.ranks(); ++rank) {
     const Descriptor& what = At(world, rank, sequence);
     const std::string arguments = Arguments(what);
-    std::string text = OperationName(what.operation) + (arguments.empty() ? "" : " (" + arguments + ")") +
-                       TextOfSite(world, rank, what.site);
+    const std::string name = OperationName(what.operation), whole = WholeOfSite(world, rank, what.site);
+    std::string text = whole.empty() ? name + (arguments.empty() ? "" : " (" + arguments + ")")
+                                     : Format("%s (its %s%s%s)", whole.c_str(), name.c_str(),
+                                              arguments.empty() ? "" : ": ", arguments.c_str());
+    text += TextOfSite(world, rank, what.site);
     const auto same = std::find_if(calls.begin(), calls.end(), [&](const auto& call) { return call.first == text; });
     if (same != calls.end()) {
       same->second.push_back(rank);
@@ -164,12 +173,11 @@ Status Match(const World& world, const std::string& communicator, uint64_t seque
     if (counts == Counts::kPairs) text += ComparePairs(world, sequence);
   }
   if (text.empty()) return Ok();
-  return {
-      Code::kTaskFailed,
-      Format("[EI0005] the ranks of communicator '%s' disagree about its operation %llu (%s)%s; nothing was moved. "
-             "Make the calls equal on all ranks, and a new communicator%s",
-             communicator.c_str(), static_cast<unsigned long long>(sequence),
-             OperationName(At(world, 0, sequence).operation).c_str(), text.c_str(), Calls(world, sequence).c_str())};
+  return {Code::kTaskFailed,
+          Format("[EI0005] the ranks of communicator '%s' disagree about its operation %llu (%s)%s; nothing was moved. "
+                 "Make the calls equal on all ranks, and a new communicator%s",
+                 communicator.c_str(), static_cast<unsigned long long>(sequence),
+                 CalledAs(world, 0, At(world, 0, sequence)).c_str(), text.c_str(), Calls(world, sequence).c_str())};
 }
 
 std::string LastOperation(const World& world, uint32_t rank) {
@@ -179,8 +187,10 @@ std::string LastOperation(const World& world, uint32_t rank) {
   const auto operation = static_cast<Operation>(last.operation);
   const bool message = operation == Operation::kSend || operation == Operation::kReceive;
   const std::string arguments = Arguments(last);
-  return Format("%s (%s%sits %s %llu, %s)%s", OperationName(last.operation).c_str(), arguments.c_str(),
-                arguments.empty() ? "" : "; ", message ? "message" : "operation",
+  const std::string whole = WholeOfSite(world, rank, last.site);
+  const std::string part = whole.empty() ? arguments : "its " + OperationName(last.operation) + ": " + arguments;
+  return Format("%s (%s%sits %s %llu, %s)%s", CalledAs(world, rank, last).c_str(), part.c_str(),
+                part.empty() ? "" : "; ", message ? "message" : "operation",
                 static_cast<unsigned long long>(last.sequence), over ? "done" : "under way",
                 TextOfSite(world, rank, last.site).c_str());
 }

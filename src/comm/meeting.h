@@ -25,6 +25,7 @@ struct RankSettings {
   uint32_t buffer_mib = 0;
   int32_t deterministic = -1;
   int32_t timeout_s = kNotConfigured;
+  uint64_t window_gib = 16;  // at most in symmetric windows
 };
 
 // Makes a world and offers it under the key until Withdraw. One that is never withdrawn costs a descriptor and a page.

@@ -60,6 +60,15 @@ TaskEnd BatchRun::Run(Stream& stream, Status* out_status) {
   return end;
 }
 
+Status BatchRun::RunHere() {
+  Status status = RunWaiting([this](Status* out) { return Step(out); },
+                             [this] { return vigil_.Look(*comm_, [this] { return Awaited(); }); });
+  if (!status.ok()) comm_->Fail(Communicator::Trouble::kRemote, status);
+  over_ = true;
+  runs_.clear();
+  return status;
+}
+
 void BatchRun::LeaveNote() const {
   trace::TaskNote note;
   note.communicator = comm_->name;
@@ -123,7 +132,7 @@ void MessageRun::Come() {
   what.type = static_cast<uint32_t>(message_.type);
   what.reduction = static_cast<uint32_t>(Reduction::kNone);
   what.root = message_.peer;
-  what.site = comm_->sites.NumberOf(&cell, message_.caller);
+  what.site = comm_->sites.NumberOf(&cell, message_.caller, message_.whole);
   act_ = comm_->sites.Begin(&cell, what);
   NoteOf(message_.sends) = {message_.bytes, what.type, what.site, message_.tag};
   (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);

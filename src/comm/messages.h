@@ -46,6 +46,8 @@ class BatchRun {
   BatchRun& operator=(const BatchRun&) = delete;
 
   TaskEnd Run(Stream& stream, Status* out_status);
+  // Outside of streams: the calling thread waits.
+  Status RunHere();
 
  private:
   void LeaveNote() const;  // of what it was, for traces

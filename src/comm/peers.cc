@@ -67,8 +67,13 @@ std::string Peers::Fate(const World& world, uint32_t rank) const {
   const RankState state = cell.state.load(std::memory_order_acquire);
   if (state == RankState::kLeft) return "has left (HcclCommDestroy)";
   if (state == RankState::kFailed) return "has failed: " + TextOf(cell.reason, kReasonBytes);
+  return End(world, rank);
+}
+
+std::string Peers::End(const World& world, uint32_t rank) const {
+  const RankCell& cell = world.cell(rank);
   const uint32_t host = cell.host.load(std::memory_order_relaxed);
-  if (state == RankState::kEnded || (host == 0 && HasEnded(cell.pid))) {
+  if (cell.state.load(std::memory_order_acquire) == RankState::kEnded || (host == 0 && HasEnded(cell.pid))) {
     return Format("has ended (process %d%s)", cell.pid, HostOf(world, rank).c_str());
   }
   return host == 0 ? "" : WayTo(world, host - 1);

@@ -20,6 +20,8 @@ class Peers {
   void Open(const World& world);
   // Empty while the rank can still do its part, else what became of it: "has left", "has ended", "has failed: ...".
   std::string Fate(const World& world, uint32_t rank) const;
+  // The same of one that has failed: it may do things again, unless it has ended.
+  std::string End(const World& world, uint32_t rank) const;
 
  private:
   struct Process {

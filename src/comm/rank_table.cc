@@ -94,7 +94,13 @@ Status CheckSeats(const char* path, const Listed& listed) {
 }  // namespace
 
 Status ReadRankTable(const char* path, RankTable* out_table) {
-  MP_RETURN_IF_ERROR(files::Read(path, "the rank table", kMaxBytes, &out_table->text));
+  std::string text;
+  MP_RETURN_IF_ERROR(files::Read(path, "the rank table", kMaxBytes, &text));
+  return ParseRankTable(std::move(text), path, out_table);
+}
+
+Status ParseRankTable(std::string text, const char* path, RankTable* out_table) {
+  out_table->text = std::move(text);
   const json root = json::parse(out_table->text, nullptr, /*allow_exceptions=*/false);
   MP_CHECK(root.is_object(), kParseFile, "[EI0004] the rank table '%s' is not a JSON object", path);
   if (const json* status = Member(root, "status"); status != nullptr) {

@@ -25,6 +25,8 @@ struct RankTable {
 // Version 1 lists devices per server, version 2 lists ranks, and the template before them had groups of instances.
 // EI0004, EI0014 or EI0017 when the file is not one of these.
 Status ReadRankTable(const char* path, RankTable* out_table);
+// The same of a text in memory; `path` names it in messages.
+Status ParseRankTable(std::string text, const char* path, RankTable* out_table);
 
 }  // namespace millpond::comm
 

@@ -28,6 +28,25 @@ bool RegisteredMemory::HasWindow(const void* address) const {
   return windows_.contains(Number(address));
 }
 
+size_t RegisteredMemory::BytesOfWindow(const void* address) const {
+  MutexLock lock(mutex_);
+  const auto found = windows_.find(Number(address));
+  return found != windows_.end() ? found->second : 0;
+}
+
+void RegisteredMemory::TakeFrom(RegisteredMemory* other) {
+  std::map<uintptr_t, Range> ranges;
+  std::map<uintptr_t, size_t> windows;
+  {
+    MutexLock lock(other->mutex_);
+    ranges.swap(other->ranges_);
+    windows.swap(other->windows_);
+  }
+  MutexLock lock(mutex_);
+  ranges_.swap(ranges);
+  windows_.swap(windows);
+}
+
 RegisteredMemory::Answer RegisteredMemory::AddRange(const void* base, size_t bytes) {
   const uintptr_t begin = Number(base);
   MutexLock lock(mutex_);

@@ -24,6 +24,10 @@ class RegisteredMemory {
   Answer AddWindow(const void* address, size_t bytes);
   Answer RemoveWindow(const void* address);
   bool HasWindow(const void* address) const;
+  // 0: there is none.
+  size_t BytesOfWindow(const void* address) const;
+  // All that the other has.
+  void TakeFrom(RegisteredMemory* other);
 
   Answer AddRange(const void* base, size_t bytes);
   // kTaken: *out_active parts of it are active still.

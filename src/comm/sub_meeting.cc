@@ -54,7 +54,8 @@ bool FindInvitation(const RankCell& cell, const Wanted& wanted, MeetingPlace* ou
 }  // namespace
 
 Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, uint64_t id, uint32_t rank,
-                  const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world) {
+                  const RankSettings& settings, Clock::time_point deadline, std::shared_ptr<World>* out_world,
+                  bool after_failure) {
   const auto ranks = static_cast<uint32_t>(members.size());
   const uint64_t hash = HashOf(members);
   const Wanted wanted{id, hash, parent->NextGeneration(id, hash)};
@@ -74,7 +75,8 @@ Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, ui
     world.Ring();
   } else {
     while (!FindInvitation(world.cell(members[0]), wanted, &place)) {
-      const std::string fate = parent->peers.Fate(world, members[0]);
+      const std::string fate =
+          after_failure ? parent->peers.End(world, members[0]) : parent->peers.Fate(world, members[0]);
       MP_CHECK(fate.empty(), kIpc, "[EI0015] rank %u of '%s', the first member of sub-communicator %llu, %s",
                members[0], parent->name.c_str(), static_cast<unsigned long long>(id), fate.c_str());
       MP_CHECK(Clock::now() < deadline, kTaskTimeout,

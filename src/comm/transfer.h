@@ -38,6 +38,7 @@ struct Message {
   uint64_t count = 0;            // of elements, for messages to people
   const void* caller = nullptr;  // the address that the call returns to
   int64_t tag = 0;               // both ends have the same; of HCCL's own calls always 0
+  const char* whole = nullptr;   // the operator of which this is a part; lives for ever
 };
 
 // Messages of a rank to itself: the n-th send goes to the n-th receive. kInvalidArgument when a pair differs in size or

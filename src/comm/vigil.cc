@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 
 #include "src/base/log.h"
 #include "src/comm/match.h"
@@ -81,6 +82,19 @@ Status Vigil::Look(const Communicator& comm, const Awaited& awaited) {
     log::Write(log::Level::kWarning, log::kRuntime, note);
   }
   return Ok();
+}
+
+Status RunWaiting(const std::function<Advance(Status*)>& advance, const std::function<Status()>& look) {
+  constexpr auto kPause = std::chrono::microseconds(50);
+  for (;;) {
+    Status status;
+    const Advance now = advance(&status);
+    if (now != Advance::kNothing) Poller::Get().Kick();  // ranks that are threads of this process
+    if (now == Advance::kOver || !status.ok()) return status;
+    if (now == Advance::kSomething) continue;
+    MP_RETURN_IF_ERROR(look());
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 TaskEnd RunParking(Stream& stream, const std::function<Advance(Status*)>& advance, const std::function<Status()>& look,

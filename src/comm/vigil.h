@@ -44,6 +44,8 @@ class Vigil {
 enum class Advance : uint8_t { kNothing, kSomething, kOver };
 TaskEnd RunParking(Stream& stream, const std::function<Advance(Status*)>& advance, const std::function<Status()>& look,
                    Status* out_status);
+// The same for calls of the host that meet other ranks: the calling thread waits.
+Status RunWaiting(const std::function<Advance(Status*)>& advance, const std::function<Status()>& look);
 
 }  // namespace millpond::comm
 

@@ -78,6 +78,7 @@ struct SiteNote {
   uint64_t offset = 0;
   char module[200] = {};  // the end of the path, if that is longer
   char symbol[96] = {};
+  char whole[64] = {};  // the operator that was called there, if the operation is a part of it
 };
 inline constexpr size_t kSites = 64;
 
@@ -175,7 +176,7 @@ struct WorldHeader {
   char identity[40] = {};            // of this host
   HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x344C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x354C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {

@@ -69,12 +69,20 @@ if [ -n "$FAKE_ALARM" ]; then
 fi
 echo "[2/2] silent with 64 seeds: torch/ddp.py in 2 s"
 """
+RANKS = """#!/bin/sh
+echo "[1/2] passed 2000 random programs AsThreads in 9 s"
+if [ -n "$FAKE_RANKS_LEAVE" ]; then
+  echo "[2/2] FAILED ranks_failure x 20 in 9 s: left behind: socket millpond-7-1"
+  exit 1
+fi
+echo "[2/2] passed ranks_failure x 20 in 9 s"
+"""
 
 
 @pytest.fixture(name="long_tree")
 def long_tree_fixture(tree):
     tree.program("run-clang-tidy-19", TIDY)
-    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT)):
+    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT), ("ranks_long.py", RANKS)):
         tool = tree.root / "tools" / name
         tool.write_text(text)
         tool.chmod(0o755)
@@ -87,40 +95,46 @@ def long_tree_fixture(tree):
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release, pytest and torch give two each; clang, clang-tidy and half types one each; two bugs; two examples; the kernels two of ctest and
+    # Release, pytest and torch give two each; clang, clang-tidy and half types one each; two bugs; two examples; two parts of ranks; the kernels two of ctest and
     # two of pytest.
-    assert last_line(outcome) == "17 passed, 0 failed", outcome.stderr
+    assert last_line(outcome) == "19 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
 
 
 def test_a_bug_that_no_test_notices_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_SURVIVES="1")
-    assert last_line(outcome) == "16 passed, 1 failed"
+    assert last_line(outcome) == "18 passed, 1 failed"
     assert "no test noticed that an index is not looked at" in outcome.stderr
 
 
 def test_a_bug_that_cannot_be_tried_is_a_failure_too(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_ROTS="1")
-    assert last_line(outcome) == "16 passed, 1 failed"
+    assert last_line(outcome) == "18 passed, 1 failed"
     assert "it could not be tried: two.patch does not apply" in outcome.stderr
 
 
 def test_an_example_that_earns_an_error_of_the_checker_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_ALARM="1")
-    assert last_line(outcome) == "16 passed, 1 failed"
+    assert last_line(outcome) == "18 passed, 1 failed"
     assert "FAILED no false alarm: torch/ddp.py" in outcome.stderr and "with seed 3: MP611" in outcome.stderr
+
+
+def test_ranks_that_leave_something_behind_are_a_failure_that_names_it(long_tree):
+    outcome = long_tree.call("test", "--quick", "--long", FAKE_RANKS_LEAVE="1")
+    assert last_line(outcome) == "18 passed, 1 failed"
+    assert "left behind: socket millpond-7-1" in outcome.stderr
 
 
 def test_a_finding_of_clang_tidy_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_TIDY_FINDS="1")
-    assert last_line(outcome) == "16 passed, 1 failed"
+    assert last_line(outcome) == "18 passed, 1 failed"
     assert "FAILED clang-tidy" in outcome.stderr and "[bugprone-branch-clone]" in outcome.stderr
 
 
 def test_an_operator_that_rounds_more_than_once_is_a_failure_that_names_it(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_ROUNDS_TWICE="1")
-    assert last_line(outcome) == "16 passed, 1 failed"
+    assert last_line(outcome) == "18 passed, 1 failed"
     assert "FAILED half types" in outcome.stderr and "softmax float16 forward" in outcome.stderr
 
 

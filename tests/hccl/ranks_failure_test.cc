@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree, die, leave or never come: every other rank hears of it in time, with names, and lives on.
 #include <dirent.h>
-#include <dlfcn.h>
 
 #include "tests/hccl/ranks_test.h"
 
@@ -32,11 +31,7 @@ void ExpectAsync(Rank& r, HcclResult expected) {
   if (acl_test::RecentMessage().find("EI000") == std::string::npos) r.Complain("and leaves no message");
 }
 
-// How messages name a line of this file: without libdw, which knows lines, it is a place in this program.
-std::string Line(int line) {
-  if (dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) return "ranks_failure_test+0x";
-  return "ranks_failure_test.cc:" + std::to_string(line) + " in ";
-}
+std::string Line(int line) { return LineOf("ranks_failure_test", line); }
 
 struct Buffers {
   Values<float> send{std::vector<float>(4096, 1)};
@@ -344,6 +339,21 @@ RANK_BODY(Stopped) {
   }
   r.Sync();
   Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(4096, static_cast<float>(r.ranks)));
+}
+
+// Rank 1 is late by half of the time that is allowed: the others wait, and say so after a third of it.
+RANK_BODY(Late) {
+  const Buffers b;
+  if (r.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 4096, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  r.Sync();
+  Expect(r, "AllReduce", b.receive.Read(), std::vector<float>(4096, static_cast<float>(r.ranks)));
+}
+
+TEST(RanksThatWait, SayForWhom) {
+  const auto results = RunProcesses(2, "Late", kShortWait);
+  EXPECT_EQ(Complaints(results), "");
+  EXPECT_NE(results[0].output.find("waits for rank 1"), std::string::npos) << results[0].output;
 }
 
 TEST(RanksThatWait, ForOneThatWasStopped) {

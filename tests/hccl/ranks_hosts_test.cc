@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "tests/hccl/ranks_test.h"
 
@@ -118,9 +119,7 @@ std::string OwnAddress(int which) {
          std::to_string(pid & 255);
 }
 
-TEST(RanksOfSeveralHosts, MeetByATableOfTwoServers) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "table";
+void WriteTable(const std::string& path) {
   std::ofstream(path) << R"({"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
     {"server_id": ")" << OwnAddress(0)
                       << R"(", "device": [{"device_id": "0", "rank_id": "0", "host_port": "23456"},
@@ -128,15 +127,46 @@ TEST(RanksOfSeveralHosts, MeetByATableOfTwoServers) {
     {"server_id": ")" << OwnAddress(1)
                       << R"(", "device": [{"device_id": "0", "rank_id": "2"},
                                                            {"device_id": "1", "rank_id": "3"}]}]})";
+}
+
+// `secret` by rank; empty: none.
+std::vector<acl_test::ChildResult> RunTable(const std::string& path, const std::vector<std::string>& secret,
+                                            const char* timeout_ms) {
   std::vector<acl_test::ChildResult> results(4);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i) {
     threads.emplace_back([&, i] {
-      results[i] = acl_test::RunRole("table_rank", {{"TEST_RANK", std::to_string(i)}, {"TEST_TABLE", path}});
+      results[i] = acl_test::RunRole("table_rank", {{"TEST_RANK", std::to_string(i)},
+                                                    {"TEST_TABLE", path},
+                                                    {"MILLPOND_RANK_SECRET", secret[i]},
+                                                    {"MILLPOND_RANK_TIMEOUT_MS", timeout_ms}});
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Complaints(results), "");
+  return results;
+}
+
+TEST(RanksOfSeveralHosts, MeetByATableOfTwoServers) {
+  const TemporaryFolder folder;
+  WriteTable(folder / "table");
+  EXPECT_EQ(Complaints(RunTable(folder / "table", {"", "", "", ""}, "60000")), "");
+}
+
+// Who has the table alone is not let in; a secret that others can read is none.
+TEST(RanksNetwork, ASecretBesideTheTableIsAskedFor) {
+  const TemporaryFolder folder;
+  const std::string right = folder / "root", wrong = folder / "root.new";
+  WriteTable(folder / "table");
+  std::ofstream(right) << "red herring";
+  std::ofstream(wrong) << "kettle of fish";
+  chmod(right.c_str(), 0600);
+  chmod(wrong.c_str(), 0600);
+  EXPECT_EQ(Complaints(RunTable(folder / "table", {right, right, right, right}, "60000")), "");
+  const auto strangers = RunTable(folder / "table", {right, right, wrong, wrong}, "1500");
+  for (const auto& result : strangers) EXPECT_NE(result.exit_code, 0) << result.output;
+  chmod(wrong.c_str(), 0644);
+  const auto careless = RunTable(folder / "table", {wrong, wrong, wrong, wrong}, "1500");
+  for (const auto& result : careless) EXPECT_NE(result.output.find("which others can read"), std::string::npos);
 }
 
 // --- Who is let in ----------------------------------------------------------------------------------------------
@@ -399,7 +429,7 @@ MP_ROLE(rank_in_namespace) {
 class Namespaces {
  public:
   Namespaces() {
-    const std::string a = Name(0), b = Name(1), devices = "mpa" + std::to_string(getpid() % 100000);
+    const std::string a = Name(0), b = Name(1), devices = Device();
     ok_ = Run("ip netns add " + a) && Run("ip netns add " + b) &&
           Run("ip link add " + devices + " netns " + a + " type veth peer name mpb netns " + b) &&
           Run("ip -n " + a + " addr add 10.77.0.1/24 dev " + devices) &&
@@ -410,6 +440,7 @@ class Namespaces {
     for (int i = 0; i < 2; ++i) Run("ip netns del " + Name(i));
   }
   bool ok() const { return ok_; }
+  static std::string Device() { return "mpa" + std::to_string(getpid() % 100000); }
   static std::string Name(int i) { return "mp_test_" + std::to_string(getpid()) + "_" + std::to_string(i); }
 
  private:
@@ -417,25 +448,60 @@ class Namespaces {
   bool ok_ = false;
 };
 
-TEST(RanksOfSeveralHosts, InNetworkNamespaces) {
-  const Namespaces spaces;
-  if (!spaces.ok()) GTEST_SKIP() << "this user may not make network namespaces (`ip netns add`, a veth pair)";
+// Two ranks in each.
+std::vector<acl_test::ChildResult> RunInNamespaces(const char* body, std::map<std::string, std::string> variables) {
   const TemporaryFolder folder;
+  variables.insert({{"TEST_RANKS", "4"},
+                    {"TEST_BODY", body},
+                    {"TEST_ROOT", folder / "root"},
+                    {"MILLPOND_RANK_NETWORK", "1"},
+                    {"TEST_DEVICE", Namespaces::Device()}});
   std::vector<acl_test::ChildResult> results(4);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < results.size(); ++i) {
     threads.emplace_back([&, i] {
-      results[i] = acl_test::RunRole("rank_in_namespace",
-                                     {{"TEST_RANK", std::to_string(i)},
-                                      {"TEST_RANKS", "4"},
-                                      {"TEST_BODY", "Sum"},
-                                      {"TEST_ROOT", folder / "root"},
-                                      {"MILLPOND_RANK_NETWORK", "1"},
-                                      {"TEST_NAMESPACE", "/run/netns/" + Namespaces::Name(static_cast<int>(i / 2))}});
+      std::map<std::string, std::string> own = variables;
+      own["TEST_RANK"] = std::to_string(i);
+      own["TEST_NAMESPACE"] = "/run/netns/" + Namespaces::Name(static_cast<int>(i / 2));
+      results[i] = acl_test::RunRole("rank_in_namespace", own);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Complaints(results), "");
+  return results;
+}
+
+constexpr char kNoNamespaces[] = "this user may not make network namespaces (`ip netns add`, a veth pair)";
+
+TEST(RanksOfSeveralHosts, InNetworkNamespaces) {
+  const Namespaces spaces;
+  if (!spaces.ok()) GTEST_SKIP() << kNoNamespaces;
+  EXPECT_EQ(Complaints(RunInNamespaces("Sum", {})), "");
+}
+
+// The cable is pulled in the midst of large operations: no rank hangs, and each names those it cannot reach.
+RANK_BODY(CutOff) {
+  const size_t count = size_t{1} << 20;
+  const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
+  RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  r.Sync();
+  for (int i = 0; i < 40; ++i) {
+    RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  }
+  if (r.rank == 0 && std::system(("ip link set " + std::string(getenv("TEST_DEVICE")) + " down").c_str()) != 0) {
+    r.Complain("the link stays up");
+  }
+  if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
+  const std::string text = acl_test::RecentMessage();
+  const bool named = text.find(r.rank < 2 ? "rank 2" : "rank 0") != std::string::npos ||
+                     text.find(r.rank < 2 ? "ranks 2, 3" : "ranks 0, 1") != std::string::npos ||
+                     text.find("has failed") != std::string::npos;
+  if (text.find("EI0002") == std::string::npos || !named) r.Complain(text);
+}
+
+TEST(RanksOfSeveralHosts, HearWhomTheyCannotReachWhenTheLinkIsCut) {
+  const Namespaces spaces;
+  if (!spaces.ok()) GTEST_SKIP() << kNoNamespaces;
+  EXPECT_EQ(Complaints(RunInNamespaces("CutOff", {{"HCCL_EXEC_TIMEOUT", "3"}})), "");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #ifndef MILLPOND_TESTS_HCCL_RANKS_TEST_H_
 #define MILLPOND_TESTS_HCCL_RANKS_TEST_H_
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -94,6 +96,12 @@ void Expect(Rank& r, const std::string& what, const std::vector<T>& found, const
                std::to_string(found[i]) + ", not " + std::to_string(expected[i]));
     return;
   }
+}
+
+// How messages name a line of a test's file: without libdw, which knows lines, it is a place in the test's program.
+inline std::string LineOf(const std::string& test, int line) {
+  if (dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) return test + "+0x";
+  return test + ".cc:" + std::to_string(line) + " in ";
 }
 
 inline bool Prepare(Rank& r) {
@@ -199,24 +207,33 @@ inline int BeRank() {
   return well ? 0 : 3;
 }
 
-// As processes; the result of each.
-inline std::vector<acl_test::ChildResult> RunProcesses(uint32_t ranks, const std::string& body,
-                                                       std::map<std::string, std::string> variables = {}) {
+// As processes, each of which has some ranks: "0", or "0,2" as threads of one. The result of each.
+inline std::vector<acl_test::ChildResult> RunMixed(const std::vector<std::string>& lists, const std::string& body,
+                                                   std::map<std::string, std::string> variables = {}) {
   const TemporaryFolder folder;
-  std::vector<acl_test::ChildResult> results(ranks);
+  std::vector<acl_test::ChildResult> results(lists.size());
   std::vector<std::thread> threads;
+  size_t ranks = 0;
+  for (const std::string& list : lists) ranks += 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
   variables["TEST_ROOT"] = folder / "root";
   variables["TEST_RANKS"] = std::to_string(ranks);
   variables["TEST_BODY"] = body;
-  for (uint32_t i = 0; i < ranks; ++i) {
+  for (size_t i = 0; i < lists.size(); ++i) {
     threads.emplace_back([&, i] {
       std::map<std::string, std::string> own = variables;
-      own["TEST_RANK"] = std::to_string(i);
+      own["TEST_RANK"] = lists[i];
       results[i] = acl_test::RunRole("rank", own);
     });
   }
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+inline std::vector<acl_test::ChildResult> RunProcesses(uint32_t ranks, const std::string& body,
+                                                       const std::map<std::string, std::string>& variables = {}) {
+  std::vector<std::string> lists;
+  for (uint32_t i = 0; i < ranks; ++i) lists.push_back(std::to_string(i));
+  return RunMixed(lists, body, variables);
 }
 
 // Processes of ranks ("0", or "0,2" as threads of one) on each of several hosts.

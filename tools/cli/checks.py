@@ -2,7 +2,7 @@
 """What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
 
 Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, every
-example under the checker with 64 seeds, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+example under the checker with 64 seeds, ranks, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
 """
 
 import argparse
@@ -112,6 +112,23 @@ def alarm_result(text):
     alarms = dict(re.findall(r"^ALARM (\S+) (.*)$", text, re.M))
     return junit.Result(passed=len(re.findall(r"^\[\d+/\d+\] silent with ", text, re.M)),
                         failed=[(f"no false alarm: {name}", what) for name, what in alarms.items()])
+
+
+def ranks():
+    """Random programs of collectives, every failure many times, many ranks: tools/ranks_long.py. One test for each part."""
+    name = "ranks"
+    ui.say(f"{name} ...")
+    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "ranks_long.py"], "ranks.log")
+    result = ranks_result(log_path.read_text(encoding="utf-8", errors="replace"))
+    if not result.passed or (status != 0 and not result.failed):
+        raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
+    ui.say(f"{name}: {result.passed} parts passed, {len(result.failed)} failed, in {ui.seconds(span)}")
+    return result
+
+
+def ranks_result(text):
+    failed = re.findall(r"^\[\d+/\d+\] FAILED (.*?) in \d+ s: (.*)$", text, re.M)
+    return junit.Result(passed=len(re.findall(r"^\[\d+/\d+\] passed ", text, re.M)), failed=[(f"ranks: {name}", what) for name, what in failed])
 
 
 def half_types():

@@ -100,6 +100,7 @@ def _long_suites(arguments, total):
         yield "clang-tidy", checks.clang_tidy
         yield "mutation", checks.mutation
         yield "no false alarm", checks.no_false_alarm
+        yield "ranks", checks.ranks
     if not pytorch.enabled():
         total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
         return

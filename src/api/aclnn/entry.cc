@@ -204,13 +204,13 @@ Outcome LaunchNothing(const OpRow& row, aclrtStream handle) {
   return {kInnerNull, InternalError(reason)};
 }
 
-Status Launch(aclOpExecutor* executor, aclrtStream handle) {
+Status Launch(aclOpExecutor* executor, const void* caller, aclrtStream handle) {
   Stream* stream = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(handle, &stream));
   const OpRow& row = executor->call->row();
   if (!executor->validated) MP_RETURN_IF_ERROR(ValidateMemory(*executor->call));
   OpCallPtr call = executor->repeatable ? CloneOpCall(*executor->call) : std::move(executor->call);
-  if (!row.waits) return LaunchOp(executor->kernel, std::move(call), stream);
+  if (!row.waits) return LaunchOp(executor->kernel, std::move(call), stream, caller);
   OpCallPtr done;
   MP_RETURN_IF_ERROR(RunOp(executor->kernel, std::move(call), stream, &done));
   size_t number = 0;
@@ -258,7 +258,7 @@ aclnnStatus millpondAclnnPrepare(uint32_t row, const char* api, const uint64_t* 
   });
 }
 
-aclnnStatus millpondAclnnLaunch(uint32_t row, void*, uint64_t, aclOpExecutor* executor, aclrtStream stream) {
+aclnnStatus millpondAclnnLaunch(uint32_t row, const void* caller, aclOpExecutor* executor, aclrtStream stream) {
   const OpRow& found = OpRows()[row];
   return Guard(found.name, [&]() -> Outcome {
     if (executor == nullptr) return LaunchNothing(found, stream);
@@ -267,6 +267,6 @@ aclnnStatus millpondAclnnLaunch(uint32_t row, void*, uint64_t, aclOpExecutor* ex
     MP_REQUIRE(&executor->call->row() == &found, "the executor is %s's", executor->call->row().name);
     const LastRun last_run(executor);
     MP_REQUIRE(last_run.mine(), "executor is being launched or destroyed by another thread");
-    return Launch(executor, stream);
+    return Launch(executor, caller, stream);
   });
 }

@@ -25,6 +25,7 @@ struct ConfigHeader {
 static_assert(sizeof(ConfigHeader) == HCCL_COMM_CONFIG_INFO_BYTES);
 // No structure that names itself larger than this was made by HcclCommConfigInit.
 constexpr size_t kMaxConfigBytes = 1 << 20;
+constexpr uint64_t kMaxWindowGib = 1 << 20;  // more than any device has
 
 // A field of the client's structure, or nothing when the client's is older and ends before it.
 template <class Field>
@@ -72,6 +73,8 @@ Status CheckFields(const HcclCommConfig* config, size_t size) {
   MP_FIELD(hcclRetryParams)
   MP_FIELD(hcclBufferName)
   MP_FIELD(hcclQos)
+  MP_FIELD(hcclSymWinMaxMemSizePerRank)
+  MP_FIELD(hcclChannelSqDepth)
 #undef MP_FIELD
   return status;
 }
@@ -102,6 +105,12 @@ Status ReadConfig(const HcclCommConfig* config, RankSettings* out_settings) {
     return InvalidValue("config->hcclExecTimeOut", std::to_string(*timeout), "it counts seconds, 0 for no limit");
   }
   if (timeout != nullptr) out_settings->timeout_s = *timeout;
+  using Windows = decltype(HcclCommConfig::hcclSymWinMaxMemSizePerRank);
+  const auto* windows = FieldAt<Windows>(config, header.size, offsetof(HcclCommConfig, hcclSymWinMaxMemSizePerRank));
+  if (windows != nullptr && *windows == 0) {
+    return InvalidValue("config->hcclSymWinMaxMemSizePerRank", "0", "it counts GiB and is at least 1");
+  }
+  if (windows != nullptr) out_settings->window_gib = std::min<uint64_t>(*windows, kMaxWindowGib);
   using Name = decltype(HcclCommConfig::hcclCommName);
   if (const auto* name = FieldAt<Name>(config, header.size, offsetof(HcclCommConfig, hcclCommName)); name != nullptr) {
     const size_t length = strnlen(*name, sizeof(Name));
@@ -153,6 +162,13 @@ Status DestroyComm(HcclComm handle) {
   comm::AwaitDelivery(*comm);
   if (comm::Communicators::Get().Destroy(handle)) return Ok();
   return InvalidValue("comm", Format("%p", handle), "another thread destroyed it meanwhile");
+}
+
+Status MeetingDeadline(Clock::time_point* out_deadline) {
+  comm::Milliseconds timeout;
+  MP_RETURN_IF_ERROR(comm::ConnectTimeout(&timeout));
+  *out_deadline = Clock::now() + timeout;
+  return Ok();
 }
 
 Status CheckRanks(uint32_t ranks, uint32_t rank) {

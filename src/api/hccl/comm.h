@@ -4,6 +4,7 @@
 #define MILLPOND_SRC_API_HCCL_COMM_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "include/hccl/hccl_types.h"
@@ -25,6 +26,16 @@ Status CreateComm(std::shared_ptr<comm::World> world, uint32_t rank, int32_t dev
                   const std::string& default_name, bool is_sub, HcclComm* out_comm);
 Status FindComm(HcclComm handle, CommunicatorPtr* out_comm);
 Status DestroyComm(HcclComm handle);
+
+// Until when ranks are waited for that make a communicator, by the settings.
+Status MeetingDeadline(Clock::time_point* out_deadline);
+// The name of the communicator of a rank table, as documented.
+inline constexpr char kWorldName[] = "hccl_world_group";
+// By a rank table; blocks until all have come.
+Status InitFromRankTable(const char* path, uint32_t rank, const RankSettings& settings, HcclComm* comm);
+// The parent's ranks `members`, of which this one has the place `rank`.
+Status MakeSub(const CommunicatorPtr& parent, std::span<const uint32_t> members, uint64_t id, uint32_t rank,
+               const RankSettings& settings, HcclComm* out_sub);
 
 // 0 < ranks, rank < ranks, and no more ranks than one host's communicator holds.
 Status CheckRanks(uint32_t ranks, uint32_t rank);

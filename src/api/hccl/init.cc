@@ -49,13 +49,6 @@ Status ReadRootInfo(const HcclRootInfo* rootInfo, RootInfo* out_info) {
   return Ok();
 }
 
-Status Deadline(Clock::time_point* out_deadline) {
-  comm::Milliseconds timeout;
-  MP_RETURN_IF_ERROR(comm::ConnectTimeout(&timeout));
-  *out_deadline = Clock::now() + timeout;
-  return Ok();
-}
-
 // A communicator whose seat is taken, and which is made when the others have come.
 struct Pending {
   std::shared_ptr<comm::World> world;
@@ -85,7 +78,7 @@ Status InitFromRootInfo(uint32_t ranks, const HcclRootInfo* rootInfo, uint32_t r
   MP_RETURN_IF_ERROR(RequireDevice(&device));
   if (ranks == 1) return CreateComm(settings.name, device->id(), comm);
   Clock::time_point deadline;
-  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
   Pending pending;
   pending.rank = rank;
   pending.device = device->id();
@@ -101,18 +94,15 @@ Status InitFromRootInfo(uint32_t ranks, const HcclRootInfo* rootInfo, uint32_t r
   return Ok();
 }
 
-Status InitFromRankTable(const char* path, uint32_t rank, RankSettings settings, HcclComm* comm) {
-  if (path == nullptr) return acl::NullPointer("clusterInfo");
-  comm::RankTable table;
-  MP_RETURN_IF_ERROR(comm::ReadRankTable(path, &table));
+// Meets the ranks of a table that was read.
+Status InitFromTable(const comm::RankTable& table, uint32_t rank, RankSettings settings, HcclComm* comm) {
   MP_RETURN_IF_ERROR(CheckRanks(table.ranks, rank));
   Device* device = nullptr;
   MP_RETURN_IF_ERROR(RequireDevice(&device));
-  constexpr char kWorldName[] = "hccl_world_group";  // documented
   if (settings.name.empty()) settings.name = kWorldName;
   if (table.ranks == 1) return CreateComm(settings.name, device->id(), comm);
   Clock::time_point deadline;
-  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
   std::shared_ptr<comm::World> world;
   if (table.servers > 1) {
     MP_RETURN_IF_ERROR(comm::MeetByServers(table, rank, device->id(), settings, deadline, &world));
@@ -120,27 +110,6 @@ Status InitFromRankTable(const char* path, uint32_t rank, RankSettings settings,
     MP_RETURN_IF_ERROR(comm::MeetByTable(table.text, table.ranks, rank, device->id(), settings, deadline, &world));
   }
   return CreateComm(std::move(world), rank, device->id(), settings, kWorldName, /*is_sub=*/false, comm);
-}
-
-// Writes what `value` says of the communicator to the caller's variable.
-template <class T, class Value>
-HcclResult Tell(const char* api, HcclComm comm, const char* parameter, T* out, Value&& value) {
-  return Guard(api, [&]() -> Outcome {
-    if (out == nullptr) return acl::NullPointer(parameter);
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    *out = value(*found);
-    return Ok();
-  });
-}
-
-HcclResult Suspend(const char* api, HcclComm comm, bool suspended) {
-  return Guard(api, [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    found->suspended.store(suspended);
-    return Ok();
-  });
 }
 
 // One process, a rank on each device: nobody else has to come.
@@ -201,10 +170,14 @@ Status InitSub(const CommunicatorPtr& parent, const std::vector<uint32_t>& membe
   const std::string name = Format("%s_sub_%llu", parent->name.c_str(), static_cast<unsigned long long>(id));
   if (members.size() == 1) return CreateComm(settings.name, parent->device, out_sub);
   Clock::time_point deadline;
-  MP_RETURN_IF_ERROR(Deadline(&deadline));
+  MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
   std::shared_ptr<comm::World> world;
   MP_RETURN_IF_ERROR(comm::MeetInside(parent.get(), members, id, rank, settings, deadline, &world));
-  return CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, out_sub);
+  MP_RETURN_IF_ERROR(CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, out_sub));
+  CommunicatorPtr made;
+  MP_RETURN_IF_ERROR(FindComm(*out_sub, &made));
+  made->members = members;
+  return Ok();
 }
 
 Status MakeRootInfo(HcclRootInfo* rootInfo) {
@@ -234,6 +207,23 @@ Status InitFromRoots(uint32_t ranks, std::span<const HcclRootInfo> roots, uint32
 }
 
 }  // namespace
+
+namespace millpond::hccl {
+
+Status InitFromRankTable(const char* path, uint32_t rank, const RankSettings& settings, HcclComm* comm) {
+  if (path == nullptr) return acl::NullPointer("clusterInfo");
+  comm::RankTable table;
+  MP_RETURN_IF_ERROR(comm::ReadRankTable(path, &table));
+  return InitFromTable(table, rank, settings, comm);
+}
+
+Status MakeSub(const CommunicatorPtr& parent, std::span<const uint32_t> members, uint64_t id, uint32_t rank,
+               const RankSettings& settings, HcclComm* out_sub) {
+  MP_RETURN_IF_ERROR(CheckMembers(*parent, static_cast<uint32_t>(members.size()), members.data(), rank));
+  return InitSub(parent, {members.begin(), members.end()}, id, rank, settings, out_sub);
+}
+
+}  // namespace millpond::hccl
 
 extern "C" HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
   return Guard("HcclGetRootInfo", [&]() -> Outcome { return MakeRootInfo(rootInfo); });
@@ -295,6 +285,19 @@ extern "C" HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uin
   });
 }
 
+extern "C" HcclResult HcclCommInitClusterInfoMemConfig(const char* rankTableString, uint32_t rank,
+                                                       HcclCommConfig* config, HcclComm* comm) {
+  return Guard("HcclCommInitClusterInfoMemConfig", [&]() -> Outcome {
+    MP_NOT_NULL(comm);
+    if (rankTableString == nullptr) return acl::NullPointer("rankTableString");
+    RankSettings settings;
+    MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
+    comm::RankTable table;
+    MP_RETURN_IF_ERROR(comm::ParseRankTable(rankTableString, "rankTableString", &table));
+    return InitFromTable(table, rank, settings, comm);
+  });
+}
+
 extern "C" HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
   return Guard("HcclCommInitAll", [&]() -> Outcome {
     MP_NOT_NULL(devices);
@@ -333,53 +336,8 @@ extern "C" HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, 
                                              "numbers in the communicator it was made from",
                                              parent->name.c_str()));
     }
-    MP_RETURN_IF_ERROR(CheckMembers(*parent, rankNum, rankIds, subCommRankId));
     RankSettings settings;
     MP_RETURN_IF_ERROR(ReadConfig(config, &settings));
-    return InitSub(parent, std::vector<uint32_t>(rankIds, rankIds + rankNum), subCommId, subCommRankId, settings,
-                   subComm);
-  });
-}
-
-extern "C" HcclResult HcclCommDestroy(HcclComm comm) {
-  return Guard("HcclCommDestroy", [&]() -> Outcome { return DestroyComm(comm); });
-}
-
-extern "C" HcclResult HcclCommSuspend(HcclComm comm) { return Suspend("HcclCommSuspend", comm, true); }
-
-extern "C" HcclResult HcclCommResume(HcclComm comm) { return Suspend("HcclCommResume", comm, false); }
-
-extern "C" HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
-  return Tell("HcclGetRankSize", comm, "rankSize", rankSize,
-              [](const comm::Communicator& found) { return found.ranks; });
-}
-
-extern "C" HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
-  return Tell("HcclGetRankId", comm, "rank", rank, [](const comm::Communicator& found) { return found.rank; });
-}
-
-extern "C" HcclResult HcclGetCommName(HcclComm comm, char* commName) {
-  return Guard("HcclGetCommName", [&]() -> Outcome {
-    MP_NOT_NULL(commName);
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    std::memcpy(commName, found->name.c_str(), found->name.size() + 1);  // at most 128 bytes: ReadConfig saw to it
-    return Ok();
-  });
-}
-
-// What fails asynchronously fails on its stream, and the next synchronisation says so. A watchdog that asks here
-// instead finds the message on its own thread.
-extern "C" HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
-  static constexpr char kApi[] = "HcclGetCommAsyncError";
-  return Guard(kApi, [&]() -> Outcome {
-    MP_NOT_NULL(asyncError);
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    *asyncError = found->suspended.load() ? HCCL_E_SUSPENDING : HCCL_SUCCESS;
-    if (found->trouble() == comm::Communicator::Trouble::kNone) return Ok();
-    *asyncError = found->trouble() == comm::Communicator::Trouble::kRemote ? HCCL_E_REMOTE : HCCL_E_PARA;
-    HcclAbi().Keep(kApi, *asyncError, found->Failure());
-    return Ok();
+    return MakeSub(parent, {rankIds, rankNum}, subCommId, subCommRankId, settings, subComm);
   });
 }

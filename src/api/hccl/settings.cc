@@ -70,23 +70,11 @@ extern "C" HcclResult HcclCommDeregister(HcclComm comm, void* handle) {
     CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindComm(comm, &found));
     MP_NOT_NULL(handle);
-    if (found->memory.RemoveWindow(handle) == Answer::kDone) return Ok();
-    return InvalidValue("handle", Format("%p", handle), "HcclCommRegister did not give it, or it is deregistered");
-  });
-}
-
-extern "C" HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uint32_t* peerRanks,
-                                          uint32_t peerRankNum) {
-  return Guard("HcclCommExchangeMem", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    MP_NOT_NULL(windowHandle);
-    if (!found->memory.HasWindow(windowHandle)) {
-      return InvalidValue("windowHandle", Format("%p", windowHandle), "HcclCommRegister did not give it");
+    if (found->memory.RemoveWindow(handle) == Answer::kDone) {
+      found->windows.EndOffersOf(handle);
+      return Ok();
     }
-    if (peerRankNum == 0) return Ok();
-    MP_NOT_NULL(peerRanks);
-    return InvalidValue("peerRanks[0]", std::to_string(peerRanks[0]), "a communicator of one rank has no peers");
+    return InvalidValue("handle", Format("%p", handle), "HcclCommRegister did not give it, or it is deregistered");
   });
 }
 

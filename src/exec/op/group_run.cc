@@ -251,12 +251,13 @@ TaskEnd GroupRun::Go(const kernels::Kernel& kernel, OpCall& call, GroupTurns& tu
     *out_status = kernels::AsGroupKernel(kernel).run_step(call, steps_);
     if (!out_status->ok() || steps_.request.what == What::kNone) return TaskEnd::kDone;
     ++steps_.step;
-    *out_status = Begin(call.row().name, turns).Prefixed(call.row().name);
+    *out_status = Begin(call, turns).Prefixed(call.row().name);
     if (!out_status->ok()) return TaskEnd::kDone;
   }
 }
 
-Status GroupRun::Begin(const char* api, GroupTurns& turns) {
+Status GroupRun::Begin(const OpCall& call, GroupTurns& turns) {
+  const char* const api = call.row().name;
   const GroupRequest& request = steps_.request;
   GroupTurns::Member* const member = turns.Find(request.group);
   MP_CHECK(member != nullptr, kInternal, "the kernel asks for the group '%s', which the call does not name",
@@ -276,7 +277,7 @@ Status GroupRun::Begin(const char* api, GroupTurns& turns) {
     spec->api = api;
     spec->messages.push_back({sends, sends ? const_cast<void*>(request.send) : request.receive, request.bytes,
                               ElementOf(request.type), static_cast<uint32_t>(request.root),
-                              request.bytes / BytesOf(request.type), nullptr, request.tag});
+                              request.bytes / BytesOf(request.type), caller_, request.tag, api});
     // Along the pair's line, which has turns of its own: as in a replay it takes the next free one.
     auto run = std::make_shared<comm::BatchRun>(comm, std::move(spec), /*replay=*/true);
     pending_ = [run](Stream& stream, Status* status) { return run->Run(stream, status); };
@@ -284,6 +285,8 @@ Status GroupRun::Begin(const char* api, GroupTurns& turns) {
   }
   auto spec = std::make_shared<comm::CollectiveSpec>();
   MP_RETURN_IF_ERROR(SpecOf(api, request, spec.get()));
+  spec->caller = caller_;
+  spec->whole = api;
   if (member->turn == nullptr) member->turn = std::make_unique<comm::Turn>(&comm->collectives, member->number);
   comm::Turn* const turn = member->turn.get();
   auto run = std::make_shared<comm::CollectiveRun>(comm, std::move(spec));
@@ -305,25 +308,28 @@ namespace {
 // The queued form: owns its call, copies it for capture.
 class GroupBody {
  public:
-  GroupBody(const kernels::Kernel* kernel, OpCallPtr call, GroupTurns turns, const Stream& stream, std::string what)
+  GroupBody(const kernels::Kernel* kernel, OpCallPtr call, GroupTurns turns, const Stream& stream, std::string what,
+            const void* caller)
       : kernel_(kernel),
         call_(std::move(call)),
         turns_(std::make_unique<GroupTurns>(std::move(turns))),
         rules_(stream),
-        what_(std::move(what)) {}
+        what_(std::move(what)),
+        caller_(caller) {}
   GroupBody(const GroupBody& other)
       : kernel_(other.kernel_),
         call_(CloneOpCall(*other.call_)),
         turns_(std::make_unique<GroupTurns>(*other.turns_)),
         rules_(other.rules_),
-        what_(other.what_) {}
+        what_(other.what_),
+        caller_(other.caller_) {}
   GroupBody(GroupBody&&) noexcept = default;
   GroupBody& operator=(const GroupBody&) = delete;
   GroupBody& operator=(GroupBody&&) = delete;
   ~GroupBody() { run_.reset(); }  // before the turns it refers to
 
   TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
-    if (run_ == nullptr) run_ = std::make_unique<GroupRun>();
+    if (run_ == nullptr) run_ = std::make_unique<GroupRun>(caller_);
     const TaskEnd end = run_->Run(*kernel_, *call_, rules_, *turns_, stream, out_status);
     if (end == TaskEnd::kBlocked) return end;
     run_.reset();
@@ -338,6 +344,7 @@ class GroupBody {
   std::unique_ptr<GroupTurns> turns_;  // a run that is parked refers to them, wherever the body goes meanwhile
   FloatRules rules_;
   std::string what_;
+  const void* caller_;
   std::unique_ptr<GroupRun> run_;
 };
 
@@ -348,7 +355,8 @@ struct TeamGroupBody : GroupBody {
 
 }  // namespace
 
-Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what) {
+Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what,
+                     const void* caller) {
   GroupTurns turns;
   MP_RETURN_IF_ERROR(turns.Join(*call, *stream).Prefixed(what.empty() ? call->row().name : what));
   const std::vector<trace::Access> accesses =
@@ -356,10 +364,10 @@ Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stre
   const char* name = call->row().name;
   if (kernels::NeedsTeam(*call)) {
     return stream->Launch<TaskKind::kCompute>(
-        name, accesses, TeamGroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what)));
+        name, accesses, TeamGroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what), caller));
   }
   return stream->Launch<TaskKind::kCompute>(
-      name, accesses, GroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what)));
+      name, accesses, GroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what), caller));
 }
 
 }  // namespace millpond

@@ -59,7 +59,8 @@ class GroupTurns {
 // One call on its way.
 class GroupRun {
  public:
-  GroupRun() = default;
+  // `caller`: the address that the client's call returns to; null in graphs, where the operator's name has to do.
+  explicit GroupRun(const void* caller = nullptr) : caller_(caller) {}
   ~GroupRun();
   GroupRun(const GroupRun&) = delete;
   GroupRun& operator=(const GroupRun&) = delete;
@@ -70,17 +71,19 @@ class GroupRun {
 
  private:
   TaskEnd Go(const kernels::Kernel& kernel, OpCall& call, GroupTurns& turns, Stream& stream, Status* out_status);
-  Status Begin(const char* api, GroupTurns& turns);
+  Status Begin(const OpCall& call, GroupTurns& turns);
 
   GroupSteps steps_;
   // What the task is parked in; empty when it computes.
   std::function<TaskEnd(Stream& stream, Status* out_status)> pending_;
+  const void* const caller_;
   const char* api_ = nullptr;
   GroupTurns* turns_ = nullptr;  // while the run is under way
 };
 
 // Queues a call of such a kernel. `what` stands before a failure's text, if it is not empty.
-Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what);
+Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what,
+                     const void* caller = nullptr);
 
 }  // namespace millpond
 

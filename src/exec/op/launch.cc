@@ -161,9 +161,9 @@ std::vector<trace::Access> AccessesOf(const OpCall& call) {
   return {accesses.span().begin(), accesses.span().end()};
 }
 
-Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream) {
+Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, const void* caller) {
   MP_RETURN_IF_ERROR(CheckReach(*call, *stream));
-  if (kernels::WorksInGroup(*kernel)) return LaunchInGroup(kernel, std::move(call), stream, "");
+  if (kernels::WorksInGroup(*kernel)) return LaunchInGroup(kernel, std::move(call), stream, "", caller);
   const Accesses accesses = AccessesFor(*call, *stream);
   const char* name = call->row().name;
   if (kernels::NeedsTeam(*call)) {

@@ -19,7 +19,7 @@ Status ValidateMemory(const OpCall& call);
 
 // Queues the call, whose memory has been validated. What the kernel reports surfaces at the next synchronisation of the
 // stream.
-Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream);
+Status LaunchOp(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, const void* caller = nullptr);
 
 // What the call touches, by the client's addresses.
 std::vector<trace::Access> AccessesOf(const OpCall& call);
