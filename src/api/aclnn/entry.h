@@ -14,8 +14,8 @@ extern "C" {
 // caller's own name (a row may have two first phases) and lives as long as the process.
 ACL_FUNC_VISIBILITY aclnnStatus millpondAclnnPrepare(uint32_t row, const char* api, const uint64_t* words,
                                                      uint64_t* workspace_size, aclOpExecutor** executor);
-// Phase 2: queues the operation; ends the executor unless it is repeatable. `caller` is the address that the entry point
-// returns to: ranks that disagree are told the line.
+// Phase 2: queues the operation; ends the executor unless it is repeatable. `caller` is the address that the entry
+// point returns to: ranks that disagree are told the line.
 ACL_FUNC_VISIBILITY aclnnStatus millpondAclnnLaunch(uint32_t row, const void* caller, aclOpExecutor* executor,
                                                     aclrtStream stream);
 }
