@@ -243,6 +243,8 @@ Status distances(const InferArgs& args, Shape* out);
 Status pairs_within(const InferArgs& args, Shape* out);
 Status each_with_each(const InferArgs& args, Shape* out);
 Status one_row(const InferArgs& args, Shape* out);
+// cells(size, each): so many of each cell of a grid of two sizes, in a row.
+Status cells(const InferArgs& args, Shape* out);
 Status regions(const InferArgs& args, Shape* out);
 // rnn_steps(x, w): [steps, batch, hidden size], where w has four gates side by side.
 Status rnn_steps(const InferArgs& args, Shape* out);

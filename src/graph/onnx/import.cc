@@ -27,7 +27,8 @@ class Importer {
     importing_.model = &model;
     importing_.making = {.environment = &environment, .budget = ir::Budget::ForModel(model.described)};
     for (const Function& one : model.functions) importing_.functions.try_emplace({one.domain, one.name}, &one);
-    importing_.root = std::make_shared<ir::Graph>(options.graph_name.empty() ? model.graph.name : options.graph_name);
+    const std::string& name = options.graph_name.empty() ? model.graph.name : options.graph_name;
+    importing_.root = std::make_shared<ir::Graph>(name.empty() ? "graph" : name);  // a model need not name its own
   }
 
   Status Run(ir::GraphPtr* out) {

@@ -155,6 +155,18 @@ void Flatten(Context& c) {
     return c.Out(b.Reshape(x, {rows, ir::ElementsOf({dims.begin() + axis, dims.end()})}));
   }
   if (axis == 0) return c.Out(b.Reshape(x, {1, -1}));
+  // One open side, usually the batch, leaves the other known: what follows may need its size.
+  const ir::Dims& dims = b.DimsOf(x);
+  const auto open = [](int64_t dim) { return dim < 0; };
+  const auto cut = dims.begin() + std::clamp<int64_t>(axis, 0, rank);
+  if (std::none_of(cut, dims.end(), open)) {
+    const int64_t columns = ir::ElementsOf({cut, dims.end()});
+    if (columns > 0) return c.Out(b.Reshape(x, {-1, columns}));
+  }
+  if (std::none_of(dims.begin(), cut, open)) {
+    const int64_t rows = ir::ElementsOf({dims.begin(), cut});
+    if (rows > 0) return c.Out(b.Reshape(x, {rows, -1}));
+  }
   c.Out(b.Op("Flatten", {x}, {{"axis", axis}}));
 }
 

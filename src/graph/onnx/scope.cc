@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/graph/onnx/node_order.h"
 #include "src/graph/passes/kinds.h"
 
 namespace millpond::onnx {
@@ -28,7 +29,8 @@ Status Scope::Lookup(const std::string& name, Val* out) {
     return Ok();
   }
   MP_REQUIRE(outer_ != nullptr,
-             "no earlier node produces \"%.100s\"; nodes must be in topological order, without cycles", name.c_str());
+             "no node produces \"%.100s\", or only one that waits for it; a graph must be without cycles",
+             name.c_str());
   Val value;
   MP_RETURN_IF_ERROR(outer_->Lookup(name, &value));
   if (captures_ != nullptr) {
@@ -64,7 +66,8 @@ Status Scope::Translate(const Graph& graph) {
 
 Status Scope::Translate(std::span<const Node> nodes) {
   MP_REQUIRE(++importing_->depth <= kMaxDepth, "graphs and functions are nested more than %d deep", kMaxDepth);
-  for (const Node& node : nodes) {
+  for (const size_t place : InOrderOfUse(nodes)) {
+    const Node& node = nodes[place];
     if (Status status = TranslateNode(node); !status.ok()) return std::move(status).Prefixed(Named(node));
   }
   --importing_->depth;
