@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "src/device/device.h"
+#include "src/device/memory/memory.h"
 #include "src/device/memory/range_heap.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/event.h"

@@ -79,9 +79,9 @@ class FormatsTest : public AclnnTest {
   void Run(First first, Second second) {
     uint64_t size = 0;
     aclOpExecutor* executor = nullptr;
-    ACL_REQUIRE_OK(first(&size, &executor)) << RecentMessage();
-    ACL_REQUIRE_OK(second(nullptr, size, executor, stream_)) << RecentMessage();
-    ACL_REQUIRE_OK(aclrtSynchronizeStream(stream_)) << RecentMessage();
+    ACL_REQUIRE_OK(first(&size, &executor));
+    ACL_REQUIRE_OK(second(nullptr, size, executor, stream_));
+    ACL_REQUIRE_OK(aclrtSynchronizeStream(stream_));
   }
   void Cast(const aclTensor* from, aclTensor* to) {
     Run([&](auto* size, auto** executor) { return aclnnNpuFormatCastGetWorkspaceSize(from, to, size, executor); },
