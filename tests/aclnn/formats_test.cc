@@ -165,7 +165,7 @@ TEST_F(FormatsTest, AProductReadsAWeightOfBlocks) {
   multiply(b, expected);
   multiply(nz, result);
   EXPECT_EQ(out.Values(), plain.Values());
-  EXPECT_EQ(plain.Values(), (std::vector<float>{5, 11, 14, 23}));
+  EXPECT_EQ(plain.Values(), (std::vector<float>{8, 9, 20, 18}));
   // The same blocks, seen transposed, are the transposed weight.
   aclTensor* transposed = Private(blocks.address(), {2, 3}, ACL_FLOAT, ACL_FORMAT_FRACTAL_NZ, storage, {1, 2});
   DeviceFloats square({1, 0, 0, 1}), wide(std::vector<float>(6, 0));

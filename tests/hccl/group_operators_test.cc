@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclnn operators that take a group's name, as threads and as processes, against the few lines that say what they mean.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -25,7 +26,7 @@ std::string NameOf(HcclComm comm) {
 // A tensor that ends with its scope.
 class Tensor {
  public:
-  Tensor(const void* data, const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT) {
+  Tensor(const void* data, const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT16) {
     std::vector<int64_t> strides(shape.size(), 1);
     for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
     tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(),
@@ -38,6 +39,27 @@ class Tensor {
 
  private:
   aclTensor* tensor_;
+};
+
+// The type that the operators' pages list; what is here fits into it.
+class Halves {
+ public:
+  explicit Halves(const std::vector<float>& values) : values_(Narrow(values)) {}
+  uint16_t* get() const { return values_.get(); }
+  std::vector<float> Read() const {
+    const std::vector<uint16_t> halves = values_.Read();
+    std::vector<float> values(halves.size());
+    std::transform(halves.begin(), halves.end(), values.begin(), aclFloat16ToFloat);
+    return values;
+  }
+
+ private:
+  static std::vector<uint16_t> Narrow(const std::vector<float>& values) {
+    std::vector<uint16_t> halves(values.size());
+    std::transform(values.begin(), values.end(), halves.begin(), aclFloatToFloat16);
+    return halves;
+  }
+  Values<uint16_t> values_;
 };
 
 // Small whole numbers, so that every sum is exact.
@@ -76,7 +98,7 @@ struct Matrices {
       : x1(Of(r.rank, kRows * kInner)),
         x2(Of(r.rank + 1, kInner * kColumns)),
         out(std::vector<float>(kRows * kColumns, -9)) {}
-  Values<float> x1, x2, out;
+  Halves x1, x2, out;
 };
 std::vector<float> SumOfProducts(uint32_t ranks) {
   std::vector<float> sum(kRows * kColumns, 0);
@@ -163,7 +185,7 @@ RANK_BODY(Disagreement) {
   const std::string text = acl_test::RecentMessage();
   for (const std::string& said :
        {std::string("EI0005"), std::string("operation 0 (aclnnMatmulAllReduce)"), std::string("8 (rank 0)"),
-        "Rank 0 called aclnnMatmulAllReduce (its HcclAllReduce: 8 of fp32, sum) at " + Line(line)}) {
+        std::string("Rank 0 called aclnnMatmulAllReduce (its HcclAllReduce: 8 of fp16, sum) at "), Line(line)}) {
     if (text.find(said) == std::string::npos) r.Complain("'" + said + "' is not in: " + text);
   }
 }
@@ -189,8 +211,8 @@ RANK_BODY(GatherAndScatter) {
   const size_t rows = kRows * r.ranks;
   uint64_t workspace = 0;
   aclOpExecutor* executor = nullptr;
-  const Values<float> part(Of(r.rank, kRows * kInner)), weight(Of(9, kInner * kColumns));
-  const Values<float> gathered(std::vector<float>(rows * kInner, -9)), all(std::vector<float>(rows * kColumns, -9));
+  const Halves part(Of(r.rank, kRows * kInner)), weight(Of(9, kInner * kColumns));
+  const Halves gathered(std::vector<float>(rows * kInner, -9)), all(std::vector<float>(rows * kColumns, -9));
   {
     const Tensor x1(part.get(), {kRows, kInner}), x2(weight.get(), {kInner, kColumns});
     const Tensor out(all.get(), {static_cast<int64_t>(rows), kColumns}),
@@ -208,7 +230,7 @@ RANK_BODY(GatherAndScatter) {
   }
   Expect(r, "what was gathered", gathered.Read(), everybody);
   Expect(r, "AllGatherMatmul", all.Read(), Product(everybody, Of(9, kInner * kColumns), kInner, kColumns));
-  const Values<float> whole(Of(r.rank, rows * kInner)), mine(std::vector<float>(kRows * kColumns, -9));
+  const Halves whole(Of(r.rank, rows * kInner)), mine(std::vector<float>(kRows * kColumns, -9));
   {
     const Tensor x1(whole.get(), {static_cast<int64_t>(rows), kInner}), x2(weight.get(), {kInner, kColumns});
     const Tensor out(mine.get(), {kRows, kColumns});
@@ -244,7 +266,7 @@ RANK_BODY(OneRankEnds) {
 RANK_BODY(AddAndNorm) {
   const Matrices m(r);
   const std::vector<float> before = Of(20 + r.rank, kRows * kColumns), weights = {2, 3};
-  const Values<float> residual(before), gamma(weights), norm(std::vector<float>(kRows * kColumns, -9));
+  const Halves residual(before), gamma(weights), norm(std::vector<float>(kRows * kColumns, -9));
   const Tensor x1(m.x1.get(), {kRows, kInner}), x2(m.x2.get(), {kInner, kColumns}), y(m.out.get(), {kRows, kColumns});
   const Tensor tresidual(residual.get(), {kRows, kColumns}), tgamma(gamma.get(), {kColumns}),
       tnorm(norm.get(), {kRows, kColumns});
@@ -267,7 +289,7 @@ RANK_BODY(AddAndNorm) {
     if (a == 0 && b == 0) continue;  // without an epsilon that has no norm
     const float wrong =
         std::abs(normed[row * kColumns] - a * scale * 2) + std::abs(normed[row * kColumns + 1] - b * scale * 3);
-    if (!(wrong < 1e-4F))
+    if (!(wrong < 1e-2F))
       r.Complain("row " + std::to_string(row) + " of the norm is wrong by " + std::to_string(wrong));
   }
   RANK_OK(r, aclnnInplaceMatmulAllReduceAddRmsNormGetWorkspaceSize(
@@ -312,10 +334,11 @@ RANK_BODY(DispatchAndCombine) {
   const Values<float> scales(weights), dynamic(std::vector<float>(count(room), 7)),
       expanded(std::vector<float>(count(room), 7));
   const Tensor tx(x.get(), {kTokens, kWidth}, ACL_FLOAT16), tids(chosen.get(), {kTokens, kChosen}, ACL_INT32);
-  const Tensor tscales(scales.get(), {kTokens, kChosen}), texpand(expand.get(), {room, kWidth}, ACL_FLOAT16);
-  const Tensor tdynamic(dynamic.get(), {room}), tidx(idx.get(), {kTokens * kChosen}, ACL_INT32),
+  const Tensor tscales(scales.get(), {kTokens, kChosen}, ACL_FLOAT), texpand(expand.get(), {room, kWidth}, ACL_FLOAT16);
+  const Tensor tdynamic(dynamic.get(), {room}, ACL_FLOAT), tidx(idx.get(), {kTokens * kChosen}, ACL_INT32),
       tnums(nums.get(), {2}, ACL_INT64);
-  const Tensor tep(ep.get(), {experts}, ACL_INT32), ttp(tp.get(), {1}, ACL_INT32), texpanded(expanded.get(), {room});
+  const Tensor tep(ep.get(), {experts}, ACL_INT32), ttp(tp.get(), {1}, ACL_INT32),
+      texpanded(expanded.get(), {room}, ACL_FLOAT);
   const Tensor tback(back.get(), {kTokens, kWidth}, ACL_FLOAT16);
   const std::string name = NameOf(r.comm);
   uint64_t workspace = 0;

@@ -35,6 +35,7 @@ Groups& TheGroups() {
 Status FindGroup(const char* group, CommunicatorPtr* out_comm, HcclComm* out_handle = nullptr) {
   Device* device = nullptr;
   MP_RETURN_IF_ERROR(RequireDevice(&device));
+  MP_NOT_WILD(group);
   const char* const name = group != nullptr ? group : kWorldName;
   void* const handle = Communicators::Get().HandleOf(name, device->id());
   *out_comm = Communicators::Get().Find(handle);
@@ -47,7 +48,7 @@ Status FindGroup(const char* group, CommunicatorPtr* out_comm, HcclComm* out_han
 template <class Value>
 HcclResult Tell(const char* api, const char* group, const char* parameter, uint32_t* out, Value&& value) {
   return Guard(api, [&]() -> Outcome {
-    if (out == nullptr) return acl::NullPointer(parameter);
+    MP_RETURN_IF_ERROR(acl::CheckGiven(parameter, out));
     CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindGroup(group, &found));
     return value(*found);

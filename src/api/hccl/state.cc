@@ -25,7 +25,7 @@ namespace {
 template <class T, class Value>
 HcclResult Tell(const char* api, HcclComm comm, const char* parameter, T* out, Value&& value) {
   return Guard(api, [&]() -> Outcome {
-    if (out == nullptr) return acl::NullPointer(parameter);
+    MP_RETURN_IF_ERROR(acl::CheckGiven(parameter, out));
     CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindComm(comm, &found));
     *out = value(*found);
