@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/base/options.h"
 #include "src/base/private_layout.h"
 #include "src/device/runtime.h"
 
@@ -66,8 +67,9 @@ std::string NameOf(const ArgSpec& spec, size_t member) {
 }
 
 Status CheckType(const ArgSpec& spec, size_t member, const TensorView& view, ProductSeries series) {
+  static const bool documented = GetOptions().types == "documented";
   const TypeSet& set = OpTypeSets()[spec.type_set];
-  if (spec.type_set != 0 && !set.Has(view.dtype, series)) {
+  if (documented && spec.type_set != 0 && !set.Has(view.dtype, series)) {
     return InvalidArgument(
         Format("%s is of type %s (%d), which this operator does not take on %s products; it takes %s",
                NameOf(spec, member).c_str(), DTypeName(view.dtype), static_cast<int>(view.dtype),

@@ -139,18 +139,13 @@ std::string Refused(const OpCall& call, const Refusal& refusal) {
   }
 }
 
-// ATen refuses types before it writes anything: what it refuses so may be tried again with others.
+// ATen refuses types before it writes anything: what it refuses so may be tried again with others. But not a result
+// that the output cannot hold: in a wider type it would be cut silently.
 bool IsAboutTypes(const std::string& message) {
-  constexpr std::string_view kSigns[] = {"type",
-                                         "not implemented for '",
-                                         "can't be cast",
-                                         "did not match",
-                                         "bool tensor",
-                                         "float tensor",
-                                         "unsigned",
-                                         "MKLDNN tensor",
-                                         "out of bounds for bool",
-                                         "Half, Float or Double tensors"};
+  if (message.find("can't be cast to the desired output type") != std::string::npos) return false;
+  constexpr std::string_view kSigns[] = {"type",          "not implemented for '",  "did not match",
+                                         "bool tensor",   "float tensor",           "unsigned",
+                                         "MKLDNN tensor", "out of bounds for bool", "Half, Float or Double tensors"};
   return std::any_of(std::begin(kSigns), std::end(kSigns),
                      [&](std::string_view sign) { return message.find(sign) != std::string::npos; });
 }

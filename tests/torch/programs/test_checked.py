@@ -91,7 +91,7 @@ def test_a_replay_races_with_what_fills_its_input(start, tmp_path, rounds, statu
     found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
     assert [finding["rule"] for finding in found] == rules
     if rules:
-        places = [stack["frames"][0]["line"] for stack in found[0]["stacks"][:2]]
+        places = [stack["frames"][-1]["line"] for stack in found[0]["stacks"][:2]]
         assert places == [18, 15]
 
 

@@ -44,7 +44,7 @@ print(door.call(rows[sys.argv[2]], [tensor] * len(rows[sys.argv[2]].args), lambd
     ("Ascend310P3", "aclnnGcd", "bool", "on Atlas inference products; it takes INT8, INT32, UINT8, INT16, INT64"),
 ])
 def test_the_list_is_the_series_own(torch_env, soc, operator, type_name, message):
-    done = python("-c", REFUSED, HERE, operator, type_name, env={**torch_env, "MILLPOND_SOC": soc})
+    done = python("-c", REFUSED, HERE, operator, type_name, env={**torch_env, "MILLPOND_SOC": soc, "MILLPOND_TYPES": "documented"})
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("(1, 161002,"), done.stdout
     assert message in done.stdout

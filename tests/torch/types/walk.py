@@ -182,6 +182,7 @@ def main(argv):
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["MILLPOND_TYPES"] = "documented"
     if options.child:
         walk_all(sys.stdin.read().split(), HERE / options.calls)
         return 0

@@ -15,7 +15,6 @@
 #include "src/api/common/message.h"
 #include "src/base/files.h"
 #include "src/base/format.h"
-#include "src/base/options.h"
 
 #ifndef MILLPOND_CANN_VERSION
 #define MILLPOND_CANN_VERSION "9.0.0"
@@ -73,7 +72,10 @@ Status VersionOf(const std::string& package, std::string* out_version) {
       "library",
       package.c_str(), package.c_str());
   // Whatever is there is of the CANN that the user wants to be on.
-  *out_version = GetOptions().cann.empty() ? version : GetOptions().cann;
+  // Not by GetOptions(), which reads all settings once: torch_npu asks while it is imported, and a program may choose
+  // others, in a child that it forks for one, before it opens a device.
+  const char* const asked = std::getenv("MILLPOND_CANN");
+  *out_version = asked != nullptr && *asked != 0 ? asked : version;
   return Ok();
 }
 
