@@ -41,6 +41,7 @@ PYTHON_MAY = {
     "tools/unity.py": "build/",
     "tools/site_pages.py": "build/: pages of the site",
     "bench/plan/compare.py": "a new folder that nobody else can write to",
+    "bench/start/start.py": "a new folder that nobody else can write to",
     "bench/pool/programs_check.py": "a new folder that nobody else can write to",
     "python/millpond/millpond/_lines.py": "adds lines to the checker's file, which is there",
     "python/ge/ge/graph/tensor.py": "reads, and looks at what it opened",

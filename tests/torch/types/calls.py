@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from op_types import NUMBERS  # noqa: E402
+from op_types import NUMBERS
 
 TENSOR = re.compile(r"^(\w+)\[([\d,]*)\](?:@(-?\d+))?$")
 

@@ -20,7 +20,7 @@ def python(*arguments, env):
 def test_each_type_is_right_or_refused_in_phase_1(torch_env):
     done = python(HERE / "walk.py", "--part", f"3/{PARTS}", env=torch_env)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-1000:]}"
-    counts = dict((key, int(value)) for value, key in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1]))
+    counts = {key: int(value) for value, key in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])}
     assert counts["call"] > 50
     assert counts["refused"] > 1000
     assert counts["right"] > 200

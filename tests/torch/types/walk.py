@@ -21,9 +21,9 @@ import numpy
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import calls  # noqa: E402
-from gen_ops import read_tables  # noqa: E402  (calls.py has put tools/ on the path)
-from op_types import TYPE_ORDER  # noqa: E402
+import calls
+from gen_ops import read_tables  # calls.py has put tools/ on the path
+from op_types import TYPE_ORDER
 
 REFUSED = (161001, 161002)
 NUMPY = {"float32": "f4", "float16": "f2", "float64": "f8", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2",
