@@ -50,7 +50,9 @@ def test_refuses_and_says_so(name, library, answer, answers):
 def test_refused_functions_are_declared_and_listed_once(root):
     names = [name for name, _, _ in surface.refused()]
     assert len(names) == len(set(names))
-    assert sorted(set(names) - set(surface.declared(root / "include"))) == []
+    # Those take C++ objects of CANN's own; no header of ours declares them.
+    undeclared = {"HcomExecInitialize", "HcomExecFinalize", "HcomExecEnqueueOperation", "HcomExecEnqueueAllToAllV"}
+    assert set(names) - set(surface.declared(root / "include")) == undeclared
     recorded = surface.recorded()
     assert [name for name, library, _ in surface.refused() if name not in recorded[library]] == []
 

@@ -149,6 +149,7 @@ def test_options_become_variables_of_the_process(tree):
     values = variables_of(tree, "--only", "MP3*,stream-race", "--except", "mp305", "--also", "*", "--until-first", "--break", "--suppress", "s.txt", "--devices", "2", "--html", "page.html")
     ours = {name: value for name, value in values.items() if name.startswith("MILLPOND_")}
     assert Path(ours.pop("MILLPOND_CHECK_JSON")).name == "lines"
+    assert "run-" in ours.pop("MILLPOND_SHARED_DEVICES")
     assert ours == {"MILLPOND_CHECK": "1", "MILLPOND_CHECK_ONLY": "MP3*,MP611", "MILLPOND_CHECK_EXCEPT": "MP305", "MILLPOND_CHECK_ALSO": "*",
                     "MILLPOND_CHECK_STATUS": "keep", "MILLPOND_CHECK_UNTIL_FIRST": "1", "MILLPOND_CHECK_BREAK": "1",
                     "MILLPOND_CHECK_SUPPRESS": str(tree.root / "s.txt"), "MILLPOND_DEVICES": "2", "MILLPOND_REPORT": "1"}
@@ -156,7 +157,8 @@ def test_options_become_variables_of_the_process(tree):
 
 def test_without_options_only_the_checker_is_turned_on(tree):
     values = variables_of(tree)
-    assert {name for name in values if name.startswith("MILLPOND_")} == {"MILLPOND_CHECK", "MILLPOND_CHECK_JSON", "MILLPOND_CHECK_STATUS"}
+    assert {name for name in values if name.startswith("MILLPOND_")} == {"MILLPOND_CHECK", "MILLPOND_CHECK_JSON", "MILLPOND_CHECK_STATUS",
+                                                                                  "MILLPOND_SHARED_DEVICES"}
     assert values["TASK_QUEUE_ENABLE"] == "0"
     assert not Path(values["MILLPOND_CHECK_JSON"]).parent.exists(), "the folder with the lines is left behind"
 
