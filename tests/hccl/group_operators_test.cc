@@ -23,24 +23,12 @@ std::string NameOf(HcclComm comm) {
   return name.data();
 }
 
-// A tensor that ends with its scope.
-class Tensor {
- public:
-  Tensor(const void* data, const std::vector<int64_t>& shape, aclDataType type = ACL_FLOAT16) {
-    std::vector<int64_t> strides(shape.size(), 1);
-    for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-    tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(),
-                              shape.size(), const_cast<void*>(data));
-  }
-  ~Tensor() { EXPECT_EQ(aclDestroyTensor(tensor_), 0); }
-  Tensor(const Tensor&) = delete;
-  Tensor& operator=(const Tensor&) = delete;
-  operator aclTensor*() const { return tensor_; }  // NOLINT: where aclnn takes one
-
- private:
-  aclTensor* tensor_;
-};
-
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MP_STAND_IN_KERNELS)
+// The stand-ins compute in float alone.
+using Halves = Values<float>;
+constexpr aclDataType kHalf = ACL_FLOAT;
+constexpr char kHalfName[] = "fp32";
+#else
 // The type that the operators' pages list; what is here fits into it.
 class Halves {
  public:
@@ -60,6 +48,27 @@ class Halves {
     return halves;
   }
   Values<uint16_t> values_;
+};
+constexpr aclDataType kHalf = ACL_FLOAT16;
+constexpr char kHalfName[] = "fp16";
+#endif
+
+// A tensor that ends with its scope.
+class Tensor {
+ public:
+  Tensor(const void* data, const std::vector<int64_t>& shape, aclDataType type = kHalf) {
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+    tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(),
+                              shape.size(), const_cast<void*>(data));
+  }
+  ~Tensor() { EXPECT_EQ(aclDestroyTensor(tensor_), 0); }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  operator aclTensor*() const { return tensor_; }  // NOLINT: where aclnn takes one
+
+ private:
+  aclTensor* tensor_;
 };
 
 // Small whole numbers, so that every sum is exact.
@@ -185,7 +194,8 @@ RANK_BODY(Disagreement) {
   const std::string text = acl_test::RecentMessage();
   for (const std::string& said :
        {std::string("EI0005"), std::string("operation 0 (aclnnMatmulAllReduce)"), std::string("8 (rank 0)"),
-        std::string("Rank 0 called aclnnMatmulAllReduce (its HcclAllReduce: 8 of fp16, sum) at "), Line(line)}) {
+        std::string("Rank 0 called aclnnMatmulAllReduce (its HcclAllReduce: 8 of ") + kHalfName + ", sum) at ",
+        Line(line)}) {
     if (text.find(said) == std::string::npos) r.Complain("'" + said + "' is not in: " + text);
   }
 }
