@@ -199,6 +199,11 @@ MP_PROGRAM(MP507, source_filled_by_the_stream, kError, {"MILLPOND_CHECK_ALSO", "
   return 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+TEST(Rules, MP511) {
+  GTEST_SKIP() << "the finding is made in a signal's handler, where a sanitizer's own checks end the process";
+}
+#else
 // Page "aclrtMemcpyAsync": pinned memory makes the copy asynchronous.
 MP_PROGRAM(MP511, target_read_before_the_wait, kError, {"MILLPOND_CHECK_ALSO", "MP511"}) {
   Device device;
@@ -246,6 +251,7 @@ MP_PROGRAM(MP511, target_read_when_it_is_told, kError, {"MILLPOND_CHECK_ALSO", "
   ROLE_CHECK(aclrtFreeHost(host) == ACL_SUCCESS);
   return 0;
 }
+#endif
 
 }  // namespace
 
