@@ -119,7 +119,8 @@ struct Model {
   RunData data;
 };
 
-MP_PROGRAM(MP103, registered_after_the_first_run, kNoError) {
+// Without LeakSanitizer, whose tracer (gcc 12) faults at the end of the wrong form: not found out why.
+MP_PROGRAM(MP103, registered_after_the_first_run, kNoError, {"ASAN_OPTIONS", "detect_leaks=0"}) {
   Device device;
   Pool pool;
   Model model(true);
