@@ -96,16 +96,20 @@ def mutation_result(text):
                                [(f"mutation: {name}", f"it could not be tried: {why}") for name, why in untried])
 
 
-def no_false_alarm():
-    """Every example under the checker, with seeds 0 to 63: tools/no_false_alarm.py. One test for each."""
-    name = "no false alarm"
+def _parts_of(name, tool, read, says):
+    """Runs a tool that tells of its parts line by line; `read` makes a result of them, `says` a sentence of that."""
     ui.say(f"{name} ...")
-    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "no_false_alarm.py"], "no_false_alarm.log")
-    result = alarm_result(log_path.read_text(encoding="utf-8", errors="replace"))
+    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / tool], tool.replace(".py", ".log"))
+    result = read(log_path.read_text(encoding="utf-8", errors="replace"))
     if not result.passed or (status != 0 and not result.failed):
         raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
-    ui.say(f"{name}: {result.passed} examples are silent, {len(result.failed)} are not, in {ui.seconds(span)}")
+    ui.say(f"{name}: {says.format(result.passed, len(result.failed))}, in {ui.seconds(span)}")
     return result
+
+
+def no_false_alarm():
+    """Every example under the checker, with seeds 0 to 63: tools/no_false_alarm.py. One test for each."""
+    return _parts_of("no false alarm", "no_false_alarm.py", alarm_result, "{} examples are silent, {} are not")
 
 
 def alarm_result(text):
@@ -126,14 +130,7 @@ def site():
 
 def ranks():
     """Random programs of collectives, every failure many times, many ranks: tools/ranks_long.py. One test for each part."""
-    name = "ranks"
-    ui.say(f"{name} ...")
-    status, log_path, span = ui.run_logged(name, [ROOT / "tools" / "ranks_long.py"], "ranks.log")
-    result = ranks_result(log_path.read_text(encoding="utf-8", errors="replace"))
-    if not result.passed or (status != 0 and not result.failed):
-        raise ui.Stop(f"{name} ended with {status}; the whole log is {ui.shown(log_path)}")
-    ui.say(f"{name}: {result.passed} parts passed, {len(result.failed)} failed, in {ui.seconds(span)}")
-    return result
+    return _parts_of("ranks", "ranks_long.py", ranks_result, "{} parts passed, {} failed")
 
 
 def ranks_result(text):
