@@ -6,7 +6,6 @@ Each rank has one thread, as torchrun gives it, and its own images; a line of JS
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import pathlib
@@ -19,7 +18,6 @@ import start
 RANKS = 2
 BATCH, SIZE = 8, 64
 STEPS, WARM_UPS = 12, 4
-SKIP = 77
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"
 
 
@@ -66,14 +64,7 @@ def be_rank(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["npu", "cpu"], required=True)
-    start.add_options(parser)
-    arguments = parser.parse_args()
-    if arguments.rank is not None:
-        be_rank(arguments)
-        return
-    if importlib.util.find_spec("torch") is None:
-        print("this Python has no torch", file=sys.stderr)
-        sys.exit(SKIP)
+    arguments = start.read_arguments(parser, be_rank)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILLPOND_DEVICES", str(RANKS))
     start.start_ranks(__file__, RANKS, ["--device", arguments.device, *(["--smoke"] if arguments.smoke else [])])

@@ -3,7 +3,6 @@
 """The same operations by torch's Gloo, on host memory: one JSON line per figure, as the C++ programs print them."""
 
 import argparse
-import importlib.util
 import json
 import os
 import statistics
@@ -14,7 +13,6 @@ import start
 
 SIZES = {"4B": (4, 200), "64KiB": (64 << 10, 100), "4MiB": (4 << 20, 20), "64MiB": (64 << 20, 7)}
 WARM_UPS = 4
-SKIP = 77
 
 
 def operation(dist, torch, kind, count, ranks, rank):
@@ -71,14 +69,7 @@ def be_rank(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only")
-    start.add_options(parser)
-    arguments = parser.parse_args()
-    if arguments.rank is not None:
-        be_rank(arguments)
-        return
-    if importlib.util.find_spec("torch") is None:
-        print("this Python has no torch, whose Gloo this is", file=sys.stderr)
-        sys.exit(SKIP)
+    arguments = start.read_arguments(parser, be_rank)
     flags = [*(["--smoke"] if arguments.smoke else []), *(["--only", arguments.only] if arguments.only else [])]
     for ranks in (2, 4):
         start.start_ranks(__file__, ranks, flags)

@@ -16,9 +16,11 @@ Status LaunchCollective(CommunicatorPtr comm, Stream* stream, CollectiveSpec spe
   return LaunchRun<CollectiveRun>(std::move(comm), stream, std::move(spec), accesses);
 }
 
+// Also of one that has not begun: the other ranks count on it, and what this rank calls next would be taken for it.
 CollectiveRun::~CollectiveRun() {
-  if (!arrived_ || over_) return;
+  if (over_) return;
   comm_->FailDropped(spec_->api);
+  WithdrawDirect();
 }
 
 Status CollectiveRun::Look() {
@@ -28,6 +30,11 @@ Status CollectiveRun::Look() {
 
 void CollectiveRun::Finish(const Status& status) {
   if (!status.ok()) comm_->Fail(Communicator::Trouble::kRemote, status);  // unless Step has said more exactly what
+  if (!status.ok()) {
+    WithdrawDirect();
+  } else if (across_.exchange != nullptr) {
+    EndExchange();
+  }
   over_ = true;
   if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
   turn_.End();
@@ -49,10 +56,7 @@ Status CollectiveRun::RunHere() {
 }
 
 void CollectiveRun::LeaveNote() const {
-  trace::TaskNote note;
-  note.communicator = comm_->name;
-  note.rank = comm_->rank;
-  note.ranks = comm_->ranks;
+  trace::TaskNote note = comm_->Note();
   note.sequence = sequence_;
   note.operation = OperationName(static_cast<uint32_t>(spec_->operation));
   const Operation operation = spec_->operation;
@@ -81,12 +85,15 @@ void CollectiveRun::Arrive() {
   act_ = comm_->sites.Begin(&cell, what);
   OfferDirect(&what);
   if (CountsOf(spec_->operation) != Counts::kNone) {
-    uint64_t* counts = comm_->world->counts(comm_->rank, sequence_);
+    uint64_t* const counts = comm_->world->counts(comm_->rank, sequence_);
+    uint64_t* const places = comm_->world->places(comm_->rank, sequence_);
     const std::vector<Part>& first = spec_->send_parts.empty() ? spec_->receive_parts : spec_->send_parts;
     for (uint32_t i = 0; i < comm_->ranks; ++i) {
       counts[i] = first[i].bytes / spec_->element_bytes;
       counts[comm_->ranks + i] =
           spec_->receive_parts.empty() ? 0 : spec_->receive_parts[i].bytes / spec_->element_bytes;
+      places[i] = first[i].offset;
+      places[comm_->ranks + i] = spec_->receive_parts.empty() ? 0 : spec_->receive_parts[i].offset;
     }
   }
   cell.arrived.store(sequence_ + 1, std::memory_order_release);
@@ -99,7 +106,7 @@ std::vector<uint32_t> CollectiveRun::Awaited() const {
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     const RankCell& cell = comm_->world->cell(rank);
     if (matched_ && way_ != Way::kStaged) {
-      const bool late = way_ == Way::kChain ? LateInChain(rank) : LateDirect(cell);
+      const bool late = way_ == Way::kChain ? LateInChain(rank) : LateDirect(rank);
       if (rank != comm_->rank && late) ranks.push_back(rank);
       continue;
     }
@@ -189,7 +196,12 @@ Advance CollectiveRun::Step(Status* out_status) {
   if (matched_ && way_ == Way::kVoting) advanced |= Vote();
   if (matched_ && way_ == Way::kDirect) advanced |= GoDirect();
   if (matched_ && way_ == Way::kChain) advanced |= StepChain();
+  if (matched_ && way_ == Way::kExchange) advanced |= StepExchange();
   if (matched_ && way_ == Way::kStaged) advanced |= StepInRounds();
+  if (withdrawn_) {
+    *out_status = SayWithdrawn();
+    return Advance::kOver;
+  }
   if (matched_ && consumed_ == rounds_ && (way_ == Way::kStaged || AllAreDone())) {
     comm_->rounds = base_ + rounds_;
     comm_->world->Ring();

@@ -2,8 +2,8 @@
 // A collective of several ranks as a task of a stream. It goes in rounds: in each, every rank copies a piece of what it
 // gives into its staging memory (publish), and takes what it wants out of the others' (consume). A large one goes in
 // one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc); over several hosts an
-// AllReduce goes along a chain of them (collective_chain.cc). Before the first byte is taken the ranks have compared
-// what each was asked for.
+// AllReduce goes along a chain of them (collective_chain.cc), an AlltoAll from buffer to buffer
+// (collective_exchange.cc). Before the first byte is taken the ranks have compared what each was asked for.
 #ifndef MILLPOND_SRC_COMM_COLLECTIVE_H_
 #define MILLPOND_SRC_COMM_COLLECTIVE_H_
 
@@ -17,6 +17,7 @@
 #include "src/base/status.h"
 #include "src/comm/communicator.h"
 #include "src/comm/element.h"
+#include "src/comm/exchange.h"
 #include "src/comm/match.h"
 #include "src/comm/vigil.h"
 #include "src/trace/records.h"
@@ -71,6 +72,8 @@ class CollectiveRun {
   CollectiveRun& operator=(const CollectiveRun&) = delete;
 
   TaskEnd Run(Stream& stream, Status* out_status);
+  // It was never launched, and whoever called knows.
+  void Refuse() { over_ = true; }
   // Outside of streams: the calling thread waits.
   Status RunHere();
 
@@ -96,19 +99,24 @@ class CollectiveRun {
     size_t receive = 0;
   };
   struct Reached {
-    char* send = nullptr;
+    char* send = nullptr;  // where begins what this rank reads
     char* receive = nullptr;
   };
   Shown WhatOthersTouch() const;
   void OfferDirect(Descriptor* what);
   void ChooseWay();
+  Part ReadOf(uint32_t rank) const;
+  char* Reach(uint32_t rank, bool sent, Part part) const;
   bool ReachOthers();
   bool Vote();
   bool GoDirect();
   void MoveDirect() const;
   void ReduceDirect(Part own, bool for_all) const;
   bool AllAreDone() const;
-  bool LateDirect(const RankCell& cell) const;
+  bool LateDirect(uint32_t rank) const;
+  void WithdrawDirect();
+  bool MayTouch();
+  Status SayWithdrawn() const;
   void SayDone();
   bool IsHere(uint32_t rank) const { return comm_->world->cell(rank).host.load(std::memory_order_relaxed) == 0; }
 
@@ -128,6 +136,20 @@ class CollectiveRun {
   bool LanesAreEmpty() const;
   bool LateInChain(uint32_t rank) const;
   Part PieceOfChain(size_t number) const;
+
+  // collective_exchange.cc
+  struct Across {
+    bool fits = false;
+    bool plans = false;   // this rank does, for its host
+    bool speaks = false;  // this rank's process, for its host
+    std::shared_ptr<Exchange> exchange;
+    uint64_t moved = 0;
+  };
+  void PlanExchange();
+  bool OfferExchange();
+  void EndExchange();
+  bool StepExchange();
+  bool ExchangeIsOver() const;
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
@@ -161,11 +183,14 @@ class CollectiveRun {
     kVoting,
     kDirect,
     kChain,
+    kExchange,
   };
   Way way_ = Way::kStaged;
   bool voted_ = false;
+  bool withdrawn_ = false;       // by a rank of this process: its buffers, which this operation needs
   std::vector<Reached> others_;  // by rank, this one's too
   Chain chain_;
+  Across across_;
 };
 
 }  // namespace millpond::comm

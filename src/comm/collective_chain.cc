@@ -145,8 +145,9 @@ bool CollectiveRun::LanesAreEmpty() const {
 }
 
 bool CollectiveRun::StepChain() {
-  if (consumed_ != 0) return false;
+  if (consumed_ != 0 || !MayTouch()) return false;
   const bool forward = GoForward(), backward = GoBackward();
+  comm_->direct->EndTouch();
   if (chain_.forward < chain_.pieces || chain_.backward < chain_.pieces || !LanesAreEmpty()) {
     return forward || backward;
   }

@@ -4,7 +4,7 @@
 // staging memory. Then each rank does its share in one go, and is done when all are: nobody touches its buffers then.
 //
 // Buffers may be in place where that is harmless: what a rank overwrites of its own, nobody else reads. Other overlaps
-// go through the staging memory, as does what has displacements that only its own rank knows.
+// go through the staging memory.
 #include <algorithm>
 #include <cstring>
 
@@ -28,6 +28,21 @@ Part ShareOf(size_t bytes, uint32_t ranks, uint32_t rank) {
   const size_t begin = std::min(bytes, rank * each);
   return {begin, std::min(each, bytes - begin)};
 }
+
+// Where the last of the parts ends.
+size_t EndOf(const std::vector<Part>& parts) {
+  size_t end = 0;
+  for (const Part& part : parts) end = std::max(end, part.bytes == 0 ? 0 : part.offset + part.bytes);
+  return end;
+}
+size_t SumOf(const std::vector<Part>& parts) {
+  size_t sum = 0;
+  for (const Part& part : parts) sum += part.bytes;
+  return sum;
+}
+
+// Where each rank moves another number of bytes: one that has little or nothing to move keeps nobody from it.
+bool IsWorth(size_t moves) { return moves == 0 || moves >= kDirectFrom / 4; }
 
 void CopyPlain(char* to, const char* from, size_t bytes) {
   if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
@@ -64,10 +79,25 @@ CollectiveRun::Shown CollectiveRun::WhatOthersTouch() const {
       if (!in_place && !Apart(spec.send, own.bytes, spec.receive, all)) return {};
       return {all >= kDirectFrom, own.bytes, 0};
     }
-    case Operation::kAlltoAll: {
-      const size_t all = spec.send_parts[me].bytes * comm_->ranks;
-      if (!Apart(spec.send, all, spec.receive, all)) return {};
-      return {all >= kDirectFrom, all, 0};
+    case Operation::kAllGatherV: {
+      const size_t own = spec.receive_parts[me].bytes;
+      if (!Apart(spec.send, own, spec.receive, EndOf(spec.receive_parts))) return {};
+      return {IsWorth(SumOf(spec.receive_parts)), own, 0};
+    }
+    case Operation::kReduceScatterV: {
+      const size_t end = EndOf(spec.send_parts);
+      if (!Apart(spec.send, end, spec.receive, spec.send_parts[me].bytes)) return {};
+      return {IsWorth(SumOf(spec.send_parts)), end, 0};
+    }
+    case Operation::kAlltoAll:
+    case Operation::kAlltoAllV:
+    case Operation::kAlltoAllVC: {
+      const size_t sends = EndOf(spec.send_parts), receives = EndOf(spec.receive_parts);
+      if (!Apart(spec.send, sends, spec.receive, receives)) return {};
+      const size_t moves = std::max(SumOf(spec.send_parts), SumOf(spec.receive_parts));
+      const bool worth = spec.operation == Operation::kAlltoAll ? moves >= kDirectFrom : IsWorth(moves);
+      const bool from_afar = across_.fits && !across_.plans;  // what comes is written by another
+      return {worth, sends, from_afar ? receives : 0};
     }
     default:
       return {};
@@ -78,9 +108,12 @@ void CollectiveRun::OfferDirect(Descriptor* what) {
   DirectMemory& direct = *comm_->direct;
   if (!direct.enabled()) return;
   what->exports_changed = direct.Sweep();
-  if (comm_->world->spans()) PlanChain();
+  if (comm_->world->spans()) {
+    PlanChain();
+    PlanExchange();
+  }
   const Shown shown = WhatOthersTouch();
-  if (!shown.worth || (comm_->world->spans() && !chain_.fits)) return;
+  if (!shown.worth || (comm_->world->spans() && !chain_.fits && !across_.fits)) return;
   const bool sends = shown.send == 0 || direct.Offer(spec_->send, shown.send, &what->send);
   const bool receives = shown.receive == 0 || direct.Offer(spec_->receive, shown.receive, &what->receive);
   what->exports_changed = direct.Sweep();
@@ -103,30 +136,58 @@ void CollectiveRun::ChooseWay() {
   }
 }
 
+// What this rank reads of a rank's buffer. Where lists differ from rank to rank, that one says where.
+Part CollectiveRun::ReadOf(uint32_t rank) const {
+  const CollectiveSpec& spec = *spec_;
+  const uint32_t me = comm_->rank;
+  switch (spec.operation) {
+    case Operation::kBroadcast:
+      return rank == spec.root && me != rank ? Part{0, spec.bytes} : Part{};
+    case Operation::kScatter:
+      return rank == spec.root ? Part{me * spec.bytes, spec.bytes} : Part{};
+    case Operation::kReduceScatter:
+      return spec.send_parts[me];
+    case Operation::kReduceScatterV:
+      return {comm_->world->places(rank, sequence_)[me], spec.send_parts[me].bytes};
+    case Operation::kAllGather:
+    case Operation::kAllGatherV:
+      return {0, spec.receive_parts[rank].bytes};
+    case Operation::kAlltoAll:
+    case Operation::kAlltoAllV:
+    case Operation::kAlltoAllVC:
+      return {comm_->world->places(rank, sequence_)[me], spec.receive_parts[rank].bytes};
+    default:
+      return {0, spec.bytes};
+  }
+}
+
+// Bytes of a rank's that are offered in this operation; null when they cannot be reached.
+char* CollectiveRun::Reach(uint32_t rank, bool sent, Part part) const {
+  constexpr size_t kFar = size_t{1} << 48;  // no sum of two overflows
+  if (part.offset > kFar || part.bytes > kFar) return nullptr;
+  if (rank == comm_->rank) {
+    return (sent ? const_cast<char*>(Reachable(spec_->send)) : Reachable(spec_->receive)) + part.offset;
+  }
+  const Descriptor& what = comm_->world->cell(rank).descriptors[sequence_ % kHalves];
+  char* const base = comm_->direct->Reach(rank, sent ? what.send : what.receive, part.offset + part.bytes);
+  return base == nullptr ? nullptr : base + part.offset;
+}
+
 // Maps what this rank needs of the others.
 bool CollectiveRun::ReachOthers() {
   const CollectiveSpec& spec = *spec_;
-  const bool to_root = spec.operation == Operation::kReduce;
-  const bool from_root = spec.operation == Operation::kBroadcast || spec.operation == Operation::kScatter;
   others_.assign(comm_->ranks, {});
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
-    Reached& other = others_[rank];
-    if (rank == comm_->rank) {
-      other = {const_cast<char*>(Reachable(spec.send)), Reachable(spec.receive)};
-      continue;
-    }
     if (!IsHere(rank)) continue;
-    const Descriptor& what = comm_->world->cell(rank).descriptors[sequence_ % kHalves];
-    size_t sends = from_root && rank != spec.root ? 0 : spec.bytes;
-    if (!spec.send_parts.empty()) sends = spec.send_parts[rank].bytes * comm_->ranks;
-    if (spec.operation == Operation::kScatter && rank == spec.root) sends = spec.bytes * comm_->ranks;
-    if (spec.operation == Operation::kAllGather) sends = spec.receive_parts[rank].bytes;
-    if (from_root && comm_->rank == spec.root) sends = 0;
-    if (sends != 0 && (other.send = comm_->direct->Reach(rank, what.send, sends)) == nullptr) return false;
-    const bool written = spec.operation == Operation::kAllReduce || (to_root && rank == spec.root);
-    if (written && (other.receive = comm_->direct->Reach(rank, what.receive, spec.bytes)) == nullptr) return false;
+    Reached& other = others_[rank];
+    const Part read = ReadOf(rank);
+    if (read.bytes != 0 && (other.send = Reach(rank, true, read)) == nullptr) return false;
+    const bool written = rank == comm_->rank || spec.operation == Operation::kAllReduce ||
+                         (spec.operation == Operation::kReduce && rank == spec.root);
+    if (!written || (rank == comm_->rank && spec.receive == nullptr)) continue;
+    if ((other.receive = Reach(rank, false, {0, spec.bytes})) == nullptr) return false;
   }
-  return true;
+  return !across_.plans || OfferExchange();
 }
 
 // True when something happened.
@@ -146,8 +207,14 @@ bool CollectiveRun::Vote() {
     all &= verdict % 2 == 1;
   }
   comm_->direct->Enter();
-  way_ = !all ? Way::kStaged : chain_.fits ? Way::kChain : Way::kDirect;
+  way_ = !all ? Way::kStaged : chain_.fits ? Way::kChain : across_.fits ? Way::kExchange : Way::kDirect;
   if (all) rounds_ = 1;
+  if (across_.exchange == nullptr) return true;
+  if (all && !comm_->direct->neighbours()->withdrawn.load()) {
+    across_.exchange->goes.store(true, std::memory_order_release);
+  } else {
+    EndExchange();
+  }
   return true;
 }
 
@@ -173,24 +240,27 @@ void CollectiveRun::MoveDirect() const {
       return ReduceDirect(ShareOf(spec.bytes, ranks, me), true);
     case Operation::kReduce:
       return ReduceDirect(ShareOf(spec.bytes, ranks, me), false);
-    case Operation::kReduceScatter: {
+    case Operation::kReduceScatter:
+    case Operation::kReduceScatterV: {
       std::vector<const void*> parts(ranks);
-      for (uint32_t rank = 0; rank < ranks; ++rank) parts[rank] = others_[rank].send + spec.send_parts[me].offset;
+      for (uint32_t rank = 0; rank < ranks; ++rank) parts[rank] = others_[rank].send;
       return Reduce(spec.reduction, spec.type, parts, to, spec.send_parts[me].bytes);
     }
     case Operation::kBroadcast:
       if (me != spec.root) CopyPlain(to, others_[spec.root].send, spec.bytes);
       return;
     case Operation::kScatter:
-      return CopyPlain(to, others_[spec.root].send + me * spec.bytes, spec.bytes);
+      return CopyPlain(to, others_[spec.root].send, spec.bytes);
     case Operation::kAllGather:
+    case Operation::kAllGatherV:
     case Operation::kAlltoAll:
+    case Operation::kAlltoAllV:
+    case Operation::kAlltoAllVC:
       // Each begins with another rank, so that they do not all read one rank's memory at a time.
       for (uint32_t i = 0; i < ranks; ++i) {
         const uint32_t rank = (me + i) % ranks;
         const Part& part = spec.receive_parts[rank];
-        const size_t from = spec.operation == Operation::kAlltoAll ? me * part.bytes : 0;
-        CopyPlain(to + part.offset, others_[rank].send + from, part.bytes);
+        if (IsHere(rank) && part.bytes != 0) CopyPlain(to + part.offset, others_[rank].send, part.bytes);
       }
       return;
     default:
@@ -200,10 +270,38 @@ void CollectiveRun::MoveDirect() const {
 
 // True when something happened.
 bool CollectiveRun::GoDirect() {
-  if (consumed_ != 0) return false;
+  if (consumed_ != 0 || !MayTouch()) return false;
   MoveDirect();
+  comm_->direct->EndTouch();
   SayDone();
   return true;
+}
+
+// Before anything is done to other ranks' buffers; DirectMemory::EndTouch follows.
+bool CollectiveRun::MayTouch() {
+  withdrawn_ = !comm_->direct->BeginTouch();
+  return !withdrawn_;
+}
+
+// What becomes of an operation whose buffers a rank has taken back. That rank may have done its part before.
+Status CollectiveRun::SayWithdrawn() const {
+  std::string who;
+  for (uint32_t rank = 0; rank < comm_->ranks && who.empty(); ++rank) {
+    if (rank == comm_->rank || !IsHere(rank)) continue;
+    const std::string fate = comm_->peers.Fate(*comm_->world, rank);
+    if (!fate.empty()) who = Format("rank %u %s", rank, fate.c_str());
+  }
+  return {Code::kIpc, Format("[EI0002] Communication_Error_Timeout: %s; %s of rank %u in communicator '%s' used its "
+                             "buffers; make a new communicator",
+                             who.empty() ? "a rank of this process ended its operation" : who.c_str(), spec_->api,
+                             comm_->rank, comm_->name.c_str())};
+}
+
+// This rank's operation ends before all are done with its buffers.
+void CollectiveRun::WithdrawDirect() {
+  if (!matched_ || way_ == Way::kStaged) return;
+  comm_->direct->WithdrawForGood();
+  if (across_.fits) EndExchange();  // one that is planned after this sees that a rank has withdrawn
 }
 
 // This rank touches the others' buffers no more.
@@ -211,6 +309,9 @@ void CollectiveRun::SayDone() {
   comm_->direct->Leave();
   consumed_ = published_ = 1;
   RankCell& cell = comm_->own_cell();
+  if (comm_->world->spans()) {  // nothing lies in the staging memory
+    std::fill_n(comm_->world->needs(comm_->rank, base_), comm_->ranks, Need{});
+  }
   cell.published.store(base_ + 1, std::memory_order_release);
   cell.consumed.store(base_ + 1, std::memory_order_release);
 }
@@ -220,11 +321,14 @@ bool CollectiveRun::AllAreDone() const {
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     if (IsHere(rank) && comm_->world->cell(rank).consumed.load(std::memory_order_acquire) <= base_) return false;
   }
+  if (way_ == Way::kExchange && !ExchangeIsOver()) return false;
   comm_->direct->Enter();
   return true;
 }
 
-bool CollectiveRun::LateDirect(const RankCell& cell) const {
+bool CollectiveRun::LateDirect(uint32_t rank) const {
+  const RankCell& cell = comm_->world->cell(rank);
+  if (way_ == Way::kExchange && !IsHere(rank)) return !ExchangeIsOver();
   if (way_ == Way::kVoting) return cell.verdict.load(std::memory_order_acquire) / 2 <= sequence_;
   return cell.consumed.load(std::memory_order_acquire) <= base_;
 }

@@ -27,6 +27,14 @@ Communicator::~Communicator() {
   world->Ring();
 }
 
+trace::TaskNote Communicator::Note() const {
+  trace::TaskNote note;
+  note.communicator = name;
+  note.rank = rank;
+  note.ranks = ranks;
+  return note;
+}
+
 void Communicator::Fail(Trouble trouble, const Status& status) {
   MutexLock lock(mutex_);
   if (!failure_.ok()) return;
@@ -39,10 +47,10 @@ void Communicator::Fail(Trouble trouble, const Status& status) {
 }
 
 void Communicator::FailDropped(const char* api) {
-  Fail(Trouble::kRemote,
-       Status(Code::kStreamAborted, Format("[EI0002] %s of rank %u was dropped while it ran (its stream was aborted or "
-                                           "reset); make a new communicator",
-                                           api, rank)));
+  Fail(Trouble::kRemote, Status(Code::kStreamAborted,
+                                Format("[EI0002] %s of rank %u was dropped (its stream was aborted or reset); make a "
+                                       "new communicator",
+                                       api, rank)));
 }
 
 Status Communicator::Failure() const {

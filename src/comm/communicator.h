@@ -25,6 +25,7 @@
 #include "src/comm/turns.h"
 #include "src/comm/windows.h"
 #include "src/comm/world.h"
+#include "src/trace/task_note.h"
 
 namespace millpond::comm {
 
@@ -62,6 +63,8 @@ struct Communicator {
   std::unique_ptr<DirectMemory> direct;  // whoever has the turn of the collectives may touch it
 
   RankCell& own_cell() const { return world->cell(rank); }
+  // What a task's note begins with.
+  trace::TaskNote Note() const;
 
   // After a failure between ranks nothing is known of what the others did: every later operation fails alike, and the
   // other ranks are told. The first failure stays.

@@ -32,6 +32,25 @@ void Connection::SendFrom(FrameHeader header, const char* bytes, size_t count) {
   output.header = header;
   output.bytes = bytes;
   output_.push_back(std::move(output));
+  if (header.kind == FrameKind::kBlock) ++blocks_;
+}
+
+void Connection::LetGoOfBlocks() {
+  static char nothing[kMaxFrameBytes];  // what is half sent must end
+  for (auto output = output_.begin(); blocks_ != 0 && output != output_.end();) {
+    const bool is_block = output->header.kind == FrameKind::kBlock && output->bytes != nullptr;
+    if (is_block && output->done == 0) {
+      output = output_.erase(output);
+      --blocks_;
+      continue;
+    }
+    if (is_block) output->bytes = nothing;
+    ++output;
+  }
+  if (in_frame_ && header_.kind == FrameKind::kBlock && place_ != nullptr) {
+    elsewhere_.resize(header_.bytes);
+    place_ = nullptr;
+  }
 }
 
 Connection::Progress Connection::Closed(const std::string& why) {
@@ -68,7 +87,9 @@ Connection::Progress Connection::Flush() {
       const size_t step = std::min(left, sizeof(FrameHeader) + first.header.bytes - first.done);
       first.done += step;
       left -= step;
-      if (first.done == sizeof(FrameHeader) + first.header.bytes) output_.pop_front();
+      if (first.done < sizeof(FrameHeader) + first.header.bytes) continue;
+      if (first.header.kind == FrameKind::kBlock && first.bytes != nullptr) --blocks_;
+      output_.pop_front();
     }
   }
   return some ? Progress::kSome : Progress::kNone;

@@ -36,6 +36,8 @@ enum class FrameKind : uint32_t {
   kVerdict,     // number: RankCell::verdict
   kLane,        // peer: which lane, number: piece; bytes
   kLaneTaken,   // peer: which lane, number: pieces
+  kBlock,       // to peer's buffer, number: the offset of what comes from this rank, tail: of the sequence; bytes
+  kExchanged,   // number: sequence; all blocks of this host have come
   kOffer,       // to peer, number: message; MessageNote
   kWant,        // from peer, number: message; MessageNote
   kPiece,       // to peer, number: piece; bytes
@@ -49,7 +51,7 @@ struct FrameHeader {
   uint32_t to = 0;  // a host, or kToAll
   uint32_t rank = 0;
   uint32_t peer = 0;
-  uint32_t unused = 0;
+  uint32_t tail = 0;
   uint64_t number = 0;
 };
 inline constexpr uint32_t kToAll = UINT32_MAX;
@@ -82,6 +84,9 @@ class Connection {
   // The bytes stay as they are until the other host has confirmed them in some later frame.
   void SendFrom(FrameHeader header, const char* bytes, size_t count);
   bool has_output() const { return !output_.empty(); }
+  // Frames that lie in buffers of ranks (exchange.h), and from now on no more: neither sent from there nor received to.
+  bool has_blocks() const { return blocks_ != 0; }
+  void LetGoOfBlocks();
 
   enum class Progress : uint8_t { kNone, kSome, kClosed };
   // Writes what goes.
@@ -112,6 +117,7 @@ class Connection {
   std::string why_;
   bool shut_down_ = false;
   std::deque<Output> output_;
+  size_t blocks_ = 0;  // of them
 
   std::vector<char> buffer_;  // read and not yet looked at, from begin_ to end_
   size_t begin_ = 0, end_ = 0;

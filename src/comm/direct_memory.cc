@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "src/base/format.h"
 #include "src/base/options.h"
@@ -54,6 +56,12 @@ DirectMemory::DirectMemory(std::shared_ptr<World> world, uint32_t rank)
 DirectMemory::~DirectMemory() {
   for (uint32_t slot = 0; slot < kExports; ++slot) End(slot);
   for (const auto& [key, import] : imports_) Unmap(import);
+}
+
+void DirectMemory::WithdrawForGood() {
+  constexpr auto kPause = std::chrono::microseconds(50);
+  neighbours_->withdrawn.store(true);
+  while (neighbours_->touching.load() != 0) std::this_thread::sleep_for(kPause);  // a copy is never long
 }
 
 // Moving a block copies all of it, and a program may use a corner of a large one, once.

@@ -32,6 +32,10 @@ struct Neighbours {
   // Counted up by whoever has done something to memory that neighbours share, read by who goes on: the ranks' common
   // memory orders them as well, but is mapped once for each, which no race detector sees through.
   std::atomic<uint64_t> steps{0};
+  // Who touches a neighbour's memory says so before, and does not once somebody has withdrawn: a rank whose operation
+  // was dropped may free its buffers, which its neighbours would still read and write.
+  std::atomic<uint32_t> touching{0};
+  std::atomic<bool> withdrawn{false};
   Mutex mutex;
   std::map<std::pair<uint32_t, uint64_t>, Block> blocks GUARDED_BY(mutex);  // by rank and serial
 };
@@ -58,6 +62,18 @@ class DirectMemory {
   // Around each wait for other ranks that touch memory which this one touched or is about to.
   void Leave() { neighbours_->steps.fetch_add(1, std::memory_order_acq_rel); }
   void Enter() const { (void)neighbours_->steps.load(std::memory_order_acquire); }
+  const std::shared_ptr<Neighbours>& neighbours() const { return neighbours_; }
+
+  // Around everything that is done to the memory of other ranks. False: a rank has withdrawn its own.
+  bool BeginTouch() {
+    neighbours_->touching.fetch_add(1);
+    if (!neighbours_->withdrawn.load()) return true;
+    EndTouch();
+    return false;
+  }
+  void EndTouch() { neighbours_->touching.fetch_sub(1); }
+  // This rank's operation ends before the others are done with its memory: from now on none of this process is.
+  void WithdrawForGood();
 
  private:
   using BlockKey = std::pair<const void*, uint64_t>;  // base and allocation number

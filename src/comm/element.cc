@@ -47,11 +47,8 @@ T Combine(T a, T b) {
       return static_cast<T>(kOp == Reduction::kSum ? x + y : x * y);
     }
   } else {
-    const bool takes_b = kOp == Reduction::kMax ? b > a : b < a;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(a)) return a;
-      if (std::isnan(b)) return b;
-    }
+    bool takes_b = kOp == Reduction::kMax ? b > a : b < a;
+    if constexpr (std::is_floating_point_v<T>) takes_b = (takes_b | (b != b)) & (a == a);  // the first NaN stays
     return takes_b ? b : a;
   }
 }

@@ -12,6 +12,7 @@
 #include "src/base/options.h"
 #include "src/base/random_bytes.h"
 #include "src/base/sha256.h"
+#include "src/comm/expected.h"
 #include "src/comm/handshake.h"
 #include "src/comm/links.h"
 #include "src/comm/local_door.h"
@@ -77,6 +78,7 @@ Status ComeFromAfar(const MeetingPlace& place, const std::string& identity, uint
     MP_CHECK(Clock::now() < deadline, kTaskTimeout,
              "[EI0015] the process that speaks for this host did not reach rank 0's host at %s, port %u", place.address,
              place.port);
+    MP_RETURN_IF_ERROR(Expected::Check());
     std::this_thread::sleep_for(kRetry);
   }
 }
@@ -181,6 +183,7 @@ Status MeetByServers(const RankTable& table, uint32_t rank, int32_t device, cons
       MP_CHECK(Clock::now() < deadline, kTaskTimeout,
                "[EI0015] rank 0 did not come to the meeting place of the rank table; start all ranks with the same "
                "file, or raise HCCL_CONNECT_TIMEOUT");
+      MP_RETURN_IF_ERROR(Expected::Check());
       std::this_thread::sleep_for(kRetry);
     }
     MP_RETURN_IF_ERROR(OpenWorld(key, table.ranks, out_world));

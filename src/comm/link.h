@@ -26,6 +26,7 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/comm/connection.h"
+#include "src/comm/exchange.h"
 #include "src/comm/handshake.h"
 #include "src/comm/link_bodies.h"
 #include "src/comm/place.h"
@@ -51,6 +52,7 @@ class Link : public Connection::Receiver {
   // later.
   Link(const MeetingPlace& place, std::shared_ptr<World> world, UniqueFd root, UniqueFd listener, uint32_t port,
        UniqueFd local_listener);
+  ~Link() override;
 
   const std::string& key() const { return key_; }
   // Nobody is to come any more.
@@ -58,6 +60,8 @@ class Link : public Connection::Receiver {
   // The process ends: its ranks have left.
   void LeaveForGood();
   void SetBell(const std::string& name);
+  // Touches no buffer of a rank any more (exchange.h).
+  void LetGoOfExchange();
 
   // Looks at what the ranks of this host have written. True when there was something new.
   bool Scan();
@@ -128,6 +132,15 @@ class Link : public Connection::Receiver {
   bool ScanMessagesWith(uint32_t rank, uint32_t peer);
   bool ScanInvitations(uint32_t rank);
 
+  // link_exchange.cc
+  bool ScanExchange();
+  bool HasExchange(uint32_t sequence_tail);
+  void QueueExchange();
+  bool FinishExchange();
+  char* PlaceForBlock(const FrameHeader& header);
+  bool TakeBlock(const FrameHeader& header, const char* bytes);
+  bool TakeExchanged(const FrameHeader& header);
+
   // link_mesh.cc
   void Call(uint32_t host, const HostBody& body);
   bool GoOn(Caller* caller);
@@ -176,6 +189,7 @@ class Link : public Connection::Receiver {
   std::vector<Sent> sent_;                 // by rank
   std::vector<uint32_t> others_;           // ranks of other hosts
   uint32_t hosts_known_ = 1;
+  std::shared_ptr<Exchange> exchange_;
   std::string bell_;
   bool told_meeting_ = false;
   bool withdrawn_ = false;

@@ -69,9 +69,10 @@ void Link::SendSeat(uint32_t rank, Connection* only) {
 }
 
 bool Link::Scan() {
-  if (world_ == nullptr || connections_.empty()) return false;
+  if (world_ == nullptr) return false;
+  bool some = ScanExchange();
+  if (connections_.empty()) return some;
   const MeetingState meeting = header().meeting.load(std::memory_order_acquire);
-  bool some = false;
   for (uint32_t rank = 0; rank < world_->ranks(); ++rank) {
     if (IsLocal(rank)) some |= ScanRank(rank);
   }

@@ -27,6 +27,16 @@ bool Read(const FrameHeader& header, const char* bytes, Body* out_body) {
   return true;
 }
 
+// `number`: of notes that have come.
+bool TakeNote(const FrameHeader& header, const char* bytes, MessageNote (&notes)[kHalves],
+              std::atomic<uint64_t>* number) {
+  MessageNote note;
+  if (!Read(header, bytes, &note)) return false;
+  notes[header.number % kHalves] = note;
+  number->store(header.number + 1, std::memory_order_release);
+  return true;
+}
+
 }  // namespace
 
 bool Link::MaySpeakFor(const Connection& from, uint32_t rank) const {
@@ -42,6 +52,7 @@ char* Link::PlaceFor(const FrameHeader& header, Connection* from) {
     if (header.peer > kStageBytes || header.bytes > kStageBytes - header.peer) return nullptr;
     return world_->stage(header.rank, header.number) + header.peer;
   }
+  if (header.kind == FrameKind::kBlock) return PlaceForBlock(header);
   if (header.kind == FrameKind::kLane) {
     if (header.peer >= kLanes || header.bytes > kLaneBytes) return nullptr;
     return world_->lane_slot(header.rank, header.peer, header.number);
@@ -239,6 +250,10 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
       if (header.peer >= kLanes) return false;
       cell.lanes[header.peer].taken.store(header.number, std::memory_order_release);
       return true;
+    case FrameKind::kBlock:
+      return TakeBlock(header, bytes);
+    case FrameKind::kExchanged:
+      return TakeExchanged(header);
     case FrameKind::kInvitation:
       if (header.number >= kInvitations || header.bytes != sizeof(InvitationBody)) return false;
       TakeInvitation(header, bytes);
@@ -262,14 +277,10 @@ void Link::TakeInvitation(const FrameHeader& header, const char* bytes) {
 
 bool Link::TakeOfMessage(const FrameHeader& header, const char* bytes) {
   if (header.peer >= world_->ranks()) return false;
-  MessageNote note;
   switch (header.kind) {
     case FrameKind::kOffer: {
       Channel& channel = world_->channel(header.rank, header.peer);
-      if (!Read(header, bytes, &note)) return false;
-      channel.offers[header.number % kHalves] = note;
-      channel.offered.store(header.number + 1, std::memory_order_release);
-      return true;
+      return TakeNote(header, bytes, channel.offers, &channel.offered);
     }
     case FrameKind::kPiece:
       if (header.bytes != 0 && bytes != world_->channel_stage(header.rank, header.peer, header.number)) return false;
@@ -277,10 +288,7 @@ bool Link::TakeOfMessage(const FrameHeader& header, const char* bytes) {
       return true;
     case FrameKind::kWant: {
       Channel& channel = world_->channel(header.peer, header.rank);
-      if (!Read(header, bytes, &note)) return false;
-      channel.wants[header.number % kHalves] = note;
-      channel.wanted.store(header.number + 1, std::memory_order_release);
-      return true;
+      return TakeNote(header, bytes, channel.wants, &channel.wanted);
     }
     default:
       world_->channel(header.peer, header.rank).taken.store(header.number, std::memory_order_release);

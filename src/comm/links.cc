@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
 #include "src/base/format.h"
+#include "src/base/own_thread.h"
 #include "src/base/random_bytes.h"
 #include "src/comm/abstract_name.h"
 #include "src/device/stream/poller.h"
@@ -45,19 +45,8 @@ Status Links::StartLocked() {
   const socklen_t length = AbstractAddress(bell_name_, &address);
   MP_CHECK(bell_ && bind(bell_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, kIpc,
            "no socket to wake the thread that connects hosts: %s; raise `ulimit -n`", strerror(errno));
-  // The client's signal handlers must not run on a thread of ours.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    thread_ = std::thread([this] { Loop(); });
-    pthread_setname_np(thread_.native_handle(), "mp-links");
-  } catch (const std::system_error& error) {
-    status = {Code::kIpc, Format("no thread to connect hosts: %s", error.what())};
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!status.ok()) return status;
+  MP_RETURN_IF_ERROR(StartOwnThread(
+      "mp-links", "connect hosts", [this] { Loop(); }, &thread_));
   pid_ = getpid();
   started_.store(true);
   std::atexit(&Links::AtExit);
@@ -151,6 +140,7 @@ void Links::Loop() {
     }
     Sleep(busy);
   }
+  for (const auto& link : links_) link->LetGoOfExchange();  // whoever ends an operation now waits for nobody
 }
 
 void Links::Sleep(bool busy) {

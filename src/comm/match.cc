@@ -94,9 +94,12 @@ std::string Calls(const World& world, uint64_t sequence) {
     const Descriptor& what = At(world, rank, sequence);
     const std::string arguments = Arguments(what);
     const std::string name = OperationName(what.operation), whole = WholeOfSite(world, rank, what.site);
-    std::string text = whole.empty() ? name + (arguments.empty() ? "" : " (" + arguments + ")")
-                                     : Format("%s (its %s%s%s)", whole.c_str(), name.c_str(),
-                                              arguments.empty() ? "" : ": ", arguments.c_str());
+    std::string text = name;
+    if (!whole.empty()) {
+      text = Format("%s (its %s%s%s)", whole.c_str(), name.c_str(), arguments.empty() ? "" : ": ", arguments.c_str());
+    } else if (!arguments.empty()) {
+      text += Format(" (%s)", arguments.c_str());
+    }
     text += TextOfSite(world, rank, what.site);
     const auto same = std::find_if(calls.begin(), calls.end(), [&](const auto& call) { return call.first == text; });
     if (same != calls.end()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/mutex.h"
+#include "src/comm/expected.h"
 #include "src/comm/links.h"
 #include "src/comm/peers.h"
 #include "src/device/share/broker.h"
@@ -187,6 +188,9 @@ Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const s
       return CompareSettings(*world);
     }
     if (state == MeetingState::kBroken) return CalledOff(*world);
+    if (const Status wanted = Expected::Check(); !wanted.ok()) {
+      return CallOff(world, Code::kStreamAborted, wanted.message());
+    }
     const auto now = Clock::now();
     if (now >= deadline) {
       return CallOff(

@@ -44,7 +44,7 @@ BatchRun::BatchRun(CommunicatorPtr comm, std::shared_ptr<const BatchSpec> spec, 
 }
 
 BatchRun::~BatchRun() {
-  if (over_ || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->begun(); })) return;
+  if (over_ || runs_.empty()) return;
   comm_->FailDropped(spec_->api);
 }
 
@@ -70,10 +70,7 @@ Status BatchRun::RunHere() {
 }
 
 void BatchRun::LeaveNote() const {
-  trace::TaskNote note;
-  note.communicator = comm_->name;
-  note.rank = comm_->rank;
-  note.ranks = comm_->ranks;
+  trace::TaskNote note = comm_->Note();
   for (const auto& run : runs_) note.messages.push_back(run->Note());
   if (!note.messages.empty()) trace::LeaveTaskNote(std::move(note));
 }

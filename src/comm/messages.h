@@ -46,6 +46,8 @@ class BatchRun {
   BatchRun& operator=(const BatchRun&) = delete;
 
   TaskEnd Run(Stream& stream, Status* out_status);
+  // It was never launched, and whoever called knows.
+  void Refuse() { over_ = true; }
   // Outside of streams: the calling thread waits.
   Status RunHere();
 

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "src/base/format.h"
 #include "src/base/options.h"
 #include "src/base/sha256.h"
+#include "src/comm/expected.h"
 
 namespace millpond::comm {
 
@@ -31,6 +33,7 @@ namespace {
 
 constexpr auto kFirstRetry = std::chrono::milliseconds(5);
 constexpr auto kLongestRetry = std::chrono::milliseconds(200);
+constexpr char kRange[] = "HCCL_HOST_SOCKET_PORT_RANGE";
 constexpr int64_t kPortMin = 1024, kPortMax = 65520;  // of HCCL_IF_BASE_PORT
 constexpr uint32_t kPorts = 32;
 constexpr int kBacklog = 64;
@@ -148,7 +151,7 @@ std::string HostName() {
 bool NetworkIsWanted() {
   const std::string& asked = GetOptions().rank_network;
   if (!asked.empty()) return asked != "0";
-  for (const char* name : {"HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_IF_BASE_PORT"}) {
+  for (const char* name : {"HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_IF_BASE_PORT", kRange}) {
     if (Variable(name) != nullptr) return true;
   }
   constexpr const char* kLaunchers[][2] = {{"WORLD_SIZE", "LOCAL_WORLD_SIZE"},
@@ -215,12 +218,51 @@ Status BasePort(uint32_t otherwise, uint32_t* out_port) {
   return Ok();
 }
 
+namespace {
+
+// "50000-50031,50100": from and to, in the order given.
+Status ReadPortRanges(const std::string& text, std::vector<std::pair<uint32_t, uint32_t>>* out_ranges) {
+  bool well = !text.empty();
+  std::stringstream list(text);
+  for (std::string item; well && std::getline(list, item, ',');) {
+    const size_t dash = item.find('-');
+    const std::optional<int64_t> first = ParseInt(item.substr(0, dash).c_str());
+    const std::optional<int64_t> last = dash == std::string::npos ? first : ParseInt(item.substr(dash + 1).c_str());
+    well = first && last && *first >= 1 && *first <= *last && *last <= UINT16_MAX;
+    if (well) out_ranges->emplace_back(static_cast<uint32_t>(*first), static_cast<uint32_t>(*last));
+  }
+  MP_CHECK(well, kInvalidArgument,
+           "[EI0001] the environment variable %s is '%s'; it is a list of ports and ranges such as 50000-50031,50100, "
+           "or auto",
+           kRange, text.c_str());
+  return Ok();
+}
+
+// Where to listen; 0: where the system chooses.
+Status PortsToTry(uint32_t port, std::vector<std::pair<uint32_t, uint32_t>>* out_ranges) {
+  if (port != 0) {
+    out_ranges->emplace_back(port, port);
+    return Ok();
+  }
+  const char* const ranges = Variable(kRange);
+  if (ranges != nullptr && std::strcmp(ranges, "auto") != 0) return ReadPortRanges(ranges, out_ranges);
+  uint32_t base = 0;
+  if (ranges == nullptr) MP_RETURN_IF_ERROR(BasePort(0, &base));
+  out_ranges->emplace_back(base, base == 0 ? 0 : std::min<uint32_t>(base + kPorts - 1, UINT16_MAX));
+  return Ok();
+}
+
+}  // namespace
+
 Status ListenAt(const std::string& address, uint32_t port, UniqueFd* out_listener, uint32_t* out_port) {
-  uint32_t first = port;
-  if (port == 0) MP_RETURN_IF_ERROR(BasePort(0, &first));
-  const uint32_t last = first == port ? port : std::min<uint32_t>(first + kPorts - 1, UINT16_MAX);
+  std::vector<std::pair<uint32_t, uint32_t>> ranges;
+  MP_RETURN_IF_ERROR(PortsToTry(port, &ranges));
+  std::vector<uint32_t> ports;
+  for (const auto& [first, last] : ranges) {
+    for (uint32_t each = first; each <= last; ++each) ports.push_back(each);
+  }
   int error = 0;
-  for (uint32_t tried = first; tried <= last; ++tried) {
+  for (const uint32_t tried : ports) {
     Address at;
     MP_RETURN_IF_ERROR(Resolve(address, tried, &at));
     UniqueFd listener(socket(at.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -239,10 +281,10 @@ Status ListenAt(const std::string& address, uint32_t port, UniqueFd* out_listene
     error = errno;
     if (error != EADDRINUSE) break;
   }
-  return {Code::kIpc,
-          Format("[EI0019] cannot listen for ranks of other hosts at %s, port %u%s: %s; free it, or choose "
-                 "with HCCL_IF_IP and HCCL_IF_BASE_PORT",
-                 address.c_str(), first, last != first ? Format(" to %u", last).c_str() : "", strerror(error))};
+  return {Code::kIpc, Format("[EI0019] cannot listen for ranks of other hosts at %s, port %u%s: %s; free it, or choose "
+                             "with HCCL_IF_IP, and HCCL_IF_BASE_PORT or HCCL_HOST_SOCKET_PORT_RANGE",
+                             address.c_str(), ports.front(),
+                             ports.size() > 1 ? Format(" to %u", ports.back()).c_str() : "", strerror(error))};
 }
 
 namespace {
@@ -298,6 +340,7 @@ Status ConnectTo(const std::string& address, uint32_t port, bool may_begin_to, C
              "[EI0015] rank 0's host cannot be reached at %s, port %u%s: %s; look at HCCL_IF_IP and HCCL_SOCKET_IFNAME "
              "there and here, at routes and firewalls, or raise HCCL_CONNECT_TIMEOUT",
              address.c_str(), port, from.empty() ? "" : (" from " + from).c_str(), strerror(error));
+    MP_RETURN_IF_ERROR(Expected::Check());
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestRetry);
   }

@@ -28,8 +28,8 @@ Status ChooseAddress(std::string* out_address);
 // The address that the variables name for this host's own end of a connection; empty when they do not.
 Status ChosenAddress(std::string* out_address);
 
-// Listens at this address and no other. Port 0: the first that is free of the 32 from HCCL_IF_BASE_PORT on, or any.
-// EI0019 when it is taken.
+// Listens at this address and no other. Port 0: the first that is free of HCCL_HOST_SOCKET_PORT_RANGE, or of the 32
+// from HCCL_IF_BASE_PORT on, or any. EI0019 when it is taken.
 Status ListenAt(const std::string& address, uint32_t port, UniqueFd* out_listener, uint32_t* out_port);
 // The port of HCCL_IF_BASE_PORT, if that is set.
 Status BasePort(uint32_t otherwise, uint32_t* out_port);

@@ -39,7 +39,10 @@ Status LaunchRun(CommunicatorPtr comm, Stream* stream, Spec spec, std::span<cons
   if (stream->capture() == nullptr && stream->update() == nullptr) {
     body.run = std::make_shared<Run>(body.comm, body.spec, /*replay=*/false);
   }
-  return stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+  const std::shared_ptr<Run> run = body.run;
+  Status launched = stream->Launch<TaskKind::kCopy>(api, accesses, std::move(body));
+  if (!launched.ok() && run != nullptr) run->Refuse();
+  return launched;
 }
 
 }  // namespace millpond::comm

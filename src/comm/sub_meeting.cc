@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "src/comm/communicator.h"
+#include "src/comm/expected.h"
 #include "src/comm/host_meeting.h"
 
 namespace millpond::comm {
@@ -83,6 +84,7 @@ Status MeetInside(Communicator* parent, const std::vector<uint32_t>& members, ui
                "[EI0015] rank %u of '%s' did not come to sub-communicator %llu; every member calls "
                "HcclCreateSubCommConfig with the same list of ranks and the same subCommId",
                members[0], parent->name.c_str(), static_cast<unsigned long long>(id));
+      MP_RETURN_IF_ERROR(Expected::Check());
       std::this_thread::sleep_for(kRetry);
     }
   }

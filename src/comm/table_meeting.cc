@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "src/base/format.h"
+#include "src/comm/expected.h"
 #include "src/comm/local_door.h"
 #include "src/comm/meeting.h"
 
@@ -35,6 +36,7 @@ Status MeetByTable(const std::string& table, uint32_t ranks, uint32_t rank, int3
       MP_CHECK(Clock::now() < deadline, kTaskTimeout,
                "[EI0015] rank 0 did not come to the meeting place of the rank table; start all ranks with the same "
                "file, or raise HCCL_CONNECT_TIMEOUT");
+      MP_RETURN_IF_ERROR(Expected::Check());
       std::this_thread::sleep_for(kRetry);
     }
     MP_RETURN_IF_ERROR(OpenWorld(key, ranks, out_world));

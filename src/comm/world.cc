@@ -23,7 +23,8 @@ size_t Pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 World::World(uint32_t ranks) : ranks_(ranks) {
   cells_ = Pages(sizeof(WorldHeader));
   counts_ = cells_ + Pages(sizeof(RankCell) * ranks);
-  needs_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
+  places_ = counts_ + Pages(sizeof(uint64_t) * ranks * kHalves * 2 * ranks);
+  needs_ = places_ + (places_ - counts_);
   stages_ = needs_ + Pages(sizeof(Need) * ranks * kStages * ranks);
   channels_ = stages_ + kStageBytes * kStages * ranks;
   bytes_ = channels_ + kChannelStep * ranks * ranks;

@@ -189,9 +189,12 @@ struct WorldHeader {
   char bell[64] = {};                // where to wake that thread
   char address[kAddressBytes] = {};  // of this host, as others reach it
   char identity[40] = {};            // of this host
+  // See exchange.h: operations of which everything that goes between hosts has come and gone, and bytes so far.
+  std::atomic<uint64_t> exchanged{0};
+  std::atomic<uint64_t> exchange_moved{0};
   HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x354C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x364C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {
@@ -210,6 +213,10 @@ class World {
   // What a rank sends to each (the first `ranks` entries) and expects from each (the rest), in elements.
   uint64_t* counts(uint32_t rank, uint64_t sequence) const {
     return At<uint64_t>(counts_) + (rank * kHalves + sequence % kHalves) * 2 * ranks_;
+  }
+  // Where in its buffers that lies, in bytes, likewise; for ranks of this host.
+  uint64_t* places(uint32_t rank, uint64_t sequence) const {
+    return At<uint64_t>(places_) + (rank * kHalves + sequence % kHalves) * 2 * ranks_;
   }
   Need* needs(uint32_t rank, uint64_t round) const {
     return At<Need>(needs_) + (rank * kStages + round % kStages) * ranks_;
@@ -248,7 +255,7 @@ class World {
   }
 
   const uint32_t ranks_;
-  size_t cells_ = 0, counts_ = 0, needs_ = 0, stages_ = 0, channels_ = 0, bytes_ = 0;
+  size_t cells_ = 0, counts_ = 0, places_ = 0, needs_ = 0, stages_ = 0, channels_ = 0, bytes_ = 0;
   char* base_ = nullptr;
   mutable Mutex bell_mutex_;
   mutable UniqueFd bell_ GUARDED_BY(bell_mutex_);

@@ -31,13 +31,6 @@ std::vector<T> Of(uint32_t rank, HcclDataType type, size_t count) {
   return values;
 }
 
-int MappedBlocks() {
-  int found = 0;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) found += line.find("millpond-block") != std::string::npos;
-  return found;
-}
-
 template <class T>
 void Compare(Rank& r, HcclDataType type, HcclReduceOp op, size_t count) {
   const std::vector<T> own = Of<T>(r.rank, type, count);

@@ -30,14 +30,6 @@ std::vector<float> Sums(uint32_t ranks, size_t count, size_t first = 0) {
   return values;
 }
 
-// Files of single blocks that this process has mapped: its own that have moved, and others'.
-int MappedBlocks() {
-  int found = 0;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) found += line.find("millpond-block") != std::string::npos;
-  return found;
-}
-
 void ExpectMapped(Rank& r, bool some) {
   const bool as_processes = getenv("TEST_RANK") != nullptr;
   const char* const setting = getenv("MILLPOND_RANK_DIRECT");

@@ -217,6 +217,77 @@ TEST(RanksNetwork, ASecretBesideTheTableIsAskedFor) {
   for (const auto& result : careless) EXPECT_NE(result.output.find("which others can read"), std::string::npos);
 }
 
+// --- Ports ----------------------------------------------------------------------------------------------------------
+
+int ListenAt(const std::string& address, int port) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;  // connections of an earlier test may still be on their way out
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = inet_addr(address.c_str());
+  at.sin_port = htons(static_cast<uint16_t>(port));
+  if (bind(listener, reinterpret_cast<sockaddr*>(&at), sizeof(at)) == 0 && listen(listener, 1) == 0) return listener;
+  close(listener);
+  return -1;
+}
+
+// Others have the first port, then all that may be tried.
+MP_ROLE(ports_taken) {
+  constexpr int kFirst = 40960, kPorts = 32;
+  const std::string address = getenv("HCCL_IF_IP");
+  HcclRootInfo root;
+  ROLE_INIT();
+  ROLE_CHECK(ListenAt(address, kFirst) >= 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+  const std::vector<std::string> found = Listening();
+  ROLE_CHECK(std::count_if(found.begin(), found.end(), [](const auto& at) { return at.ends_with(":A001"); }) == 1);
+  for (int i = 2; i < kPorts; ++i) ROLE_CHECK(ListenAt(address, kFirst + i) >= 0);
+  ROLE_CHECK(HcclGetRootInfo(&root) != HCCL_SUCCESS);
+  std::fputs(acl_test::RecentMessage().c_str(), stderr);
+  return 0;
+}
+TEST(RanksNetwork, APortThatIsTakenIsPassedOverAndAllOfThemNamed) {
+  const std::string address = OwnAddress(0);
+  const auto result = acl_test::RunRole("ports_taken", {{"HCCL_IF_IP", address}, {"HCCL_IF_BASE_PORT", "40960"}});
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  for (const std::string& part : {std::string("EI0019"), address, std::string("port 40960 to 40991")}) {
+    EXPECT_NE(result.output.find(part), std::string::npos) << result.output;
+  }
+}
+
+// The list wins over the first port, and its ports are tried in its order.
+MP_ROLE(port_of_the_list) {
+  HcclRootInfo root;
+  ROLE_INIT();
+  ROLE_CHECK(ListenAt(getenv("HCCL_IF_IP"), 50001) >= 0);
+  for (const char* port : {":C352", ":C350"}) {  // 50002, 50000
+    ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+    const std::vector<std::string> found = Listening();
+    ROLE_CHECK(std::count_if(found.begin(), found.end(), [&](const auto& at) { return at.ends_with(port); }) == 1);
+  }
+  ROLE_CHECK(HcclGetRootInfo(&root) != HCCL_SUCCESS);
+  return 0;
+}
+TEST(RanksNetwork, PortsMayBeGivenAsAList) {
+  const auto result = acl_test::RunRole("port_of_the_list", {{"HCCL_IF_IP", OwnAddress(0)},
+                                                             {"HCCL_IF_BASE_PORT", "40960"},
+                                                             {"HCCL_HOST_SOCKET_PORT_RANGE", "50001-50002,50000"}});
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+}
+
+TEST(RanksNetwork, ThePortOfATableThatIsTakenIsNamed) {
+  const TemporaryFolder folder;
+  WriteTable(folder / "table");
+  const int taken = ListenAt(OwnAddress(0), 23456);
+  ASSERT_GE(taken, 0);
+  const auto results = RunTable(folder / "table", {"", "", "", ""}, "1500");
+  close(taken);
+  for (const auto& result : results) EXPECT_NE(result.exit_code, 0) << result.output;
+  EXPECT_NE(results[0].output.find("EI0019"), std::string::npos) << results[0].output;
+  EXPECT_NE(results[0].output.find("port 23456"), std::string::npos) << results[0].output;
+}
+
 // --- Who is let in ----------------------------------------------------------------------------------------------
 
 MP_ROLE(listens_nowhere) {
@@ -265,6 +336,7 @@ TEST(RanksNetwork, SettingsThatDoNotFitAreNamed) {
   for (const auto& [name, value] : std::map<std::string, std::string>{{"HCCL_IF_IP", "127.0.0"},
                                                                       {"HCCL_SOCKET_IFNAME", "=nosuch0"},
                                                                       {"HCCL_SOCKET_FAMILY", "AF_UNIX"},
+                                                                      {"HCCL_HOST_SOCKET_PORT_RANGE", "9-"},
                                                                       {"HCCL_IF_BASE_PORT", "80"}}) {
     const std::string text = said({{name, value}});
     EXPECT_TRUE(has(text, "EI0001") && has(text, name.c_str()) && has(text, value.c_str())) << text;

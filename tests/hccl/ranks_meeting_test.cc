@@ -207,18 +207,10 @@ MP_ROLE(table) {
 }
 
 TEST(RanksTable, ProcessesMeetByARankTable) {
-  const TemporaryFolder folder;
   const std::string text =
       R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "10.0.0.1", "device": [
           {"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"}, {"device_id": "2", "rank_id": "2"}]}]})";
-  WriteFile(folder / "table", text.data(), text.size());
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&, i] {
-      acl_test::ExpectRole("table", {{"TEST_TABLE", folder / "table"}, {"TEST_RANK", std::to_string(i)}});
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  ExpectThreeRoles("table", text);
 }
 
 // --- Who does not come ------------------------------------------------------------------------------------------
@@ -295,6 +287,120 @@ TEST_F(RanksMeeting, SettingsThatDifferAreNamed) {
     EXPECT_NE(said.text.find("EI0016"), std::string::npos) << said.text;
     EXPECT_NE(said.text.find("'left' (rank 0), 'right' (rank 1)"), std::string::npos) << said.text;
   });
+}
+
+// --- The same as processes and hosts ---------------------------------------------------------------------------------
+
+// One that cannot meet the other: says what it heard. TEST_NAME is the communicator's.
+MP_ROLE(meets_in_vain) {
+  ROLE_INIT();
+  const std::string path = getenv("TEST_ROOT");
+  HcclRootInfo root;
+  if (getenv("TEST_MAKES_ROOT") != nullptr) {
+    ROLE_CHECK(HcclGetRootInfo(&root) == HCCL_SUCCESS);
+    WriteFile(path, &root, sizeof(root));
+  } else {
+    ROLE_CHECK(AwaitFile(path, &root, sizeof(root)));
+  }
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  const char* name = getenv("TEST_NAME");  // an empty one is not passed on
+  std::strncpy(config.hcclCommName, name != nullptr ? name : "", sizeof(config.hcclCommName) - 1);
+  HcclComm comm = nullptr;
+  const Said said = Tell(HcclCommInitRootInfoConfig(Number("TEST_RANKS"), &root, Number("TEST_RANK"), &config, &comm));
+  ROLE_CHECK(said.result != HCCL_SUCCESS && comm == nullptr);
+  std::fputs(said.text.c_str(), stderr);
+  return 0;
+}
+
+struct Comer {
+  const char *rank, *ranks, *name;
+};
+
+// What the two hear; the first makes the root info. As two hosts, or as two processes of one.
+std::vector<std::string> MeetInVain(const Comer& first, const Comer& second, bool as_hosts) {
+  const TemporaryFolder folder;
+  std::vector<acl_test::ChildResult> results(2);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      const Comer& comer = i == 0 ? first : second;
+      std::map<std::string, std::string> variables = {{"TEST_ROOT", folder / "root"},
+                                                      {"TEST_RANK", comer.rank},
+                                                      {"TEST_RANKS", comer.ranks},
+                                                      {"TEST_NAME", comer.name}};
+      if (i == 0) variables["TEST_MAKES_ROOT"] = "1";
+      if (as_hosts) {
+        variables["MILLPOND_RANK_HOST"] = "h" + std::to_string(i);
+        variables["HCCL_IF_IP"] = "127.0.0." + std::to_string(i + 1);
+      }
+      results[i] = acl_test::RunRole("meets_in_vain", variables);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& result : results) EXPECT_EQ(result.exit_code, 0) << result.output;
+  return {results[0].output, results[1].output};
+}
+
+class RanksThatDoNotFit : public ::testing::TestWithParam<bool> {};
+
+TEST_P(RanksThatDoNotFit, HearOfAnotherNumberOfRanks) {
+  for (const std::string& text : MeetInVain({"0", "2", ""}, {"1", "3", ""}, GetParam())) {
+    EXPECT_NE(text.find("EI0015"), std::string::npos) << text;
+    EXPECT_NE(text.find("pass the same nRanks on all ranks"), std::string::npos) << text;
+  }
+}
+
+TEST_P(RanksThatDoNotFit, HearOfARankThatCameTwice) {
+  for (const std::string& text : MeetInVain({"1", "2", ""}, {"1", "2", ""}, GetParam())) {
+    EXPECT_NE(text.find("EI0015"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 1 has come twice"), std::string::npos) << text;
+  }
+}
+
+TEST_P(RanksThatDoNotFit, HearOfOtherSettings) {
+  for (const std::string& text : MeetInVain({"0", "2", "left"}, {"1", "2", "right"}, GetParam())) {
+    EXPECT_NE(text.find("EI0016"), std::string::npos) << text;
+    EXPECT_NE(text.find("'left' (rank 0), 'right' (rank 1)"), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, RanksThatDoNotFit, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "AsHosts" : "AsProcesses"; });
+
+// --- Given up -------------------------------------------------------------------------------------------------------
+
+// Another thread destroys what this one waits for, whose handle is there meanwhile.
+template <class Init>
+void ExpectGivenUp(const Init& init) {
+  HcclComm comm = nullptr;
+  std::thread destroyer([&] {
+    const auto handle = [&] { return __atomic_load_n(&comm, __ATOMIC_ACQUIRE); };
+    EXPECT_TRUE(acl_test::Eventually([&] { return handle() != nullptr; }));
+    EXPECT_EQ(HcclCommDestroy(handle()), HCCL_SUCCESS) << acl_test::RecentMessage();
+  });
+  const Said said = Tell(init(&comm));
+  destroyer.join();
+  EXPECT_NE(said.result, HCCL_SUCCESS);
+  EXPECT_NE(said.text.find("EI0015"), std::string::npos) << said.text;
+  EXPECT_NE(said.text.find("HcclCommDestroy"), std::string::npos) << said.text;
+  EXPECT_EQ(comm, nullptr);
+}
+
+TEST_F(RanksMeeting, AnotherThreadMayDestroyWhatIsWaitedFor) {
+  HcclRootInfo root;
+  HCCL_OK(HcclGetRootInfo(&root));
+  ExpectGivenUp([&](HcclComm* comm) { return HcclCommInitRootInfo(2, &root, 0, comm); });
+  // The meeting is over for the others as well.
+  HcclComm comm = nullptr;
+  HCCL_FAILS(HCCL_E_REMOTE, "EI0015", HcclCommInitRootInfo(2, &root, 1, &comm));
+  const TemporaryFolder folder;
+  std::ofstream(folder / "table")
+      << R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "127.0.0.9",
+             "device": [{"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"}]}]})";
+  for (const uint32_t rank : {0U, 1U}) {
+    ExpectGivenUp([&](HcclComm* waits) { return HcclCommInitClusterInfo((folder / "table").c_str(), rank, waits); });
+  }
 }
 
 MP_ROLE(root_and_gone) {

@@ -104,6 +104,14 @@ inline std::string LineOf(const std::string& test, int line) {
   return test + ".cc:" + std::to_string(line) + " in ";
 }
 
+// Files of single blocks that this process has mapped: its own that have moved, and others'.
+inline int MappedBlocks() {
+  int found = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) found += line.find("millpond-block") != std::string::npos;
+  return found;
+}
+
 inline bool Prepare(Rank& r) {
   RANK_OK(r, aclrtSetDevice(static_cast<int>(r.rank % kDevices)));
   RANK_OK(r, aclrtCreateStream(&r.stream));
@@ -163,6 +171,19 @@ inline bool AwaitFile(const std::string& path, void* bytes, size_t count) {
     std::ifstream file(path, std::ios::binary);
     return file && file.read(static_cast<char*>(bytes), static_cast<long>(count)).gcount() == static_cast<long>(count);
   });
+}
+
+// Three processes, each of which does what `role` is for with the same rank table: TEST_TABLE, and its TEST_RANK.
+inline void ExpectThreeRoles(const char* role, const std::string& table) {
+  const TemporaryFolder folder;
+  WriteFile(folder / "table", table.data(), table.size());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      acl_test::ExpectRole(role, {{"TEST_TABLE", folder / "table"}, {"TEST_RANK", std::to_string(i)}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 inline uint32_t Number(const char* variable) { return static_cast<uint32_t>(atoi(getenv(variable))); }

@@ -329,18 +329,10 @@ MP_ROLE(hcom) {
 }
 
 TEST(Hcom, NamesTheRanksOfATable) {
-  const TemporaryFolder folder;
   const std::string text = R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
       {"server_id": "10.0.0.2", "device": [{"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"},
        {"device_id": "2", "rank_id": "2"}]}]})";
-  WriteFile(folder / "table", text.data(), text.size());
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&, i] {
-      acl_test::ExpectRole("hcom", {{"TEST_TABLE", folder / "table"}, {"TEST_RANK", std::to_string(i)}});
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  ExpectThreeRoles("hcom", text);
 }
 
 TEST(Hcom, RefusesTheExecutorByName) {

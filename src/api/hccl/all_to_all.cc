@@ -6,7 +6,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
 using comm::Operation;
 using comm::Part;
 

@@ -5,8 +5,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
-using acl::InvalidValue;
 using comm::Operation;
 using comm::Part;
 

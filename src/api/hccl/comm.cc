@@ -11,9 +11,6 @@
 
 namespace millpond::hccl {
 
-using acl::InvalidParameter;
-using acl::InvalidValue;
-
 namespace {
 
 struct ConfigHeader {
@@ -131,20 +128,22 @@ Status NameIsTaken(const std::string& name) {
 }  // namespace
 
 Status CreateComm(const std::string& name, int32_t device, HcclComm* out_comm) {
-  const HcclComm made = comm::Communicators::Get().Create(name, device);
+  HcclComm made = comm::Communicators::Get().Create(name, device);
   if (made == nullptr) return NameIsTaken(name);
   *out_comm = made;
   return Ok();
 }
 
 Status CreateComm(std::shared_ptr<comm::World> world, uint32_t rank, int32_t device, const RankSettings& settings,
-                  const std::string& default_name, bool is_sub, HcclComm* out_comm) {
+                  const std::string& default_name, bool is_sub, comm::Expected* expected, HcclComm* out_comm) {
   CommunicatorPtr made;
   MP_RETURN_IF_ERROR(comm::MakeCommunicator(std::move(world), rank, device, settings, default_name, &made));
   made->is_sub = is_sub;
+  if (expected != nullptr) made->anchor = expected->anchor();
   const std::string name = made->name;
-  const HcclComm handle = comm::Communicators::Get().Add(std::move(made));
+  HcclComm handle = comm::Communicators::Get().Add(std::move(made));
   if (handle == nullptr) return NameIsTaken(name);
+  if (expected != nullptr) expected->Keep();
   *out_comm = handle;
   return Ok();
 }

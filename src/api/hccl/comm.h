@@ -8,8 +8,10 @@
 #include <string>
 
 #include "include/hccl/hccl_types.h"
+#include "src/api/hccl/hccl_guard.h"
 #include "src/base/status.h"
 #include "src/comm/communicator.h"
+#include "src/comm/expected.h"
 
 namespace millpond::hccl {
 
@@ -23,9 +25,25 @@ Status ReadConfig(const HcclCommConfig* config, RankSettings* out_settings);
 Status CreateComm(const std::string& name, int32_t device, HcclComm* out_comm);
 // The same over a world in which everybody has met.
 Status CreateComm(std::shared_ptr<comm::World> world, uint32_t rank, int32_t device, const RankSettings& settings,
-                  const std::string& default_name, bool is_sub, HcclComm* out_comm);
+                  const std::string& default_name, bool is_sub, comm::Expected* expected, HcclComm* out_comm);
 Status FindComm(HcclComm handle, CommunicatorPtr* out_comm);
 Status DestroyComm(HcclComm handle);
+
+// Guard for entry points whose first question is which communicator `comm` is; `body` is given it.
+template <class Body>
+inline HcclResult GuardComm(const char* api, HcclComm comm, Body&& body) {
+  return Guard(api, [&]() -> Outcome {
+    CommunicatorPtr found;
+    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+    return body(found);
+  });
+}
+// The same for operations: see GuardOperation.
+template <class Body>
+inline HcclResult GuardCommOperation(const char* api, HcclComm comm, Body&& body,
+                                     const void* caller = __builtin_return_address(0)) {
+  return GuardComm(api, comm, [&](const CommunicatorPtr& found) -> Outcome { return body(found, caller); });
+}
 
 // Until when ranks are waited for that make a communicator, by the settings.
 Status MeetingDeadline(Clock::time_point* out_deadline);

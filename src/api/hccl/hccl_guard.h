@@ -10,6 +10,9 @@
 
 namespace millpond::hccl {
 
+using acl::InvalidParameter;
+using acl::InvalidValue;
+
 HcclResult ResultFrom(const Status& status);
 
 struct HcclAbi : RuntimeAbi {

@@ -17,7 +17,7 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidValue;
+using comm::Communicator;
 using comm::Communicators;
 
 namespace {
@@ -54,12 +54,20 @@ HcclResult Tell(const char* api, const char* group, const char* parameter, uint3
     return value(*found);
   });
 }
+// Where there is nothing to refuse.
+template <class Value>
+HcclResult TellNumber(const char* api, const char* group, const char* parameter, uint32_t* out, const Value& value) {
+  return Tell(api, group, parameter, out, [&](const Communicator& found) {
+    *out = value(found);
+    return Ok();
+  });
+}
 
-bool IsHere(const comm::Communicator& comm, uint32_t rank) {
+bool IsHere(const Communicator& comm, uint32_t rank) {
   return comm.world == nullptr || comm.world->cell(rank).host.load() == 0;
 }
 
-uint32_t CountHere(const comm::Communicator& comm, uint32_t ranks) {
+uint32_t CountHere(const Communicator& comm, uint32_t ranks) {
   uint32_t count = 0;
   for (uint32_t rank = 0; rank < ranks; ++rank) count += IsHere(comm, rank) ? 1 : 0;
   return count;
@@ -110,7 +118,7 @@ extern "C" HcclResult HcomDestroy(void) {
         return true;
       });
     }
-    for (const HcclComm group : ending) DestroyComm(group).Ignore();  // HcclCommDestroy may have come first
+    for (HcclComm group : ending) DestroyComm(group).Ignore();  // HcclCommDestroy may have come first
     return DestroyComm(handle);
   });
 }
@@ -155,36 +163,27 @@ extern "C" HcclResult HcomDestroyGroup(const char* group) {
 }
 
 extern "C" HcclResult HcomGetRankId(const char* group, uint32_t* rankId) {
-  return Tell("HcomGetRankId", group, "rankId", rankId, [&](const comm::Communicator& found) {
-    *rankId = found.rank;
-    return Ok();
-  });
+  return TellNumber("HcomGetRankId", group, "rankId", rankId, [](const Communicator& found) { return found.rank; });
 }
 
 extern "C" HcclResult HcomGetRankSize(const char* group, uint32_t* rankSize) {
-  return Tell("HcomGetRankSize", group, "rankSize", rankSize, [&](const comm::Communicator& found) {
-    *rankSize = found.ranks;
-    return Ok();
-  });
+  return TellNumber("HcomGetRankSize", group, "rankSize", rankSize,
+                    [](const Communicator& found) { return found.ranks; });
 }
 
 extern "C" HcclResult HcomGetLocalRankId(const char* group, uint32_t* localRankId) {
-  return Tell("HcomGetLocalRankId", group, "localRankId", localRankId, [&](const comm::Communicator& found) {
-    *localRankId = CountHere(found, found.rank);
-    return Ok();
-  });
+  return TellNumber("HcomGetLocalRankId", group, "localRankId", localRankId,
+                    [](const Communicator& found) { return CountHere(found, found.rank); });
 }
 
 extern "C" HcclResult HcomGetLocalRankSize(const char* group, uint32_t* localRankSize) {
-  return Tell("HcomGetLocalRankSize", group, "localRankSize", localRankSize, [&](const comm::Communicator& found) {
-    *localRankSize = CountHere(found, found.ranks);
-    return Ok();
-  });
+  return TellNumber("HcomGetLocalRankSize", group, "localRankSize", localRankSize,
+                    [](const Communicator& found) { return CountHere(found, found.ranks); });
 }
 
 extern "C" HcclResult HcomGetWorldRankFromGroupRank(const char* group, uint32_t groupRank, uint32_t* worldRank) {
   return Tell(
-      "HcomGetWorldRankFromGroupRank", group, "worldRank", worldRank, [&](const comm::Communicator& found) -> Outcome {
+      "HcomGetWorldRankFromGroupRank", group, "worldRank", worldRank, [&](const Communicator& found) -> Outcome {
         if (groupRank >= found.ranks) {
           return InvalidValue("groupRank", std::to_string(groupRank), Format("ranks go from 0 to %u", found.ranks - 1));
         }
@@ -195,7 +194,7 @@ extern "C" HcclResult HcomGetWorldRankFromGroupRank(const char* group, uint32_t 
 
 extern "C" HcclResult HcomGetGroupRankFromWorldRank(uint32_t worldRank, const char* group, uint32_t* groupRank) {
   return Tell("HcomGetGroupRankFromWorldRank", group, "groupRank", groupRank,
-              [&](const comm::Communicator& found) -> Outcome {
+              [&](const Communicator& found) -> Outcome {
                 for (uint32_t rank = 0; rank < found.ranks; ++rank) {
                   if ((found.members.empty() ? rank : found.members[rank]) != worldRank) continue;
                   *groupRank = rank;

@@ -21,8 +21,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
-using acl::InvalidValue;
 
 namespace {
 
@@ -60,10 +58,11 @@ struct Pending {
   HcclComm* comm = nullptr;
 
   Status Finish(Clock::time_point deadline) const {
+    comm::Expected expected(comm);
     Status met = comm::AwaitAll(world.get(), rank, deadline);
     comm::WithdrawWorld(key);  // everybody has it, or the meeting is off
     if (!met.ok()) return met;
-    return CreateComm(world, rank, device, settings, name, /*is_sub=*/false, comm);
+    return CreateComm(world, rank, device, settings, name, /*is_sub=*/false, &expected, comm);
   }
 };
 
@@ -104,12 +103,13 @@ Status InitFromTable(const comm::RankTable& table, uint32_t rank, RankSettings s
   Clock::time_point deadline;
   MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
   std::shared_ptr<comm::World> world;
+  comm::Expected expected(comm);
   if (table.servers > 1) {
     MP_RETURN_IF_ERROR(comm::MeetByServers(table, rank, device->id(), settings, deadline, &world));
   } else {
     MP_RETURN_IF_ERROR(comm::MeetByTable(table.text, table.ranks, rank, device->id(), settings, deadline, &world));
   }
-  return CreateComm(std::move(world), rank, device->id(), settings, kWorldName, /*is_sub=*/false, comm);
+  return CreateComm(std::move(world), rank, device->id(), settings, kWorldName, /*is_sub=*/false, &expected, comm);
 }
 
 // One process, a rank on each device: nobody else has to come.
@@ -129,14 +129,15 @@ Status InitAll(std::span<const int32_t> devices, HcclComm* comms) {
   for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
     status = comm::AwaitAll(worlds[rank].get(), rank, Clock::now());
     HcclComm handle = nullptr;
-    if (status.ok()) status = CreateComm(worlds[rank], rank, devices[rank], {}, name, /*is_sub=*/false, &handle);
+    if (status.ok())
+      status = CreateComm(worlds[rank], rank, devices[rank], {}, name, /*is_sub=*/false, nullptr, &handle);
     if (status.ok()) made.push_back(handle);
   }
   comm::WithdrawWorld(key);
   if (status.ok()) {
     std::copy(made.begin(), made.end(), comms);
   } else {
-    for (const HcclComm handle : made) DestroyComm(handle).Ignore();  // it was made a moment ago
+    for (HcclComm handle : made) DestroyComm(handle).Ignore();  // it was made a moment ago
   }
   return status;
 }
@@ -172,8 +173,10 @@ Status InitSub(const CommunicatorPtr& parent, const std::vector<uint32_t>& membe
   Clock::time_point deadline;
   MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
   std::shared_ptr<comm::World> world;
+  comm::Expected expected(out_sub);
   MP_RETURN_IF_ERROR(comm::MeetInside(parent.get(), members, id, rank, settings, deadline, &world));
-  MP_RETURN_IF_ERROR(CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, out_sub));
+  MP_RETURN_IF_ERROR(
+      CreateComm(std::move(world), rank, parent->device, settings, name, /*is_sub=*/true, &expected, out_sub));
   CommunicatorPtr made;
   MP_RETURN_IF_ERROR(FindComm(*out_sub, &made));
   made->members = members;

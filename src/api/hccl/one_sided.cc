@@ -17,16 +17,15 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
-using acl::InvalidValue;
 using comm::MemoryNote;
 
 namespace {
 
+using Bindings = std::vector<std::pair<const void*, MemoryNote>>;  // by communicator
 struct Piece {
   void* address;
   size_t bytes;
-  std::vector<std::pair<const void*, MemoryNote>> bound;  // by communicator
+  Bindings bound;
 };
 // Of the process, by handle; a handle is compared, never followed.
 struct Pieces {
@@ -53,6 +52,20 @@ Status CheckPiece(int type, const void* address, uint64_t bytes) {
 Status UnknownHandle(const void* handle) {
   return InvalidValue("memHandle", Format("%p", handle),
                       "HcclRegisterGlobalMem did not give it, or it is deregistered");
+}
+
+// `change` is given the communicator, the piece and its binding to the communicator, or the end where there is none.
+template <class Change>
+HcclResult ChangeBinding(const char* api, HcclComm comm, void* handle, const Change& change) {
+  return GuardComm(api, comm, [&](const CommunicatorPtr& found) -> Outcome {
+    MP_RETURN_IF_ERROR(acl::CheckGiven("memHandle", handle));
+    MutexLock lock(ThePieces().mutex);
+    const auto piece = ThePieces().all.find(handle);
+    if (piece == ThePieces().all.end()) return UnknownHandle(handle);
+    Bindings& bound = piece->second->bound;
+    return change(*found, *piece->second,
+                  std::find_if(bound.begin(), bound.end(), [&](const auto& each) { return each.first == comm; }));
+  });
 }
 
 // What the bytes of an HcclMemDesc are.
@@ -146,49 +159,36 @@ extern "C" HcclResult HcclDeregisterGlobalMem(void* memHandle) {
 }
 
 extern "C" HcclResult HcclCommBindMem(HcclComm comm, void* memHandle) {
-  return Guard("HcclCommBindMem", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    MP_NOT_NULL(memHandle);
-    MutexLock lock(ThePieces().mutex);
-    const auto piece = ThePieces().all.find(memHandle);
-    if (piece == ThePieces().all.end()) return UnknownHandle(memHandle);
-    auto& bound = piece->second->bound;
-    if (std::any_of(bound.begin(), bound.end(), [&](const auto& each) { return each.first == comm; })) {
-      return InvalidValue("memHandle", Format("%p", memHandle), "it is bound to this communicator already");
-    }
-    MemoryNote note;
-    MP_RETURN_IF_ERROR(comm::OfferMemory(*found, piece->second->address, piece->second->bytes, &note));
-    bound.emplace_back(comm, note);
-    return Ok();
-  });
+  return ChangeBinding("HcclCommBindMem", comm, memHandle,
+                       [&](const comm::Communicator& found, Piece& piece, Bindings::iterator place) -> Status {
+                         if (place != piece.bound.end()) {
+                           return InvalidValue("memHandle", Format("%p", memHandle),
+                                               "it is bound to this communicator already");
+                         }
+                         MemoryNote note;
+                         MP_RETURN_IF_ERROR(comm::OfferMemory(found, piece.address, piece.bytes, &note));
+                         piece.bound.emplace_back(comm, note);
+                         return Ok();
+                       });
 }
 
 extern "C" HcclResult HcclCommUnbindMem(HcclComm comm, void* memHandle) {
-  return Guard("HcclCommUnbindMem", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
-    MP_NOT_NULL(memHandle);
-    MutexLock lock(ThePieces().mutex);
-    const auto piece = ThePieces().all.find(memHandle);
-    if (piece == ThePieces().all.end()) return UnknownHandle(memHandle);
-    auto& bound = piece->second->bound;
-    const auto place = std::find_if(bound.begin(), bound.end(), [&](const auto& each) { return each.first == comm; });
-    if (place == bound.end()) {
-      return InvalidValue("memHandle", Format("%p", memHandle), "it is not bound to this communicator");
-    }
-    comm::EndOffer(place->second);
-    bound.erase(place);
-    return Ok();
-  });
+  return ChangeBinding("HcclCommUnbindMem", comm, memHandle,
+                       [&](const comm::Communicator&, Piece& piece, Bindings::iterator place) -> Status {
+                         if (place == piece.bound.end()) {
+                           return InvalidValue("memHandle", Format("%p", memHandle),
+                                               "it is not bound to this communicator");
+                         }
+                         comm::EndOffer(place->second);
+                         piece.bound.erase(place);
+                         return Ok();
+                       });
 }
 
 extern "C" HcclResult HcclCommPrepare(HcclComm comm, const HcclPrepareConfig* prepareConfig, int timeout) {
   static constexpr char kApi[] = "HcclCommPrepare";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
+  return GuardCommOperation(kApi, comm, [&](const CommunicatorPtr& found, const void* caller) -> Outcome {
     static_cast<void>(timeout);  // HCCL_EXEC_TIMEOUT bounds every operation of a communicator
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
     MP_NOT_NULL(prepareConfig);
     if (prepareConfig->topoType != HCCL_TOPO_FULLMESH) {
       return InvalidValue("prepareConfig->topoType", std::to_string(prepareConfig->topoType),
@@ -209,9 +209,7 @@ extern "C" HcclResult HcclCommPrepare(HcclComm comm, const HcclPrepareConfig* pr
 
 extern "C" HcclResult HcclRegisterMem(HcclComm comm, uint32_t remoteRank, int type, void* addr, uint64_t size,
                                       HcclMemDesc* desc) {
-  return Guard("HcclRegisterMem", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclRegisterMem", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_RETURN_IF_ERROR(CheckOther(*found, remoteRank));
     MP_NOT_NULL(desc);
     MP_RETURN_IF_ERROR(CheckPiece(type, addr, size));
@@ -228,9 +226,7 @@ extern "C" HcclResult HcclRegisterMem(HcclComm comm, uint32_t remoteRank, int ty
 }
 
 extern "C" HcclResult HcclDeregisterMem(HcclComm comm, HcclMemDesc* desc) {
-  return Guard("HcclDeregisterMem", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclDeregisterMem", comm, [&](const CommunicatorPtr& found) -> Outcome {
     Described described;
     MP_RETURN_IF_ERROR(ReadDescribed("desc", desc, &described));
     if (described.rank != found->rank) return InvalidParameter("desc", "it is another rank's");
@@ -242,10 +238,8 @@ extern "C" HcclResult HcclDeregisterMem(HcclComm comm, HcclMemDesc* desc) {
 extern "C" HcclResult HcclExchangeMemDesc(HcclComm comm, uint32_t remoteRank, HcclMemDescs* local, int timeout,
                                           HcclMemDescs* remote, uint32_t* actualNum) {
   static constexpr char kApi[] = "HcclExchangeMemDesc";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
+  return GuardCommOperation(kApi, comm, [&](const CommunicatorPtr& found, const void* caller) -> Outcome {
     static_cast<void>(timeout);  // documented: not used
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
     MP_RETURN_IF_ERROR(CheckOther(*found, remoteRank));
     MP_NOT_NULL(local);
     MP_NOT_NULL(remote);
@@ -271,9 +265,7 @@ extern "C" HcclResult HcclExchangeMemDesc(HcclComm comm, uint32_t remoteRank, Hc
 }
 
 extern "C" HcclResult HcclEnableMemAccess(HcclComm comm, HcclMemDesc* remoteMemDesc, CommMem* remoteMem) {
-  return Guard("HcclEnableMemAccess", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclEnableMemAccess", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(remoteMem);
     Described described;
     MP_RETURN_IF_ERROR(ReadDescribed("remoteMemDesc", remoteMemDesc, &described));
@@ -288,9 +280,7 @@ extern "C" HcclResult HcclEnableMemAccess(HcclComm comm, HcclMemDesc* remoteMemD
 }
 
 extern "C" HcclResult HcclDisableMemAccess(HcclComm comm, HcclMemDesc* remoteMemDesc) {
-  return Guard("HcclDisableMemAccess", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclDisableMemAccess", comm, [&](const CommunicatorPtr& found) -> Outcome {
     Described described;
     MP_RETURN_IF_ERROR(ReadDescribed("remoteMemDesc", remoteMemDesc, &described));
     if (found->remote.Remove(described.rank, described.note.address)) return Ok();

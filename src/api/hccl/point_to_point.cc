@@ -11,7 +11,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidValue;
 using comm::Group;
 using comm::Message;
 
@@ -87,7 +86,7 @@ Outcome SendOrReceive(const char* api, const void* caller, bool sends, void* buf
 }
 
 // Communicators that were to be made: all are tried, and the first failure is told.
-Status FinishCommunicators(std::vector<std::function<Status()>> pending) {
+Status FinishCommunicators(const std::vector<std::function<Status()>>& pending) {
   Status first;
   for (const auto& finish : pending) {
     Status status = finish();

@@ -8,8 +8,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidParameter;
-using acl::InvalidValue;
 using Answer = comm::RegisteredMemory::Answer;
 
 namespace {
@@ -49,9 +47,7 @@ extern "C" HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configVa
 extern "C" uint32_t HcclGetCommConfigCapability(void) { return HCCL_COMM_CONFIG_RESERVED; }
 
 extern "C" HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size, void** handle, uint32_t flag) {
-  return Guard("HcclCommRegister", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommRegister", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(addr);
     MP_NOT_NULL(handle);
     if (size == 0) return InvalidValue("size", "0", "a window has at least one byte");
@@ -66,9 +62,7 @@ extern "C" HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size,
 }
 
 extern "C" HcclResult HcclCommDeregister(HcclComm comm, void* handle) {
-  return Guard("HcclCommDeregister", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommDeregister", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(handle);
     if (found->memory.RemoveWindow(handle) == Answer::kDone) {
       found->windows.EndOffersOf(handle);
@@ -80,11 +74,9 @@ extern "C" HcclResult HcclCommDeregister(HcclComm comm, void* handle) {
 
 extern "C" HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, size_t size, size_t alignment,
                                              uint64_t flags) {
-  return Guard("HcclCommSetMemoryRange", [&]() -> Outcome {
+  return GuardComm("HcclCommSetMemoryRange", comm, [&](const CommunicatorPtr& found) -> Outcome {
     static_cast<void>(alignment);  // reserved
     static_cast<void>(flags);
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
     MP_NOT_NULL(baseVirPtr);
     if (size == 0) return InvalidValue("size", "0", "a range has at least one byte");
     if (found->memory.AddRange(baseVirPtr, size) == Answer::kDone) return Ok();
@@ -93,9 +85,7 @@ extern "C" HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, si
 }
 
 extern "C" HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr) {
-  return Guard("HcclCommUnsetMemoryRange", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommUnsetMemoryRange", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(baseVirPtr);
     size_t active = 0;
     switch (found->memory.RemoveRange(baseVirPtr, &active)) {
@@ -114,11 +104,9 @@ extern "C" HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr) 
 
 extern "C" HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size_t size, size_t offset,
                                                  aclrtDrvMemHandle handle, uint64_t flags) {
-  return Guard("HcclCommActivateCommMemory", [&]() -> Outcome {
+  return GuardComm("HcclCommActivateCommMemory", comm, [&](const CommunicatorPtr& found) -> Outcome {
     static_cast<void>(offset);  // of the physical memory, which nobody else maps here
     static_cast<void>(flags);
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
     MP_NOT_NULL(virPtr);
     MP_NOT_NULL(handle);
     switch (found->memory.Activate(virPtr, size)) {
@@ -134,9 +122,7 @@ extern "C" HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, si
 }
 
 extern "C" HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) {
-  return Guard("HcclCommDeactivateCommMemory", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommDeactivateCommMemory", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(virPtr);
     bool in_range = false;
     if (found->memory.Deactivate(virPtr, &in_range) == Answer::kDone) return Ok();

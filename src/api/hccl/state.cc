@@ -17,7 +17,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidValue;
 
 namespace {
 
@@ -73,6 +72,7 @@ int32_t DeviceOfThread() {
 
 extern "C" HcclResult HcclCommDestroy(HcclComm comm) {
   return Guard("HcclCommDestroy", [&]() -> Outcome {
+    if (comm::Expected::GiveUp(comm)) return Ok();  // another thread is about to make it
     CommunicatorPtr found;
     MP_RETURN_IF_ERROR(FindComm(comm, &found));
     TellListeners(comm, HCCL_COMM_STATE_PHASE_DESTROY_PRE);
@@ -83,18 +83,14 @@ extern "C" HcclResult HcclCommDestroy(HcclComm comm) {
 }
 
 extern "C" HcclResult HcclCommSuspend(HcclComm comm) {
-  return Guard("HcclCommSuspend", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommSuspend", comm, [&](const CommunicatorPtr& found) -> Outcome {
     found->suspended.store(true);
     return Ok();
   });
 }
 
 extern "C" HcclResult HcclCommResume(HcclComm comm) {
-  return Guard("HcclCommResume", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommResume", comm, [&](const CommunicatorPtr&) -> Outcome {
     Clock::time_point deadline;
     MP_RETURN_IF_ERROR(MeetingDeadline(&deadline));
     TellListeners(comm, HCCL_COMM_STATE_PHASE_RESUME_PRE);
@@ -145,9 +141,7 @@ extern "C" HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* 
 
 // Operations are computed by the host's processors, which is what the first mode stands for here.
 extern "C" HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint32_t infoLen, void* info) {
-  return Guard("HcclConfigGetInfo", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclConfigGetInfo", comm, [&](const CommunicatorPtr&) -> Outcome {
     MP_NOT_NULL(info);
     if (cfgType != HCCL_CONFIG_TYPE_OP_EXPANSION_MODE) {
       return Unsupported(
@@ -200,7 +194,7 @@ extern "C" HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncErro
     *asyncError = found->suspended.load() ? HCCL_E_SUSPENDING : HCCL_SUCCESS;
     if (found->trouble() == comm::Communicator::Trouble::kNone) return Ok();
     *asyncError = found->trouble() == comm::Communicator::Trouble::kRemote ? HCCL_E_REMOTE : HCCL_E_PARA;
-    HcclAbi().Keep(kApi, *asyncError, found->Failure());
+    HcclAbi::Keep(kApi, *asyncError, found->Failure());
     return Ok();
   });
 }

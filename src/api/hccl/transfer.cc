@@ -14,8 +14,6 @@
 
 namespace millpond::hccl {
 
-using acl::InvalidValue;
-
 namespace {
 
 constexpr uint64_t kMaxElements = 0x7fffffffff;  // the reference's limit

@@ -21,7 +21,6 @@
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
-using acl::InvalidValue;
 
 namespace {
 
@@ -73,9 +72,7 @@ Status MakeMapped(Device* device, size_t bytes, void** out_address, void** out_h
 extern "C" HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uint32_t* peerRanks,
                                           uint32_t peerRankNum) {
   static constexpr char kApi[] = "HcclCommExchangeMem";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardCommOperation(kApi, comm, [&](const CommunicatorPtr& found, const void* caller) -> Outcome {
     MP_NOT_NULL(windowHandle);
     const size_t bytes = found->memory.BytesOfWindow(windowHandle);
     if (bytes == 0) {
@@ -104,9 +101,7 @@ extern "C" HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uin
 extern "C" HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t size, HcclCommSymWindow* winHandle,
                                              uint32_t flag) {
   static constexpr char kApi[] = "HcclCommSymWinRegister";
-  return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardCommOperation(kApi, comm, [&](const CommunicatorPtr& found, const void* caller) -> Outcome {
     MP_NOT_NULL(addr);
     MP_NOT_NULL(winHandle);
     MP_RETURN_IF_ERROR(CheckSeries());
@@ -144,9 +139,7 @@ extern "C" HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle) {
 
 extern "C" HcclResult HcclCommSymWinGet(HcclComm comm, void* ptr, size_t size, HcclCommSymWindow* winHandle,
                                         size_t* offset) {
-  return Guard("HcclCommSymWinGet", [&]() -> Outcome {
-    CommunicatorPtr found;
-    MP_RETURN_IF_ERROR(FindComm(comm, &found));
+  return GuardComm("HcclCommSymWinGet", comm, [&](const CommunicatorPtr& found) -> Outcome {
     MP_NOT_NULL(ptr);
     MP_NOT_NULL(winHandle);
     MP_NOT_NULL(offset);
