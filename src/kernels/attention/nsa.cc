@@ -28,16 +28,9 @@ Tensor Windows(const Tensor& rows, int64_t size, int64_t stride) { return rows.u
 Tensor Eightfold(const Tensor& statistic) { return statistic[0].transpose(0, 1).expand({-1, -1, 8}); }
 Tensor FromEightfold(const Tensor& kept) { return kept.to(at::kFloat).narrow(-1, 0, 1).transpose(0, 1).unsqueeze(0); }
 
-struct Selected {
-  const Tensor& query;
-  const Tensor& key;
-  const Tensor& value;
-  const Tensor& chosen;
+struct Selected : OverChosen {
   const OptTensor& mask;
-  double scale;
-  int64_t block_size;
   int64_t block_count;
-  int64_t mode;
 };
 
 // One sequence of the selected attention. Mode 2 hides later keys, counted from the first of both, when there is a
@@ -141,7 +134,7 @@ MP_KERNEL(aclnnNsaSelectedAttention, const Tensor& query, const Tensor& key, con
   TORCH_CHECK(heads == query.size(1) && query_ends.size() == key_ends.size(), "headNum is ", heads,
               " and the query has ", query.size(1), " heads; there are ", query_ends.size(), " and ", key_ends.size(),
               " lengths");
-  const Selected given{query, key, value, chosen, mask, scale, block_size, block_count, mode};
+  const Selected given{{query, key, value, chosen, scale, block_size, mode}, mask, block_count};
   for (size_t i = 0; i < query_ends.size(); ++i) {
     const Span queries = SpanOf(query_ends, i);
     const Span keys = SpanOf(key_ends, i);
@@ -160,7 +153,7 @@ MP_KERNEL(aclnnNsaSelectedAttentionGrad, const Tensor& query, const Tensor& key,
   TORCH_CHECK(heads == query.size(1) && query_ends.size() == key_ends.size(), "headNum is ", heads,
               " and the query has ", query.size(1), " heads; there are ", query_ends.size(), " and ", key_ends.size(),
               " lengths");
-  const Selected given{query, key, value, chosen, mask, scale, block_size, block_count, mode};
+  const Selected given{{query, key, value, chosen, scale, block_size, mode}, mask, block_count};
   for (Tensor* written : {&dq, &dk, &dv}) written->zero_();
   for (size_t i = 0; i < query_ends.size(); ++i) {
     const Span queries = SpanOf(query_ends, i);

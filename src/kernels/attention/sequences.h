@@ -35,39 +35,35 @@ class Sequences {
 
   // [S, ...] of one batch of a tensor that is laid out as the query.
   Tensor Rows(const Tensor& tensor, int64_t batch) const {
-    const auto place = static_cast<size_t>(batch);
-    if (query_layout_ == "TND") {
-      const Span span = SpanOf(query_lengths_, place);
-      return tensor.narrow(0, span.start, span.length);
-    }
-    return tensor[batch].narrow(0, 0, query_lengths_.empty() ? tensor.size(1) : query_lengths_.at(place));
+    return OfBatch(tensor, batch, 0, query_layout_ == "TND", query_lengths_);
   }
 
   // [N2, S1, G] of one batch of a statistic: (B, N2, S1, G) beside BSND, (N2, T1, G) beside TND.
   Tensor Statistic(const Tensor& tensor, int64_t batch) const {
-    const auto place = static_cast<size_t>(batch);
-    if (query_layout_ == "TND") {
-      const Span span = SpanOf(query_lengths_, place);
-      return tensor.narrow(1, span.start, span.length);
-    }
-    return tensor[batch].narrow(1, 0, query_lengths_.empty() ? tensor.size(2) : query_lengths_.at(place));
+    return OfBatch(tensor, batch, 1, query_layout_ == "TND", query_lengths_);
   }
 
   // [S, N, D] of one batch of a tensor that is laid out as the key.
   Tensor Keys(const Tensor& tensor, int64_t batch) const {
-    const auto place = static_cast<size_t>(batch);
-    if (key_layout_ == "TND") {
-      const Span span = SpanOf(key_lengths_, place);
-      return tensor.narrow(0, span.start, span.length);
-    }
-    if (key_layout_ == "BSND")
-      return tensor[batch].narrow(0, 0, key_lengths_.empty() ? tensor.size(1) : key_lengths_.at(place));
-    const int64_t length = key_lengths_.at(place);
+    if (key_layout_ != "PA_BSND") return OfBatch(tensor, batch, 0, key_layout_ == "TND", key_lengths_);
+    const int64_t length = key_lengths_.at(static_cast<size_t>(batch));
     const int64_t count = (length + tensor.size(1) - 1) / tensor.size(1);
     return tensor.index_select(0, Long((*table_)[batch].narrow(0, 0, count))).flatten(0, 1).narrow(0, 0, length);
   }
 
  private:
+  // `dim` of the result counts the places of the sequence. Those of all batches stand one after another where they are
+  // `packed`; else the batches are the first dimension, and without lengths each is full.
+  static Tensor OfBatch(const Tensor& tensor, int64_t batch, int64_t dim, bool packed,
+                        const std::vector<int64_t>& lengths) {
+    const auto place = static_cast<size_t>(batch);
+    if (packed) {
+      const Span span = SpanOf(lengths, place);
+      return tensor.narrow(dim, span.start, span.length);
+    }
+    return tensor[batch].narrow(dim, 0, lengths.empty() ? tensor.size(dim + 1) : lengths.at(place));
+  }
+
   static std::vector<int64_t> List(const OptTensor& lengths) {
     if (!lengths) return {};
     const Tensor list = Long(*lengths).reshape({-1}).contiguous();
@@ -78,6 +74,17 @@ class Sequences {
   const OptTensor& table_;
   std::string query_layout_, key_layout_;
   std::vector<int64_t> query_lengths_, key_lengths_;
+};
+
+// What every attention over chosen keys is given.
+struct OverChosen {
+  const Tensor& query;
+  const Tensor& key;
+  const Tensor& value;
+  const Tensor& chosen;  // [..., count] numbers of blocks, -1 for none
+  double scale;
+  int64_t block_size;
+  int64_t mode;
 };
 
 // [Sq, Skv], true where a later key would be seen.

@@ -7,17 +7,10 @@
 namespace millpond::kernels {
 namespace {
 
-struct SparseArguments {
-  const Tensor& query;
-  const Tensor& key;
-  const Tensor& value;
-  const Tensor& chosen;
+struct SparseArguments : OverChosen {
   const OptTensor& query_rope;
   const OptTensor& key_rope;
   OptTensor sinks;
-  double scale;
-  int64_t block_size;
-  int64_t mode;
 };
 
 // [N2, S1, G] of a statistic [1, N1, S1, 1].
@@ -89,8 +82,8 @@ MP_KERNEL(aclnnSparseFlashAttentionV2, const Tensor& query, const Tensor& key, c
           Tensor& out, Tensor* max, Tensor* sum) {
   TORCH_CHECK(!lse_wanted || (max != nullptr && sum != nullptr), "returnSoftmaxLse needs softmaxMax and softmaxSum");
   SparseAttention({query, query_lengths, key_lengths, table, query_layout, key_layout},
-                  {query, key, value ? *value : key, chosen, query_rope, key_rope, sinks, scale, block_size, mode}, out,
-                  lse_wanted ? max : nullptr, lse_wanted ? sum : nullptr);
+                  {{query, key, value ? *value : key, chosen, scale, block_size, mode}, query_rope, key_rope, sinks},
+                  out, lse_wanted ? max : nullptr, lse_wanted ? sum : nullptr);
 }
 
 }  // namespace millpond::kernels

@@ -21,6 +21,20 @@ inline string_view GeluKind(int64_t approximate) {
   return approximate == 0 ? "none" : "tanh";
 }
 
+// Which half is activated and which multiplies it.
+struct Gate {
+  Tensor gate;
+  Tensor up;
+};
+inline Gate GateOf(const Tensor& x, int64_t dim, bool activate_left) {
+  TORCH_CHECK(x.dim() > 0 && x.size(dim) % 2 == 0, "dimension ", dim, " of an operand of shape ", x.sizes(),
+              " cannot be split into two halves");
+  const int64_t half = x.size(dim) / 2;
+  const Tensor left = x.narrow(dim, 0, half);
+  const Tensor right = x.narrow(dim, half, half);
+  return activate_left ? Gate{left, right} : Gate{right, left};
+}
+
 // A weight per channel, ready to broadcast. One that has the operand's rank already is taken as it is.
 inline Tensor PerChannel(const Tensor& weight, const Tensor& self) {
   if (weight.dim() == self.dim() || weight.numel() == 1) {

@@ -5,21 +5,6 @@
 namespace millpond::kernels {
 namespace {
 
-// Which half is activated and which multiplies it.
-struct Gate {
-  Tensor gate;
-  Tensor up;
-};
-
-Gate GateOf(const Tensor& x, int64_t dim, bool activate_left) {
-  TORCH_CHECK(x.dim() > 0 && x.size(dim) % 2 == 0, "dimension ", dim, " of an operand of shape ", x.sizes(),
-              " cannot be split into two halves");
-  const int64_t half = x.size(dim) / 2;
-  const Tensor left = x.narrow(dim, 0, half);
-  const Tensor right = x.narrow(dim, half, half);
-  return activate_left ? Gate{left, right} : Gate{right, left};
-}
-
 // How many rows the groups hold; all of them without groups.
 int64_t RowsOf(const OptTensor& groups, int64_t rows) {
   return groups ? std::clamp<int64_t>(groups->sum().item<int64_t>(), 0, rows) : rows;

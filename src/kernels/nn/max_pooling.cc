@@ -15,6 +15,13 @@ std::optional<Tensor> PositionsIn(const Tensor& mask, IntArrayRef shape) {
   return at::from_blob(mask.data_ptr(), shape, at::TensorOptions().dtype(at::kInt));
 }
 
+void AdaptiveMaxPool(std::tuple<Tensor, Tensor> (*pool)(const Tensor&, IntArrayRef), const Tensor& self,
+                     IntArrayRef size, Tensor& out, Tensor& indices) {
+  const Loan loan({&out});
+  const auto [value, positions] = pool(self, size);
+  DeliverAll({{&out, value}, {&indices, positions}});
+}
+
 }  // namespace
 
 MP_KERNEL(MaxPoolWithIndices, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
@@ -51,18 +58,14 @@ MP_KERNEL(aclnnMaxPool2dWithMaskBackward, const Tensor& grad_output, const Tenso
 }
 
 MP_KERNEL(aclnnAdaptiveMaxPool2d, const Tensor& self, IntArrayRef size, Tensor& out, Tensor& indices) {
-  const Loan loan({&out});
-  const auto [value, positions] = at::adaptive_max_pool2d(self, size);
-  DeliverAll({{&out, value}, {&indices, positions}});
+  AdaptiveMaxPool(&at::adaptive_max_pool2d, self, size, out, indices);
 }
 MP_KERNEL(aclnnAdaptiveMaxPool2dBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           Tensor& grad_input) {
   Produce(grad_input, [&] { return at::adaptive_max_pool2d_backward(grad_output, self, indices.to(at::kLong)); });
 }
 MP_KERNEL(aclnnAdaptiveMaxPool3d, const Tensor& self, IntArrayRef size, Tensor& out, Tensor& indices) {
-  const Loan loan({&out});
-  const auto [value, positions] = at::adaptive_max_pool3d(self, size);
-  DeliverAll({{&out, value}, {&indices, positions}});
+  AdaptiveMaxPool(&at::adaptive_max_pool3d, self, size, out, indices);
 }
 MP_KERNEL(aclnnAdaptiveMaxPool3dBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
           Tensor& grad_input) {

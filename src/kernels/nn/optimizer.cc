@@ -50,6 +50,23 @@ class Uniform {
   std::vector<Tensor> used_;
 };
 
+// What the fused steps of Adam keep of each parameter.
+struct Moments {
+  Moments(TensorList averages, TensorList squares, TensorList maxima, TensorList steps, const Types& types)
+      : m(averages, types), v(squares, types), max_v(maxima, types) {
+    for (const Tensor& step : steps) counts.push_back(step.reshape({}).to(at::kFloat));
+    TORCH_CHECK(counts.size() == types.size(), "stateSteps has ", counts.size(), " members, params ", types.size());
+  }
+  void WriteBack() {
+    for (Uniform* written : {&m, &v, &max_v}) written->WriteBack();
+  }
+
+  Uniform m;
+  Uniform v;
+  Uniform max_v;  // of amsgrad; else empty
+  std::vector<Tensor> counts;
+};
+
 // A copy to compute with: half types in float.
 Tensor Wide(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor.clone(); }
 
@@ -168,15 +185,11 @@ MP_KERNEL(aclnnFusedAdam, OutList params, OutList grads, OutList averages, OutLi
   const Types types = Together({params.tensors, grads.tensors, averages.tensors, squares.tensors, max_list});
   Uniform var(params.tensors, types);
   Uniform grad(grads.tensors, types);
-  Uniform m(averages.tensors, types);
-  Uniform v(squares.tensors, types);
-  Uniform max_v(max_list, types);
-  std::vector<Tensor> counts;
-  for (const Tensor& step : steps) counts.push_back(step.reshape({}).to(at::kFloat));
-  TORCH_CHECK(counts.size() == params.size(), "stateSteps has ", counts.size(), " members, params ", params.size());
-  at::_fused_adam_(var.list(), grad.list(), m.list(), v.list(), max_v.list(), counts, lr, beta1, beta2, weight_decay,
-                   eps, amsgrad, maximize, grad_scale, found_inf);
-  for (Uniform* written : {&var, &grad, &m, &v, &max_v}) written->WriteBack();
+  Moments moments(averages.tensors, squares.tensors, max_list, steps, types);
+  at::_fused_adam_(var.list(), grad.list(), moments.m.list(), moments.v.list(), moments.max_v.list(), moments.counts,
+                   lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  for (Uniform* written : {&var, &grad}) written->WriteBack();
+  moments.WriteBack();
 }
 
 MP_KERNEL(aclnnFusedAdamw, OutList params, TensorList grads, OutList averages, OutList squares, OptOutList maxima,
@@ -188,15 +201,11 @@ MP_KERNEL(aclnnFusedAdamw, OutList params, TensorList grads, OutList averages, O
   Uniform var(params.tensors, types);
   std::vector<Tensor> own;  // ATen writes the unscaled gradients back; here they are only read
   for (size_t i = 0; i < grads.size(); ++i) own.push_back(grads[i].to(types[i]).clone(at::MemoryFormat::Contiguous));
-  Uniform m(averages.tensors, types);
-  Uniform v(squares.tensors, types);
-  Uniform max_v(max_list, types);
-  std::vector<Tensor> counts;
-  for (const Tensor& step : steps) counts.push_back(step.reshape({}).to(at::kFloat));
-  TORCH_CHECK(counts.size() == params.size(), "stateSteps has ", counts.size(), " members, params ", params.size());
-  at::_fused_adamw_(var.list(), own, m.list(), v.list(), max_v.list(), counts, lr, beta1, beta2, weight_decay, eps,
-                    amsgrad, maximize, grad_scale, found_inf);
-  for (Uniform* written : {&var, &m, &v, &max_v}) written->WriteBack();
+  Moments moments(averages.tensors, squares.tensors, max_list, steps, types);
+  at::_fused_adamw_(var.list(), own, moments.m.list(), moments.v.list(), moments.max_v.list(), moments.counts, lr,
+                    beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  var.WriteBack();
+  moments.WriteBack();
 }
 
 MP_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, const OptTensor& grad_scale,

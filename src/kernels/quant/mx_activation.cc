@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gated unit or a rotation, then a quantisation by blocks.
+#include "src/kernels/nn/activation.h"
 #include "src/kernels/quant/mx_quant.h"
 #include "src/kernels/quant/row_quant.h"
 #include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
-
-struct Halves {
-  Tensor gate;
-  Tensor up;
-};
-
-Halves HalvesOf(const Tensor& x, int64_t dim, bool activate_left) {
-  TORCH_CHECK(x.dim() > 0 && x.size(dim) % 2 == 0, "dimension ", dim, " of an operand of shape ", x.sizes(),
-              " cannot be split into two halves");
-  const auto parts = x.to(at::kFloat).chunk(2, dim);
-  return activate_left ? Halves{parts[0], parts[1]} : Halves{parts[1], parts[0]};
-}
 
 // 128 values share a scale; rounded up to a power of two when that is asked for.
 void BlockScaled(const Tensor& value, bool round_scale, Tensor& y, Tensor& scale) {
@@ -42,7 +31,7 @@ MP_KERNEL(aclnnSwigluMxQuant, const Tensor& x, int64_t dim, bool left, int64_t m
   RequireRint(round_mode);
   TORCH_CHECK(mode == 0 || mode == 1, "swigluMode is ", mode, "; it must be 0 or 1");
   if (mode == 0) {
-    const auto [gate, up] = HalvesOf(x, dim, left);
+    const auto [gate, up] = GateOf(x.to(at::kFloat), dim, left);
     return MxQuantAlong(at::silu(gate).mul_(up), axis, algorithm, y, scale);
   }
   TORCH_CHECK(at::maybe_wrap_dim(dim, x.dim()) == x.dim() - 1 && limit > 0,
@@ -55,7 +44,7 @@ MP_KERNEL(aclnnSwigluMxQuant, const Tensor& x, int64_t dim, bool left, int64_t m
 MP_KERNEL(aclnnSwigluMxQuantWithDualAxis, const Tensor& x, const OptTensor& groups, bool left, string_view mode,
           int64_t algorithm, Tensor& y1, Tensor& scale1, Tensor& y2, Tensor& scale2) {
   RequireRint(mode);
-  const auto [gate, up] = HalvesOf(x, -1, left);
+  const auto [gate, up] = GateOf(x.to(at::kFloat), -1, left);
   const Tensor value = at::silu(gate).mul_(up);
   MxQuantAlong(value, -1, algorithm, y1, scale1);
   MxQuantGroups(value, groups, algorithm, y2, scale2);
@@ -64,7 +53,7 @@ MP_KERNEL(aclnnSwigluBackwardMxQuantWithDualAxis, const Tensor& x, const Tensor&
           bool left, string_view mode, int64_t algorithm, Tensor& y1, Tensor& scale1, Tensor& y2, Tensor& scale2) {
   RequireRint(mode);
   TORCH_CHECK(algorithm == 1, "scaleAlg is ", algorithm, "; 1 is supported, as on the device");
-  const auto [gate, up] = HalvesOf(x, -1, left);
+  const auto [gate, up] = GateOf(x.to(at::kFloat), -1, left);
   const Tensor wide = grad.to(at::kFloat);
   const Tensor by_gate = at::silu_backward(wide * up, gate);
   const Tensor by_up = at::silu(gate).mul_(wide);
@@ -83,7 +72,7 @@ MP_KERNEL(aclnnSwigluGroupQuant, const Tensor& x, const OptTensor& weight, const
   const int64_t rows = x.size(-1) == 0 ? 0 : x.numel() / x.size(-1);
   const int64_t used = groups ? std::clamp<int64_t>(groups->sum().item<int64_t>(), 0, rows) : rows;
   if (used == 0) return;
-  auto [gate, up] = HalvesOf(x.reshape({rows, -1}).narrow(0, 0, used), -1, /*activate_left=*/true);
+  auto [gate, up] = GateOf(x.reshape({rows, -1}).narrow(0, 0, used).to(at::kFloat), -1, /*activate_left=*/true);
   if (limit > 0) {
     gate = gate.clamp_max(limit);
     up = up.clamp(-limit, limit);

@@ -4,15 +4,14 @@
 #include "src/kernels/quant/mx_quant.h"
 
 #include "src/kernels/nn/rms_norm.h"
+#include "src/kernels/quant/block_scale.h"
 #include "src/kernels/quant/row_quant.h"
 #include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
 
-constexpr int64_t kBlock = 32;
-
-int64_t PairsOf(int64_t size) { return ((size + kBlock - 1) / kBlock + 1) / 2; }
+constexpr int64_t kBlock = kMxBlock;
 
 // Rows of the groups' scales: each group has its own pairs, one behind the other.
 void CheckScaleRows(const Tensor& scale, int64_t needed) {
@@ -31,7 +30,7 @@ void MxQuantAlong(const Tensor& x, int64_t axis, int64_t algorithm, Tensor& y, T
   TORCH_CHECK(x.dim() > 0 && y.sizes() == x.sizes(), "the output has shape ", y.sizes(), ", the operand ", x.sizes());
   const int64_t dim = at::maybe_wrap_dim(axis, x.dim());
   const Tensor lines = x.to(at::kFloat).movedim(dim, -1).contiguous();
-  const int64_t pairs = PairsOf(lines.size(-1));
+  const int64_t pairs = MxPairs(lines.size(-1));
   auto shape = lines.sizes().vec();
   Tensor values = at::empty(shape, y.options());
   shape.back() = pairs;
@@ -51,7 +50,7 @@ void MxQuantGroups(const Tensor& x, const OptTensor& groups, int64_t algorithm, 
   int64_t row = 0;
   for (const auto& [begin, end] : GroupRanges(HostList(*groups), /*counts=*/false, x.size(0))) {
     if (begin == end) continue;
-    const int64_t pairs = PairsOf(end - begin);
+    const int64_t pairs = MxPairs(end - begin);
     CheckScaleRows(scale, row + pairs);
     Tensor part = y.narrow(0, begin, end - begin);
     Tensor scales = scale.narrow(0, row, pairs);
@@ -86,12 +85,7 @@ MP_KERNEL(aclnnDynamicBlockMxQuant, const Tensor& x, string_view mode, int64_t a
           Tensor& scale2) {
   RequireRint(mode);
   TORCH_CHECK(algorithm == 0, "scaleAlg is ", algorithm, "; 0 is the one for 8-bit floats");
-  const int64_t rows = x.size(-2);
-  const int64_t columns = x.size(-1);
-  const int64_t high = (rows + kBlock - 1) / kBlock;
-  const int64_t wide = (columns + kBlock - 1) / kBlock;
-  const Tensor padded = at::constant_pad_nd(x.to(at::kFloat).reshape({-1, rows, columns}),
-                                            {0, wide * kBlock - columns, 0, high * kBlock - rows});
+  const auto [rows, columns, high, wide, padded] = PadToBlocks(x, kBlock, kBlock);
   // Each block as one line of 1,024 values whose largest stands in every 32 of them.
   const Tensor blocks = padded.view({-1, high, kBlock, wide, kBlock}).abs().amax({2, 4});
   Tensor values = at::empty({blocks.numel(), kBlock}, y.options());
@@ -115,13 +109,10 @@ MP_KERNEL(aclnnDynamicBlockMxQuant, const Tensor& x, string_view mode, int64_t a
 
 MP_KERNEL(aclnnAntiMxQuant, const Tensor& x, const Tensor& scale, int64_t axis, Tensor& y) {
   const int64_t dim = at::maybe_wrap_dim(axis, x.dim());
-  const Tensor lines = x.to(at::kFloat).movedim(dim, -1);
-  TORCH_CHECK(scale.dim() == x.dim() + 1 && scale.size(-1) == 2 && scale.size(dim) == PairsOf(x.size(dim)),
+  TORCH_CHECK(scale.dim() == x.dim() + 1 && scale.size(-1) == 2 && scale.size(dim) == MxPairs(x.size(dim)),
               "the scales have shape ", scale.sizes(), "; axis ", dim, " of ", x.sizes(), " needs ",
-              PairsOf(x.size(dim)), " pairs");
-  const Tensor exponents = scale.view(at::kByte).movedim(dim, -2).flatten(-2).to(at::kFloat).sub_(127);
-  const Tensor factors = at::exp2(exponents).repeat_interleave(kBlock, -1).narrow(-1, 0, lines.size(-1));
-  Write(y, (lines * factors).movedim(-1, dim));
+              MxPairs(x.size(dim)), " pairs");
+  Write(y, MxInFloat(x.movedim(dim, -1), scale.view(at::kByte).movedim(dim, -2)).movedim(-1, dim));
 }
 
 MP_KERNEL(BlockQuantizeGroups, const Tensor& x, const Tensor& groups, double min_scale, string_view mode,

@@ -62,12 +62,7 @@ void BlockQuant(const Tensor& x, double min_scale, string_view round_mode, int64
               " are asked for a tensor of ", x.dim(), " dimensions");
   TORCH_CHECK(round_mode.empty() || round_mode == "rint" || round_mode == "round", "roundMode '",
               std::string(round_mode), "' is not supported; rint is");
-  const int64_t rows = x.size(-2);
-  const int64_t columns = x.size(-1);
-  const int64_t high = (rows + row_block - 1) / row_block;
-  const int64_t wide = (columns + col_block - 1) / col_block;
-  const Tensor padded = at::constant_pad_nd(x.to(at::kFloat).reshape({-1, rows, columns}),
-                                            {0, wide * col_block - columns, 0, high * row_block - rows});
+  const auto [rows, columns, high, wide, padded] = PadToBlocks(x, row_block, col_block);
   const Tensor blocks = padded.view({-1, high, row_block, wide, col_block});
   Tensor scale = blocks.abs().amax({2, 4}, /*keepdim=*/true).div_(QuantizedMaximum(y));
   if (min_scale > 0) scale = scale.clamp_max(1 / min_scale);

@@ -68,7 +68,7 @@ Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& o
 
 Tensor ScaledGemm(const Tensor& a, const Tensor& b, const QuantFactors& factors, bool raw) {
   Tensor sum = ExactGemm(a, b);
-  const bool early = factors.bias.has_value() && factors.bias->scalar_type() == at::kInt;
+  const bool early = factors.bias.has_value() && (factors.bias_first || factors.bias->scalar_type() == at::kInt);
   if (early) sum = sum.add(*factors.bias);
   if (raw) return sum;
   Tensor value = sum.to(at::kFloat);

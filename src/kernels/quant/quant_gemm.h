@@ -22,10 +22,11 @@ Tensor PlainWeight(const Tensor& weight, int64_t rows);
 Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& offset);
 
 struct QuantFactors {
-  OptTensor bias;         // int32: added to the sums; a float: added at the end
+  OptTensor bias;         // int32: added to the sums; a float: added at the end, unless bias_first
   OptTensor scale;        // for each column; 64-bit words of the device are understood
   OptTensor offset;       // added after the scale
   OptTensor token_scale;  // for each row
+  bool bias_first = false;
 };
 // The GEMM with its factors in float; raw int32 sums when `raw`.
 Tensor ScaledGemm(const Tensor& a, const Tensor& b, const QuantFactors& factors, bool raw);

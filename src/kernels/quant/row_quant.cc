@@ -35,6 +35,16 @@ Tensor GroupOfRow(const Tensor& ends, bool counts, int64_t rows) {
   return group;
 }
 
+Padded PadToBlocks(const Tensor& x, int64_t row_block, int64_t col_block) {
+  const int64_t rows = x.size(-2);
+  const int64_t columns = x.size(-1);
+  const int64_t high = (rows + row_block - 1) / row_block;
+  const int64_t wide = (columns + col_block - 1) / col_block;
+  return {rows, columns, high, wide,
+          at::constant_pad_nd(x.to(at::kFloat).reshape({-1, rows, columns}),
+                              {0, wide * col_block - columns, 0, high * row_block - rows})};
+}
+
 Scaled ScaledToLargest(const Tensor& value, IntArrayRef dims, double largest) {
   if (value.numel() == 0) return {value, value.sum(dims, /*keepdim=*/true)};
   const Tensor scale = value.abs().amax(dims, /*keepdim=*/true).div_(largest);

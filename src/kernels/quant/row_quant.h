@@ -15,6 +15,14 @@ Tensor GroupOfRow(const Tensor& ends, bool counts, int64_t rows);
 std::vector<std::pair<int64_t, int64_t>> GroupRanges(IntArrayRef list, bool counts, int64_t size);
 std::vector<int64_t> HostList(const Tensor& list);
 
+// A tensor's last two dimensions in float, with zeros up to whole blocks.
+struct Padded {
+  int64_t rows, columns;  // without the zeros
+  int64_t high, wide;     // blocks
+  Tensor values;          // [-1, high * row_block, wide * col_block]
+};
+Padded PadToBlocks(const Tensor& x, int64_t row_block, int64_t col_block);
+
 struct Scaled {
   Tensor values;  // float, not yet rounded
   Tensor scale;   // of the reduced dimensions, kept

@@ -22,6 +22,7 @@
 #include "src/kernels/runtime/lend.h"
 #include "src/kernels/runtime/scratch.h"
 #include "src/kernels/runtime/team.h"
+#include "src/ops/refusals.h"
 
 namespace millpond::kernels {
 namespace {
@@ -99,46 +100,6 @@ void* Reach(void* address) { return g_reach(address); }
 
 namespace {
 
-// Tensors without elements stand for none.
-bool Equals(const OpCall& call, size_t place, const KernelConstant& allowed) {
-  switch (call.row().args[place].kind) {
-    case ArgKind::kInt:
-    case ArgKind::kBool:
-    case ArgKind::kDType:
-      return call.integer(place) == allowed.integer;
-    case ArgKind::kDouble:
-      return call.real(place) == allowed.real;
-    case ArgKind::kString:
-      return call.text(place).empty() || call.text(place) == allowed.text;
-    case ArgKind::kTensor:
-    case ArgKind::kTensorList: {
-      const auto views = call.views(place);
-      const auto is_empty = [](const TensorView& view) {
-        return view.dtype == DType::kUndefined || view.elements() == 0;
-      };
-      return !call.has(place) || std::all_of(views.begin(), views.end(), is_empty);
-    }
-    default:
-      return !call.has(place);
-  }
-}
-
-std::string Refused(const OpCall& call, const Refusal& refusal) {
-  const ArgSpec& spec = call.row().args[refusal.place];
-  switch (spec.kind) {
-    case ArgKind::kInt:
-    case ArgKind::kBool:
-    case ArgKind::kDType:
-      return Format("%s is %lld; %s", spec.name, static_cast<long long>(call.integer(refusal.place)), refusal.reason);
-    case ArgKind::kDouble:
-      return Format("%s is %g; %s", spec.name, call.real(refusal.place), refusal.reason);
-    case ArgKind::kString:
-      return Format("%s is '%s'; %s", spec.name, std::string(call.text(refusal.place)).c_str(), refusal.reason);
-    default:
-      return refusal.reason;
-  }
-}
-
 // ATen refuses types before it writes anything: what it refuses so may be tried again with others. But not a result
 // that the output cannot hold: in a wider type it would be cut silently.
 bool IsAboutTypes(const std::string& message) {
@@ -204,9 +165,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
   const auto failed = [&](const char* what) {
     return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
   };
-  for (const Refusal& refusal : call.row().kernel.refusals) {
-    if (!Equals(call, refusal.place, refusal.allowed)) return failed(Refused(call, refusal).c_str());
-  }
+  if (const std::string reason = RefusedArgument(call); !reason.empty()) return failed(reason.c_str());
   Status refused;
   for (const Frame::Lift lift : {Frame::Lift::kNone, Frame::Lift::kExact, Frame::Lift::kDouble}) {
     Status status = RunOnce(call, body, lift, failed);

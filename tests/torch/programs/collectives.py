@@ -4,11 +4,10 @@
 import os
 
 import torch
-import torch_npu  # noqa: F401
+from ranks import run, WRONG
 from torch import distributed
 
 COUNT = 1000
-WRONG = []
 
 
 def judge(name, found, expected):
@@ -207,14 +206,7 @@ def recorder(rank, world):
 
 def main():
     os.environ.setdefault("TORCH_HCCL_TRACE_BUFFER_SIZE", "2000")
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-    distributed.init_process_group("hccl")
-    rank, world = distributed.get_rank(), distributed.get_world_size()
-    for part in (reductions, moves, messages, groups, uneven, coalesced, objects, more_groups, recorder):
-        part(rank, world)
-    distributed.barrier()
-    distributed.destroy_process_group()
-    os.write(1, f"rank {rank}: {'; '.join(WRONG) or 'all good'}\n".encode())  # whole, whatever the other ranks print
+    run((reductions, moves, messages, groups, uneven, coalesced, objects, more_groups, recorder))
 
 
 if __name__ == "__main__":

@@ -177,6 +177,50 @@ def shared_experts(rank, world, name):
     judge("combine, add, norm", y, (total * torch.rsqrt(total.pow(2).mean(-1, keepdim=True) + 1e-6) * gamma.float()).half())
 
 
+def experts_in_8_bit_floats(rank, world, name):
+    """Two experts on each rank, two tokens for each from everybody: values in 8-bit floats with a power of two for 32 of them."""
+    experts, width, count = 2, 64, 4 * world
+
+    def powers(*shape, seed):
+        return torch.randint(125, 130, shape, generator=torch.Generator().manual_seed(seed)).to(torch.uint8)
+
+    def plain(x, scale):
+        return x.float() * torch.exp2(scale.flatten(-2).float() - 127).repeat_interleave(32, -1)
+
+    def there(tensor, dtype):
+        return tensor.view(torch.uint8).npu().view(dtype)
+
+    eight, power = torch.float8_e4m3fn, torch.float8_e8m0fnu
+    xs, scales = [values(count, width, seed=each).to(eight) for each in range(world)], [powers(count, 1, 2, seed=20 + each) for each in range(world)]
+    ws, columns = [values(experts, width, 8, seed=40 + each).to(eight) for each in range(world)], [powers(experts, 8, 1, 2, seed=60 + each) for each in range(world)]
+    matrices = [[plain(ws[each][expert].t(), columns[each][expert]).t() for expert in range(experts)] for each in range(world)]
+    split = [plain(x, scale).split(2) for x, scale in zip(xs, scales)]
+    made = torch.cat([split[source][rank * experts + expert] @ matrices[rank][expert] for expert in range(experts) for source in range(world)]).half()
+    back = torch.cat([split[rank][each] @ matrices[each // experts][each % experts] for each in range(experts * world)]).half()
+    by_expert = [(source, 2 * (rank * experts + expert) + row) for expert in range(experts) for source in range(world) for row in range(2)]
+    came = torch.stack([xs[source].view(torch.uint8)[row] for source, row in by_expert])
+    came_scales = torch.stack([scales[source][row] for source, row in by_expert])
+    weight, column = there(ws[rank], eight), there(columns[rank].transpose(1, 2).contiguous(), power)
+    counts = [2] * (experts * world)
+    mx = {"gmm_x_quant_mode": 6, "gmm_weight_quant_mode": 6, "gmm_x_scale_dtype": torch_npu.float8_e8m0fnu, "gmm_weight_scale_dtype": torch_npu.float8_e8m0fnu}
+    half = 5  # torch's number of float16
+    out = torch_npu.npu_alltoallv_quant_gmm(there(xs[rank], eight), weight, there(scales[rank], power), column, name, world, counts, counts, half, **mx)
+    judge("alltoallv_quant_gmm", out[0], made)
+    out = torch_npu.npu_quant_gmm_alltoallv(there(came, eight), weight, there(came_scales, power), column, name, world, counts, counts, half, **mx)
+    judge("quant_gmm_alltoallv", out[0], back)
+    # Tokens that a dispatch quantises so, each for one expert.
+    x = [values(experts * world, width, seed=80 + each, dtype=torch.bfloat16) for each in range(world)]
+    ids = torch.arange(experts * world, dtype=torch.int32).view(-1, 1)
+    rows, scale, *_ = torch_npu.npu_moe_distribute_dispatch_v2(x[rank].npu(), ids.npu(), name, world, rank, experts * world, quant_mode=2,
+                                                               y_dtype=torch_npu.float8_e4m3fn)
+    torch.npu.synchronize()
+    expected = torch.stack([each[token] for token in range(rank * experts, (rank + 1) * experts) for each in x]).float()
+    rows, scale = rows.view(torch.uint8).cpu().view(eight)[:len(expected)].float(), scale.cpu()[:len(expected)]
+    apart = (rows * scale.unsqueeze(1) - expected).abs().max() / expected.abs().max()
+    if apart > 1 / 16:
+        WRONG.append(f"dispatch in 8-bit floats: {apart} apart")
+
+
 def main():
     rank = int(os.environ["RANK"])
     world = int(os.environ["WORLD_SIZE"])
@@ -184,7 +228,7 @@ def main():
     distributed.init_process_group("hccl")
     group = distributed.distributed_c10d._get_default_group()
     name = group._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
-    for part in (products, large, quantised, exchanges, experts_apart, experts_in_int8, shared_experts):
+    for part in (products, large, quantised, exchanges, experts_apart, experts_in_int8, experts_in_8_bit_floats, shared_experts):
         try:
             part(rank, world, name)
         except (RuntimeError, TypeError, ValueError) as error:

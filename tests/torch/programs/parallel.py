@@ -7,14 +7,12 @@ Says "all good" on each rank that has nothing to say.
 """
 
 import copy
-import os
 import sys
 
 import torch
-import torch_npu  # noqa: F401
+from ranks import run, WRONG
 from torch import distributed, nn
 
-WRONG = []
 STEPS, ROWS, WIDTH = 4, 8, 16
 
 
@@ -265,18 +263,5 @@ def checkpoint(rank, world):
 PARTS = (ddp, sync_batch_norm, fsdp, fsdp2, dtensor, tensor_parallel, two_dimensions, pipeline, zero, functional, through_torchair, checkpoint)
 
 
-def main():
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
-    distributed.init_process_group("hccl")
-    rank, world = distributed.get_rank(), distributed.get_world_size()
-    for part in PARTS:
-        if len(sys.argv) > 1 and part.__name__ not in sys.argv[1:]:
-            continue
-        part(rank, world)
-    distributed.barrier()
-    distributed.destroy_process_group()
-    os.write(1, f"rank {rank}: {'; '.join(WRONG) or 'all good'}\n".encode())  # whole, whatever the other ranks print
-
-
 if __name__ == "__main__":
-    main()
+    run([part for part in PARTS if len(sys.argv) == 1 or part.__name__ in sys.argv[1:]])

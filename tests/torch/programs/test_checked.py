@@ -57,6 +57,14 @@ def test_a_race_between_two_streams(start, tmp_path, wait, status, rules):
     assert places[1] == [("<module>", 14)]
 
 
+def test_torchairs_allocator_is_not_the_programs_to_unregister(start, tmp_path):
+    lines = tmp_path / "lines.jsonl"
+    ended = start(Path(__file__).resolve().parent / "compiled_until_exit.py", env={**CHECKED, "MILLPOND_CHECK_JSON": str(lines)})
+    assert ended.status == 0, ended.errors
+    ended.says("same True")
+    assert [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"] == []
+
+
 # The static input of a captured graph is filled anew on a side stream; the last round forgets to wait.
 REPLAY = """
 import torch

@@ -137,3 +137,9 @@ def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
 def test_operators_that_take_a_groups_name(torchrun, ranks):
     program = torchrun(ranks, HERE / "group_operators.py")
     program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_every_form_of_the_operators_that_take_a_groups_name(torchrun, ranks):
+    program = torchrun(ranks, HERE / "group_forms.py")
+    program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
