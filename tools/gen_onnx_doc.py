@@ -29,7 +29,21 @@ nothing is silently ignored: a node with an attribute, input or output that the 
 - Nodes that depend only on constants are folded while the model is parsed.
 - Graphs nest 32 deep at most. What a model takes beside its constants (functions and loops written out, names, folded constants) is bounded: 512 MiB and 64
   bytes for each byte of its description, a million steps and four for each byte; a refusal says what was asked for.
+- Nodes may stand in any order. Operators that have not changed since are taken from models of opset 1 to 6 too.
 - Strings, sequences, optionals and sparse tensors are not supported.
+- Elements of INT4 are two in a byte, as in GE's tensors. Types that GE lacks or cannot compute with are fed and returned as bytes, one element in each: UINT4, UINT2
+  (UINT8) and INT2 (INT8) by their numbers, FLOAT4E2M1, FLOAT8E4M3FNUZ and FLOAT8E5M2FNUZ (UINT8) by their bits. Constants of all of them are as in the file. There are casts,
+  quantisation and operators that move elements; others refuse these types.
+- `Dropout` in training mode draws from the Mersenne Twister, as the onnx package does: the same seed drops the same elements. Without a seed each run drops others.
+
+## Classical models
+
+Domain `ai.onnx.ml`, as scikit-learn's and the boosting libraries' exports use it: `TreeEnsembleClassifier`, `TreeEnsembleRegressor`, `TreeEnsemble`, `LinearClassifier`,
+`LinearRegressor`, `SVMClassifier`, `SVMRegressor`, `Scaler`, `Normalizer`, `Imputer`, `Binarizer`, `OneHotEncoder`, `LabelEncoder`, `FeatureVectorizer`,
+`ArrayFeatureExtractor`. Sums are in double, results in float32. Labels, categories and keys must be numbers: strings are refused. `ZipMap`'s table of names and scores is not a
+tensor: its output is the scores, a column for each class in the order of the labels. `post_transform` PROBIT is refused.
+
+## Parameters
 
 | parameter | meaning |
 |---|---|

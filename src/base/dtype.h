@@ -114,6 +114,20 @@ constexpr int BitsOf(DType type) {
   return 0;
 }
 
+// Calls `visit` with a zero of the C++ type that elements of an integer type have; false for other types, bool among
+// them.
+template <class Visit>
+bool VisitInteger(DType type, const Visit& visit) {
+  const auto visited = [&](DType integer, auto zero) {
+    if (type == integer) visit(zero);
+    return type == integer;
+  };
+  return visited(DType::kInt8, int8_t{}) || visited(DType::kUint8, uint8_t{}) || visited(DType::kInt16, int16_t{}) ||
+         visited(DType::kUint16, uint16_t{}) || visited(DType::kInt32, int32_t{}) ||
+         visited(DType::kUint32, uint32_t{}) || visited(DType::kInt64, int64_t{}) ||
+         visited(DType::kUint64, uint64_t{});
+}
+
 const char* DTypeName(DType type);
 
 }  // namespace millpond

@@ -243,6 +243,8 @@ Status distances(const InferArgs& args, Shape* out);
 Status pairs_within(const InferArgs& args, Shape* out);
 Status each_with_each(const InferArgs& args, Shape* out);
 Status one_row(const InferArgs& args, Shape* out);
+// cells(size, each): so many of each cell of a grid of two sizes, in a row.
+Status cells(const InferArgs& args, Shape* out);
 Status regions(const InferArgs& args, Shape* out);
 // rnn_steps(x, w): [steps, batch, hidden size], where w has four gates side by side.
 Status rnn_steps(const InferArgs& args, Shape* out);
@@ -324,6 +326,14 @@ Status resampled(const InferArgs& args, Shape* out);
 // same_or_flat(x, axis), along(x, axis): axis -1000 stands for all elements in a row.
 Status same_or_flat(const InferArgs& args, Shape* out);
 Status along(const InferArgs& args, Shape* out);
+// categories(x, keys): x with a last dimension more, as large as there are keys.
+Status categories(const InferArgs& args, Shape* out);
+// regions_of(x, rois, height, width): [regions, channels of x, height, width].
+Status regions_of(const InferArgs& args, Shape* out);
+// mel_weights(bins, length): [length / 2 + 1, bins].
+Status mel_weights(const InferArgs& args, Shape* out);
+// deformed(x, offset, weight): [N, kernels, height and width of the offsets].
+Status deformed(const InferArgs& args, Shape* out);
 // kept_boxes(scores): [all, 3].
 Status kept_boxes(const InferArgs& args, Shape* out);
 // recurrent_steps(x, r, layout), recurrent_last(x, r, layout).

@@ -159,6 +159,18 @@ Status each_with_each(const InferArgs& args, Shape* out) {
   const int64_t dims[] = {ShapeOf(args, 0)[0], ShapeOf(args, 1)[0]};
   return Assign(args, dims, out);
 }
+Status cells(const InferArgs& args, Shape* out) {
+  constexpr int64_t kMaxCells = int64_t{1} << 20;  // of each number: their product stays far from an overflow
+  const Dims size = Ints(args, 0);
+  const int64_t each = Int(args, 1);
+  MP_REQUIRE(size.size() == 2 && size[0] >= 0 && size[0] <= kMaxCells && size[1] >= 0 && size[1] <= kMaxCells &&
+                 each >= 0 && each <= kMaxCells,
+             "%s: %s %s and %s %lld; two sizes and a count, each from 0 to %lld, are needed", RowName(args),
+             NameOf(args, 0), ShapeText(size).c_str(), NameOf(args, 1), static_cast<long long>(each),
+             static_cast<long long>(kMaxCells));
+  const int64_t dims[] = {size[0] * size[1] * each};
+  return Assign(args, dims, out);
+}
 Status one_row(const InferArgs& args, Shape* out) {
   MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
   MP_RETURN_IF_ERROR(Assign(args, ShapeOf(args, 0), out));

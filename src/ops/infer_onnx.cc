@@ -172,6 +172,33 @@ Status along(const InferArgs& args, Shape* out) {
   return Assign(args, {&count, 1}, out);
 }
 
+Status categories(const InferArgs& args, Shape* out) {
+  std::vector<int64_t> dims(ShapeOf(args, 0).begin(), ShapeOf(args, 0).end());
+  dims.push_back(Elements(ShapeOf(args, 1)));
+  return Assign(args, dims, out);
+}
+
+Status regions_of(const InferArgs& args, Shape* out) {
+  const Dims x = ShapeOf(args, 0), rois = ShapeOf(args, 1);
+  MP_REQUIRE(x.size() == 4 && rois.size() == 2, "%s: %s has %zu dimensions and %s %zu; 4 and 2 are needed",
+             RowName(args), NameOf(args, 0), x.size(), NameOf(args, 1), rois.size());
+  const int64_t dims[] = {rois[0], x[1], Int(args, 2), Int(args, 3)};
+  return Assign(args, dims, out);
+}
+
+Status mel_weights(const InferArgs& args, Shape* out) {
+  const int64_t dims[] = {Int(args, 1) / 2 + 1, Int(args, 0)};
+  return Assign(args, dims, out);
+}
+
+Status deformed(const InferArgs& args, Shape* out) {
+  const Dims x = ShapeOf(args, 0), offset = ShapeOf(args, 1), weight = ShapeOf(args, 2);
+  MP_REQUIRE(x.size() == 4 && offset.size() == 4 && weight.size() == 4, "%s: x, offset and weight need 4 dimensions",
+             RowName(args));
+  const int64_t dims[] = {x[0], weight[0], offset[2], offset[3]};
+  return Assign(args, dims, out);
+}
+
 Status kept_boxes(const InferArgs& args, Shape* out) {
   const int64_t dims[] = {Elements(ShapeOf(args, 0)), 3};
   return Assign(args, dims, out);

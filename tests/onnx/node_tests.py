@@ -27,6 +27,9 @@ import numpy as np
 TYPES = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8, "int64": 9, "uint64": 10,
          "float64": 11, "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27, "float8_e5m2": 35, "float8_e4m3fn": 36, "float8_e8m0fnu": 37}
 NAMES = {number: name for name, number in TYPES.items()}
+# ONNX types that sessions are fed in bytes, one element in each: numbers, or a small float's bits (docs/onnx.md).
+BYTES = {"uint4": "uint8", "uint2": "uint8", "int2": "int8", "float4_e2m1fn": "uint8", "float8_e4m3fnuz": "uint8", "float8_e5m2fnuz": "uint8"}
+INT4 = 29  # ge::DataType: two elements in a byte
 # Neighbours of these types lie further apart than the tests' tolerance: two steps are allowed, for the order in which a chain of operators
 # rounds is not guaranteed (we round once where numpy rounds after each).
 HALF_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -50,17 +53,36 @@ def as_array(value):
         value = numpy_helper.to_array(value)
     if isinstance(value, np.generic):
         value = np.asarray(value)
-    if not isinstance(value, np.ndarray) or value.dtype.name not in TYPES:
+    if not isinstance(value, np.ndarray) or value.dtype.name not in {*TYPES, *BYTES, "int4"}:
         raise NotTensors(str(getattr(value, "dtype", type(value).__name__)))
     return value
+
+
+def fed(array):
+    """The number of the type and the bytes that stand for it in a session."""
+    name = array.dtype.name
+    if name == "int4":
+        halves = np.append(array.astype(np.int8).reshape(-1).view(np.uint8) & 15, np.zeros(array.size % 2, np.uint8)).astype(np.uint8)
+        return INT4, (halves[0::2] | halves[1::2] << 4).tobytes()
+    if name in BYTES:
+        array = array.view(np.uint8) if name.startswith("float") else array.astype(BYTES[name])
+    return TYPES[array.dtype.name], array.tobytes()
+
+
+def told(array, expected):
+    """A session's answer in the type of the expected one, where that has none there."""
+    name = expected.dtype.name
+    if array.dtype.name != BYTES.get(name):
+        return array
+    return array.view(expected.dtype) if name.startswith("float") else array.astype(expected.dtype)
 
 
 def write_inputs(path, arrays):
     with open(path, "wb") as file:
         for array in arrays:
             array = np.ascontiguousarray(array).reshape(array.shape)
-            data = array.tobytes()
-            words = [TYPES[array.dtype.name], array.ndim, *array.shape, len(data)]
+            number, data = fed(array)
+            words = [number, array.ndim, *array.shape, len(data)]
             file.write((" ".join(map(str, words)) + "\n").encode() + data)
 
 
@@ -98,6 +120,11 @@ class Worker:
         if len(words) < 3:
             raise EOFError
         data = self.process.stdout.read(words[-1])
+        if words[0] == INT4:
+            import ml_dtypes
+            packed = np.frombuffer(data, np.uint8)
+            halves = np.stack([packed & 15, packed >> 4], -1).reshape(-1)[:int(np.prod(words[2:-1], dtype=int))].astype(np.int8)
+            return (halves - 16 * (halves > 7)).astype(ml_dtypes.int4).reshape(words[2:-1])
         dtype = numpy_type(NAMES[words[0]]) if words[0] in NAMES else np.dtype("V1")
         return np.frombuffer(data, dtype).reshape(words[2:-1])
 
@@ -155,11 +182,12 @@ def run_case(case, worker, folder):
                 return "wrong", f"{len(answer)} outputs, expected {len(expected)}"
             for number, (want, have) in enumerate(zip(expected, answer)):
                 try:
-                    told = difference(as_array(want), have, case.rtol, case.atol)
+                    want = as_array(want)
+                    found = difference(want, told(have, want), case.rtol, case.atol)
                 except NotTensors as error:
-                    told = f"expected {error}"
-                if told:
-                    return "wrong", f"output {number}: {told}"
+                    found = f"expected {error}"
+                if found:
+                    return "wrong", f"output {number}: {found}"
     finally:
         path.unlink(missing_ok=True)
         inputs_path.unlink(missing_ok=True)

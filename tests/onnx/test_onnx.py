@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import node_tests
 
-MIN_PASSED = 1611  # a ratchet: it only goes up
+MIN_PASSED = 1790  # a ratchet: it only goes up
 
 
 def program(root, name):

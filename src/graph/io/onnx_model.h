@@ -69,7 +69,8 @@ struct ValueInfo {
   DType dtype = DType::kUndefined;  // kUndefined: not a tensor, or unspecified
   std::string other_kind;           // "sequence", "optional", ...: what it is instead of a tensor
   bool has_shape = false;
-  ir::Dims dims;  // -1: has a name, or nothing
+  ir::Dims dims;          // -1: has a name, or nothing
+  int64_t onnx_type = 0;  // onnx.TensorProto.DataType
 };
 
 struct Graph {
@@ -119,6 +120,20 @@ std::string Named(const Node& node);
 DType TypeFromOnnx(int64_t number);
 // "FLOAT8E4M3FNUZ"; "type 99" for unassigned numbers.
 std::string OnnxTypeName(int64_t number);
+
+// A type whose elements the importer keeps in bytes: their numbers or, of small floats, their bits. The descriptors of
+// such values have the type's number under kNarrowKey.
+struct NarrowType {
+  int64_t onnx_type;
+  int bits;
+  bool is_float;
+  DType carrier;
+};
+inline constexpr const char* kNarrowKey = "onnx_type";
+const NarrowType* NarrowFromOnnx(int64_t onnx_type);  // null: none
+void MarkNarrow(const NarrowType& type, ir::TensorDesc* desc);
+// A byte for each element, from a file's form, where the first element is in the lowest bits.
+ir::Bytes Unpacked(const NarrowType& type, const ir::Bytes& packed, int64_t elements);
 
 }  // namespace millpond::onnx
 

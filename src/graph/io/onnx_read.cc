@@ -311,6 +311,8 @@ Status ModelReader::TensorType(Reader* reader, ValueInfo* out) {
   }
   MP_RETURN_IF_ERROR(reader->status());
   out->dtype = TypeFromOnnx(type);
+  out->onnx_type = type;
+  if (const NarrowType* narrow = NarrowFromOnnx(type); narrow != nullptr) out->dtype = narrow->carrier;
   if (type != 0 && out->dtype == DType::kUndefined) out->other_kind = "of type " + OnnxTypeName(type);
   return Ok();
 }

@@ -166,8 +166,6 @@ Status Listed(DType type, const Parts& parts, ir::Bytes* out) {
       return Ok();
     case DType::kInt8:
     case DType::kUint8:
-    case DType::kInt4:
-    case DType::kFloat4E2m1:
     case DType::kFloat8E4m3:
     case DType::kFloat8E5m2:
     case DType::kFloat8E8m0:
@@ -223,14 +221,17 @@ Status ModelReader::Tensor(Reader* reader, std::string* out_name, ir::TensorPtr*
   }
   MP_RETURN_IF_ERROR(reader->status());
   raw_bytes_ += parts.raw.size();
-  const DType type = TypeFromOnnx(parts.type);
+  const NarrowType* narrow = NarrowFromOnnx(parts.type);
+  const DType type = narrow != nullptr ? narrow->carrier : TypeFromOnnx(parts.type);
   MP_CHECK(type != DType::kUndefined && type != DType::kString, kUnsupported, "constants of type %s are not supported",
            OnnxTypeName(parts.type).c_str());
   const bool dims_known = std::all_of(parts.dims.begin(), parts.dims.end(), [](int64_t dim) { return dim >= 0; });
   MP_REQUIRE(dims_known, "has shape %s", ir::TextOf(parts.dims).c_str());
-  const int64_t bytes = ir::BytesOf(type, parts.dims);
+  int64_t bytes = ir::BytesOf(type, parts.dims);
   MP_REQUIRE(bytes >= 0, "shape %s of %s has a size that overflows", ir::TextOf(parts.dims).c_str(),
              OnnxTypeName(parts.type).c_str());
+  const int64_t elements = bytes;  // of a narrow type, which has a byte each
+  if (narrow != nullptr) bytes = elements / (8 / narrow->bits) + (elements % (8 / narrow->bits) != 0 ? 1 : 0);
   MP_REQUIRE(parts.filled() <= 1, "has its elements in %zu fields", parts.filled());
   auto tensor = std::make_shared<ir::Tensor>();
   if (parts.location == 1) {
@@ -246,6 +247,10 @@ Status ModelReader::Tensor(Reader* reader, std::string* out_name, ir::TensorPtr*
   MP_REQUIRE(tensor->data.size == static_cast<size_t>(bytes), "shape %s of %s takes %lld bytes, and %zu are there",
              ir::TextOf(parts.dims).c_str(), OnnxTypeName(parts.type).c_str(), static_cast<long long>(bytes),
              tensor->data.size);
+  if (narrow != nullptr) {
+    tensor->data = Unpacked(*narrow, tensor->data, elements);
+    MarkNarrow(*narrow, &tensor->desc);
+  }
   tensor->desc.dtype = type;
   tensor->desc.dims = tensor->desc.origin_dims = std::move(parts.dims);
   tensor->desc.has_shape = tensor->desc.has_origin_shape = true;

@@ -131,7 +131,28 @@ TEST(OnnxReader, ConstantsWithMoreOrFewerBytesThanTheirShapeAreRefused) {
 
 TEST(OnnxReader, UnassignedTypesAreRefusedByName) {
   EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("t", 99, {1}, "a")).Bytes()), "type 99");
-  EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("t", 20, {1}, "a")).Bytes()), "FLOAT8E5M2FNUZ");
+  EXPECT_SAYS(ErrorOf(WithConstant(SampleOnnx::Tensor("t", 8, {1}, "a")).Bytes()), "STRING");
+}
+
+TEST(OnnxReader, ElementsOfLessThanAByteGetAByteEach) {
+  struct Case {
+    int64_t type;
+    std::string packed;
+    std::vector<int8_t> elements;
+  };
+  for (const Case& one :
+       {Case{21, "\x21\x0f", {1, 2, 15}}, Case{22, "\x8f\x07", {-1, -8, 7}}, Case{25, "\xe4", {0, 1, 2}},
+        Case{26, "\xe4", {0, 1, -2}}, Case{23, "\xc3\x01", {3, 12, 1}}}) {
+    Model model;
+    const Status status = Read(WithConstant(SampleOnnx::Tensor("t", one.type, {3}, one.packed)).Bytes(), &model);
+    ASSERT_TRUE(status.ok()) << status.message();
+    const ir::Tensor& tensor = *model.graph.constants.back().second;
+    ASSERT_EQ(tensor.data.size, 3U) << one.type;
+    EXPECT_EQ(std::memcmp(tensor.data.data, one.elements.data(), 3), 0) << one.type;
+    EXPECT_EQ(*tensor.desc.attributes->at(kNarrowKey).As<int64_t>(), one.type);
+  }
+  const std::string longer = ErrorOf(WithConstant(SampleOnnx::Tensor("t", 21, {3}, "abc")).Bytes());
+  EXPECT_SAYS(longer, "takes 2 bytes, and 3 are there");
 }
 
 TEST(OnnxReader, ExternalDataIsReadBelowTheModel) {

@@ -23,6 +23,7 @@ struct SampleOnnx {
   std::vector<Part> outputs;
   std::vector<Part> functions;
   int64_t opset = 17;
+  std::string name = "sample";
 
   static Part Node(std::string type, std::vector<std::string> inputs, std::vector<std::string> outputs,
                    std::string name = "", std::vector<Part> attributes = {}) {
@@ -119,7 +120,7 @@ struct SampleOnnx {
         return Ok();
       };
       MP_RETURN_IF_ERROR(all(kOnnxGraphNode, copy.nodes));
-      w->Text(kOnnxGraphName, "sample");
+      w->Text(kOnnxGraphName, copy.name);
       MP_RETURN_IF_ERROR(all(kOnnxGraphConstant, copy.constants));
       MP_RETURN_IF_ERROR(all(kOnnxGraphInput, copy.inputs));
       return all(kOnnxGraphOutput, copy.outputs);

@@ -27,6 +27,11 @@ std::string RealText(double value) { return Format("%f", value); }
 
 // Empty when the type has no text form.
 std::string ElementText(const ir::Tensor& tensor, size_t place) {
+  std::string text;
+  if (VisitInteger(tensor.desc.dtype,
+                   [&](auto zero) { text = std::to_string(ValueAt<decltype(zero)>(tensor, place)); })) {
+    return text;
+  }
   switch (tensor.desc.dtype) {
     case DType::kFloat:
       return RealText(static_cast<double>(ValueAt<float>(tensor, place)));
@@ -36,22 +41,6 @@ std::string ElementText(const ir::Tensor& tensor, size_t place) {
       return RealText(static_cast<double>(FloatFromHalf(ValueAt<uint16_t>(tensor, place))));
     case DType::kBfloat16:
       return RealText(static_cast<double>(FloatFromBfloat16(ValueAt<uint16_t>(tensor, place))));
-    case DType::kInt8:
-      return std::to_string(ValueAt<int8_t>(tensor, place));
-    case DType::kInt16:
-      return std::to_string(ValueAt<int16_t>(tensor, place));
-    case DType::kInt32:
-      return std::to_string(ValueAt<int32_t>(tensor, place));
-    case DType::kInt64:
-      return std::to_string(ValueAt<int64_t>(tensor, place));
-    case DType::kUint8:
-      return std::to_string(ValueAt<uint8_t>(tensor, place));
-    case DType::kUint16:
-      return std::to_string(ValueAt<uint16_t>(tensor, place));
-    case DType::kUint32:
-      return std::to_string(ValueAt<uint32_t>(tensor, place));
-    case DType::kUint64:
-      return std::to_string(ValueAt<uint64_t>(tensor, place));
     case DType::kBool:
       return ValueAt<uint8_t>(tensor, place) != 0 ? "true" : "false";
     default:

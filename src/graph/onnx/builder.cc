@@ -49,43 +49,10 @@ void Append(double value, std::string* out) {
 // One element; empty for unsupported types.
 std::string ElementOf(DType type, double value) {
   std::string bytes;
-  switch (type) {
-    case DType::kFloat:
-      Append<float>(value, &bytes);
-      break;
-    case DType::kDouble:
-      Append<double>(value, &bytes);
-      break;
-    case DType::kInt8:
-      Append<int8_t>(value, &bytes);
-      break;
-    case DType::kUint8:
-      Append<uint8_t>(value, &bytes);
-      break;
-    case DType::kBool:
-      Append<uint8_t>(value != 0 ? 1 : 0, &bytes);
-      break;
-    case DType::kInt16:
-      Append<int16_t>(value, &bytes);
-      break;
-    case DType::kUint16:
-      Append<uint16_t>(value, &bytes);
-      break;
-    case DType::kInt32:
-      Append<int32_t>(value, &bytes);
-      break;
-    case DType::kUint32:
-      Append<uint32_t>(value, &bytes);
-      break;
-    case DType::kInt64:
-      Append<int64_t>(value, &bytes);
-      break;
-    case DType::kUint64:
-      Append<uint64_t>(value, &bytes);
-      break;
-    default:
-      break;
-  }
+  if (VisitInteger(type, [&](auto zero) { Append<decltype(zero)>(value, &bytes); })) return bytes;
+  if (type == DType::kFloat) Append<float>(value, &bytes);
+  if (type == DType::kDouble) Append<double>(value, &bytes);
+  if (type == DType::kBool) Append<uint8_t>(value != 0 ? 1 : 0, &bytes);
   return bytes;
 }
 
@@ -346,6 +313,10 @@ Val Builder::NewConst(DType type, const Ints& dims, const void* data, size_t siz
 
 Val Builder::ConstInts(const Ints& values) {
   return NewConst(DType::kInt64, {static_cast<int64_t>(values.size())}, values.data(), values.size() * sizeof(int64_t));
+}
+
+Val Builder::ConstReals(const std::vector<double>& values) {
+  return NewConst(DType::kDouble, {static_cast<int64_t>(values.size())}, values.data(), values.size() * sizeof(double));
 }
 
 Val Builder::ConstInts32(const Ints& values) {

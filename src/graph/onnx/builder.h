@@ -81,11 +81,12 @@ class Builder {
   Val Data(const std::string& name, int64_t index, const ir::TensorDesc& like);
 
   Val Const(const ir::TensorPtr& tensor);
-  Val ConstInts(const Ints& values);     // int64, one dimension
-  Val ConstInts32(const Ints& values);   // int32, one dimension
-  Val ConstInt(int64_t value);           // int64, no dimension
-  Val ConstInt32(int64_t value);         // int32, no dimension
-  Val Scalar(DType type, double value);  // no dimension
+  Val ConstInts(const Ints& values);                  // int64, one dimension
+  Val ConstReals(const std::vector<double>& values);  // double, one dimension
+  Val ConstInts32(const Ints& values);                // int32, one dimension
+  Val ConstInt(int64_t value);                        // int64, no dimension
+  Val ConstInt32(int64_t value);                      // int32, no dimension
+  Val Scalar(DType type, double value);               // no dimension
   Val ScalarLike(const Val& like, double value) { return Scalar(TypeOf(like), value); }
   Val Filled(DType type, double value, const Ints& dims);
 

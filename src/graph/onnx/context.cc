@@ -132,9 +132,9 @@ Status Context::Finish(Vals* out_outputs) {
 
 Handler FindHandler(std::string_view domain, std::string_view type) {
   const std::string key = domain.empty() ? std::string(type) : std::string(domain) + "::" + std::string(type);
-  for (const auto list :
-       {ElementwiseHandlers(), ArrangeHandlers(), IndexHandlers(), ReduceHandlers(), WindowHandlers(), NormHandlers(),
-        AttentionHandlers(), QuantHandlers(), OwnHandlers(), MoreHandlers(), FlowHandlers()}) {
+  for (const auto list : {ElementwiseHandlers(), ArrangeHandlers(), IndexHandlers(), ReduceHandlers(), WindowHandlers(),
+                          NormHandlers(), AttentionHandlers(), QuantHandlers(), OwnHandlers(), MoreHandlers(),
+                          FlowHandlers(), LearnedHandlers(), TreeHandlers(), KernelHandlers()}) {
     const auto found =
         std::find_if(list.begin(), list.end(), [&](const HandlerEntry& entry) { return entry.type == key; });
     if (found != list.end()) return found->handler;

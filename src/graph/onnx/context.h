@@ -107,7 +107,7 @@ struct HandlerEntry {
   Handler handler;
 };
 // A row whose handler has its operator's name.
-#define MP_ONNX(Name) /* NOLINT(bugprone-macro-parentheses): a name */ \
+#define MP_ONNX(Name) /* NOLINTNEXTLINE(bugprone-macro-parentheses): a name */ \
   { #Name, &Name }
 // One list per ops_*.cc.
 std::span<const HandlerEntry> ElementwiseHandlers();
@@ -120,6 +120,9 @@ std::span<const HandlerEntry> AttentionHandlers();
 std::span<const HandlerEntry> QuantHandlers();
 std::span<const HandlerEntry> OwnHandlers();
 std::span<const HandlerEntry> MoreHandlers();
+std::span<const HandlerEntry> LearnedHandlers();
+std::span<const HandlerEntry> TreeHandlers();
+std::span<const HandlerEntry> KernelHandlers();
 std::span<const HandlerEntry> FlowHandlers();
 
 // Elementwise operators that map to one GE operator with the same operands; null for other types.

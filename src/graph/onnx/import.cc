@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/graph/onnx/narrow.h"
 #include "src/graph/onnx/scope.h"
 #include "src/graph/passes/rewrite.h"
 
@@ -13,12 +14,15 @@ namespace {
 Status CheckOpsets(const Model& model) {
   const auto own = model.opsets.find("");
   if (own == model.opsets.end()) return Ok();  // all its nodes are from other domains
-  MP_CHECK(own->second >= kOldestOpset && own->second <= kNewestOpset, kUnsupported,
+  MP_CHECK(own->second >= 1 && own->second <= kNewestOpset, kUnsupported,
            "the model is of opset %lld; %lld to %lld are supported (onnx.version_converter changes it)",
            static_cast<long long>(own->second), static_cast<long long>(kOldestOpset),
            static_cast<long long>(kNewestOpset));
   return Ok();
 }
+
+// The one narrow type that graphs have too, two elements in a byte.
+bool IsPacked(const NarrowType* type) { return type != nullptr && type->bits == 4 && type->carrier == DType::kInt8; }
 
 class Importer {
  public:
@@ -27,7 +31,8 @@ class Importer {
     importing_.model = &model;
     importing_.making = {.environment = &environment, .budget = ir::Budget::ForModel(model.described)};
     for (const Function& one : model.functions) importing_.functions.try_emplace({one.domain, one.name}, &one);
-    importing_.root = std::make_shared<ir::Graph>(options.graph_name.empty() ? model.graph.name : options.graph_name);
+    const std::string& name = options.graph_name.empty() ? model.graph.name : options.graph_name;
+    importing_.root = std::make_shared<ir::Graph>(name.empty() ? "graph" : name);  // a model need not name its own
   }
 
   Status Run(ir::GraphPtr* out) {
@@ -46,7 +51,9 @@ class Importer {
     }
     for (const Val& value : outputs) {
       MP_REQUIRE(Given(value), "an output of the model has no value");
-      root->outputs.push_back(value);
+      const bool packed = IsPacked(NarrowOf(value));
+      root->outputs.push_back(packed ? scope.builder().Op("MillpondAs", {value}, {{"type", DType::kInt4}}) : value);
+      MP_RETURN_IF_ERROR(scope.builder().TakeStatus());
     }
     root->valid = true;
     bool changed = false;
@@ -96,8 +103,12 @@ class Importer {
         std::find(options_.half_inputs.begin(), options_.half_inputs.end(), input.name) != options_.half_inputs.end();
     if (half) desc.dtype = DType::kHalf;
     Builder& builder = scope->builder();
+    const NarrowType* narrow = NarrowFromOnnx(input.onnx_type);
+    if (IsPacked(narrow)) desc.dtype = DType::kInt4;
     Val value = builder.Data(input.name, index, desc);
     if (half) value = builder.Cast(value, input.dtype);
+    if (IsPacked(narrow)) value = builder.Op("MillpondAs", {value}, {{"type", narrow->carrier}});
+    if (narrow != nullptr) value = Marked(builder, value, *narrow);
     MP_RETURN_IF_ERROR(builder.TakeStatus());
     return scope->Define(input.name, value);
   }

@@ -62,6 +62,44 @@ TEST(OnnxImport, BranchesReadTheEnclosingGraphThroughTheirNodesInputs) {
   EXPECT_EQ(choice->outputs[0].dims, (ir::Dims{2, 3}));
 }
 
+TEST(OnnxImport, NodesMayStandInAnyOrder) {
+  SampleOnnx model = SampleModel();
+  SampleOnnx branch;  // reads a value whose node comes last
+  branch.nodes = {SampleOnnx::Node("Neg", {"sum"}, {"negative"})};
+  branch.outputs = {SampleOnnx::Value("negative", 1, {2, 4})};
+  model.nodes[2] = SampleOnnx::Node(
+      "If", {"flag"}, {"z"}, "choice",
+      {SampleOnnx::GraphAttr("then_branch", branch.Graph()), SampleOnnx::GraphAttr("else_branch", branch.Graph())});
+  std::reverse(model.nodes.begin(), model.nodes.end());
+  ir::GraphPtr graph;
+  const Status status = ImportBytes(model.Bytes(), &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph->outputs[0].node->type, "Relu");
+  EXPECT_EQ(graph->outputs[1].node->inputs[1].source->type, "Add");
+}
+
+TEST(OnnxImport, AGraphNeedNotHaveAName) {
+  SampleOnnx model = SampleModel();
+  model.name.clear();
+  ir::GraphPtr graph;
+  const Status status = ImportBytes(model.Bytes(), &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph->name, "graph");
+}
+
+TEST(OnnxImport, FlattenKeepsAnOpenBatchAndTheRestKnown) {
+  SampleOnnx model;
+  model.inputs = {SampleOnnx::Value("x", 1, {-1, 3, 4}), SampleOnnx::Value("t", 1, {2, 3, -1})};
+  model.nodes = {SampleOnnx::Node("Flatten", {"x"}, {"y"}, "rows"),
+                 SampleOnnx::Node("Flatten", {"t"}, {"z"}, "columns", {SampleOnnx::IntAttr("axis", 2)})};
+  model.outputs = {SampleOnnx::Value("y", 1, {}), SampleOnnx::Value("z", 1, {})};
+  ir::GraphPtr graph;
+  const Status status = ImportBytes(model.Bytes(), &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph->outputs[0].node->outputs[0].dims, (ir::Dims{-1, 12}));
+  EXPECT_EQ(graph->outputs[1].node->outputs[0].dims, (ir::Dims{6, -1}));
+}
+
 TEST(OnnxImport, CyclesAreRefused) {
   SampleOnnx model = SampleModel();
   model.nodes = {SampleOnnx::Node("Relu", {"b1"}, {"a1"}, "first"), SampleOnnx::Node("Relu", {"a1"}, {"b1"}, "second")};
@@ -94,6 +132,20 @@ TEST(OnnxImport, OpsetsOutsideTheRangeAreRefused) {
     model.opset = opset;
     EXPECT_SAYS(ErrorOf(model), "opset " + std::to_string(opset));
   }
+}
+
+TEST(OnnxImport, OlderModelsMayHaveOperatorsThatHaveNotChangedSince) {
+  SampleOnnx model;
+  model.opset = 1;
+  model.inputs = {SampleOnnx::Value("x", 9, {2, 3})};
+  model.outputs = {SampleOnnx::Value("y", 9, {2, 3})};
+  model.nodes = {SampleOnnx::Node("Not", {"x"}, {"y"})};
+  ir::GraphPtr graph;
+  const Status status = ImportBytes(model.Bytes(), &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph->outputs[0].node->type, "LogicalNot");
+  model.nodes = {SampleOnnx::Node("Reshape", {"x"}, {"y"})};
+  EXPECT_SAYS(ErrorOf(model), "operator Reshape of opset 1");
 }
 
 TEST(OnnxImport, ParametersChooseShapesAndOutputs) {

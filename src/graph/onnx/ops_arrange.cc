@@ -155,6 +155,18 @@ void Flatten(Context& c) {
     return c.Out(b.Reshape(x, {rows, ir::ElementsOf({dims.begin() + axis, dims.end()})}));
   }
   if (axis == 0) return c.Out(b.Reshape(x, {1, -1}));
+  // One open side, usually the batch, leaves the other known: what follows may need its size.
+  const ir::Dims& dims = b.DimsOf(x);
+  const auto open = [](int64_t dim) { return dim < 0; };
+  const auto cut = dims.begin() + std::clamp<int64_t>(axis, 0, rank);
+  if (std::none_of(cut, dims.end(), open)) {
+    const int64_t columns = ir::ElementsOf({cut, dims.end()});
+    if (columns > 0) return c.Out(b.Reshape(x, {-1, columns}));
+  }
+  if (std::none_of(dims.begin(), cut, open)) {
+    const int64_t rows = ir::ElementsOf({dims.begin(), cut});
+    if (rows > 0) return c.Out(b.Reshape(x, {rows, -1}));
+  }
   c.Out(b.Op("Flatten", {x}, {{"axis", axis}}));
 }
 
@@ -220,18 +232,13 @@ void Pad(Context& c) {
   Val value = c.opset < 11 ? b.ScalarLike(x, c.Real("value", 0)) : c.Maybe(2);
   Val pads = c.opset < 11 ? b.ConstInts(c.List("pads")) : c.In(1);
   if (c.Has(3)) {
-    const std::optional<Ints> axes = b.IntsOf(c.In(3));
-    if (!axes) return c.Refuse("its axes must be constants");
-    const auto count = static_cast<int64_t>(axes->size());
-    // Each axis of x takes its pad from the given ones, or the 0 appended to them.
-    Ints places(static_cast<size_t>(2 * rank), 2 * count);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t axis = c.Axis(axes->at(static_cast<size_t>(i)), rank);
-      places[static_cast<size_t>(axis)] = i;
-      places[static_cast<size_t>(rank + axis)] = count + i;
-    }
-    const Val with_zero = b.Concat({b.Cast(pads, DType::kInt64), b.ConstInts({0})}, 0);
-    pads = b.Op("GatherV2", {with_zero, b.ConstInts(places), b.ConstInt(0)});
+    // Each axis of x takes its pad from the given ones, the others have none.
+    const Val given = b.Cast(c.In(3), DType::kInt64);
+    const Val all = b.ConstInt(rank);
+    const Val axes = b.Where(b.Op("Less", {given, b.ConstInt(0)}), b.Add(given, all), given);
+    const Val places = b.Unsqueeze(b.Concat({axes, b.Add(axes, all)}, 0), {1});
+    const Val none = b.ConstInts(Ints(static_cast<size_t>(2 * rank), 0));
+    pads = b.Op("TensorScatterUpdate", {none, places, b.Cast(pads, DType::kInt64)});
   }
   const std::optional<Ints> known = b.IntsOf(pads);
   const bool cuts = !known || std::any_of(known->begin(), known->end(), [](int64_t pad) { return pad < 0; });

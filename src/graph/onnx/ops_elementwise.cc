@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/graph/onnx/context.h"
+#include "src/graph/onnx/narrow.h"
 
 namespace millpond::onnx {
 namespace {
@@ -167,19 +167,32 @@ void BitShift(Context& c) {
 
 // The largest finite value of the narrow floats, to which saturating casts clamp.
 double MaxOf(DType type) { return type == DType::kFloat8E4m3 ? 448 : 57344; }
+constexpr int64_t kOnnxE4m3 = 17, kOnnxE8m0 = 24;
 
-void CastTo(Context& c, const Val& x, DType type) {
+int64_t RoundOf(Context& c) {
+  const std::string mode = c.Text("round_mode", "up");  // of FLOAT8E8M0 alone
+  if (mode == "up" || mode == "down") return mode == "up" ? 1 : 2;
+  if (mode != "nearest") c.Refuse("round_mode \"%.40s\" is not known", mode.c_str());
+  return 0;
+}
+
+// `narrow`: of a type that its values do not show.
+void CastTo(Context& c, const Val& given, DType type, const NarrowType* narrow) {
   Builder& b = c.b;
-  if (type == DType::kUndefined || BitsOf(type) == 0) return c.Refuse("casts to this type are not supported");
-  const DType from = b.TypeOf(x);
   const bool saturate = c.Int("saturate", 1) != 0;
-  c.Ignore("round_mode");
-  if (BitsOf(type) < 8 || BitsOf(from) < 8 || type == DType::kFloat8E8m0 || from == DType::kFloat8E8m0) {
-    return c.Refuse("casts from %s to %s are not supported", DTypeName(from), DTypeName(type));
-  }
-  const bool narrow = type == DType::kFloat8E4m3 || type == DType::kFloat8E5m2;
-  if (type == DType::kFloat8E4m3 && !saturate) return c.Refuse("casts to FLOAT8E4M3FN without saturation");
-  if (narrow && IsReal(from) && saturate) {
+  const int64_t round = RoundOf(c);
+  if (narrow != nullptr && NarrowOf(given) == narrow) return c.Out(b.Op("Identity", {given}));
+  if (narrow == nullptr && (type == DType::kUndefined || BitsOf(type) == 0))
+    return c.Refuse("casts to this type are not supported");
+  const bool powers = b.TypeOf(given) == DType::kFloat8E8m0;
+  if (powers && type == DType::kFloat8E8m0) return c.Out(b.Op("Identity", {given}));
+  const Val x = powers ? DecodedSmall(c, given, kOnnxE8m0) : Decoded(c, given);
+  const DType from = b.TypeOf(x);
+  if (narrow != nullptr) return c.Out(Encoded(c, x, *narrow, saturate));
+  if (type == DType::kFloat8E8m0) return c.Out(EncodedSmall(c, x, kOnnxE8m0, type, saturate, round));
+  if (type == DType::kFloat8E4m3 && !saturate) return c.Out(EncodedSmall(c, x, kOnnxE4m3, type, false, 0));
+  const bool small = type == DType::kFloat8E4m3 || type == DType::kFloat8E5m2;
+  if (small && IsReal(from) && saturate) {
     return c.Out(b.Cast(Clamped(b, b.Cast(x, DType::kFloat), -MaxOf(type), MaxOf(type)), type));
   }
   c.Out(from == type ? b.Op("Identity", {x}) : b.Cast(x, type));
@@ -187,10 +200,12 @@ void CastTo(Context& c, const Val& x, DType type) {
 
 void Cast(Context& c) {
   const int64_t to = c.Int("to", 0);
-  if (TypeFromOnnx(to) == DType::kUndefined) return c.Refuse("casts to %s are not supported", OnnxTypeName(to).c_str());
-  CastTo(c, c.In(0), TypeFromOnnx(to));
+  const NarrowType* narrow = NarrowFromOnnx(to);
+  if (narrow == nullptr && TypeFromOnnx(to) == DType::kUndefined)
+    return c.Refuse("casts to %s are not supported", OnnxTypeName(to).c_str());
+  CastTo(c, c.In(0), TypeFromOnnx(to), narrow);
 }
-void CastLike(Context& c) { CastTo(c, c.In(0), c.b.TypeOf(c.In(1))); }
+void CastLike(Context& c) { CastTo(c, c.In(0), c.b.TypeOf(c.In(1)), NarrowOf(c.In(1))); }
 
 void BitCast(Context& c) {
   const int64_t to = c.Int("to", 0);
@@ -198,26 +213,6 @@ void BitCast(Context& c) {
   const Val x = c.In(0);
   if (BitsOf(type) != BitsOf(c.b.TypeOf(x))) return c.Refuse("the types are of different sizes");
   c.Out(c.b.Op("Bitcast", {x}, {{"type", type}}));
-}
-
-void Dropout(Context& c) {
-  Builder& b = c.b;
-  const Val x = c.In(0);
-  c.Ignore("seed");
-  c.Ignore("ratio");
-  c.IgnoreInput(1);
-  if (c.Has(2)) {
-    const std::optional<Ints> training = b.IntsOf(c.In(2));
-    const std::optional<std::vector<double>> ratio = c.Has(1) ? b.RealsOf(c.In(1)) : std::vector<double>{0.5};
-    const bool off = (training && training->size() == 1 && training->at(0) == 0) ||
-                     (ratio && ratio->size() == 1 && ratio->at(0) == 0);
-    if (!off) return c.Refuse("training_mode must be a constant false: what is dropped is not defined");
-  }
-  c.Out(0, b.Op("Identity", {x}));
-  if (!c.Wants(1)) return;
-  // Nothing is dropped. Before opset 10 the mask was of the input's type.
-  const Val kept = b.Op("OnesLike", {x});
-  c.Out(1, c.opset >= 10 ? b.Cast(kept, DType::kBool) : kept);
 }
 
 void Softplus(Context& c) { c.Out(c.b.Wide("SoftplusV2", {c.In(0)}, {{"threshold", 40.0}})); }
@@ -230,7 +225,6 @@ constexpr HandlerEntry kElementwiseHandlers[] = {
     MP_ONNX(Celu),
     MP_ONNX(Clip),
     {"Div", &Divide},
-    MP_ONNX(Dropout),
     MP_ONNX(Elu),
     MP_ONNX(Gelu),
     {"Greater", &Compare},

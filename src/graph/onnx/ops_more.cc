@@ -6,36 +6,36 @@ namespace millpond::onnx {
 namespace {
 
 // Points from -1 to 1 along a dimension: aligned to its corners, or to element centres.
-Val PointsAlong(Builder& b, int64_t size, bool corners) {
-  const auto real = [&](double value) { return b.Scalar(DType::kFloat, value); };
-  const Val n = b.Cast(b.Op("Range", {b.ConstInt(0), b.ConstInt(size), b.ConstInt(1)}), DType::kFloat);
-  const double step = corners ? (size > 1 ? 2.0 / static_cast<double>(size - 1) : 0) : 2.0 / static_cast<double>(size);
-  return b.Add(b.Mul(n, real(step)), real(corners ? -1 : -1 + step / 2));
+Val PointsAlong(Builder& b, const Val& size, bool corners) {
+  const auto real = [&](double value) { return b.Scalar(DType::kDouble, value); };
+  const Val n = b.Cast(b.Op("Range", {b.ConstInt(0), size, b.ConstInt(1)}), DType::kDouble);
+  const Val count = b.Cast(size, DType::kDouble);
+  if (!corners) return b.Sub(b.Div(b.Add(b.Mul(n, real(2)), real(1)), count), real(1));
+  return b.Sub(b.Div(b.Mul(n, real(2)), b.Op("Maximum", {b.Sub(count, real(1)), real(1)})), real(1));
 }
 
 void AffineGrid(Context& c) {
   Builder& b = c.b;
   const Val theta = c.In(0);
-  const std::optional<Ints> size = b.IntsOf(c.In(1));
+  const Val size = b.Cast(c.In(1), DType::kInt64);
   const bool corners = c.Int("align_corners", 0) != 0;
-  if (!size) return c.Refuse("its size must be a constant");
-  if (size->size() != 4 && size->size() != 5)
-    return c.Refuse("its size has %zu numbers; 4 and 5 are allowed", size->size());
-  const Ints spatial(size->begin() + 2, size->end());
+  if (b.RankOf(size) != 1 || (b.DimsOf(size)[0] != 4 && b.DimsOf(size)[0] != 5))
+    return c.Refuse("the length of its size must be known, and 4 or 5");
+  const auto count = static_cast<size_t>(b.DimsOf(size)[0] - 2);
+  const Val spatial = b.Slice(size, 0, 2, static_cast<int64_t>(count) + 2);
   Vals columns;
-  for (size_t i = spatial.size(); i-- > 0;) {  // x, the last dimension, comes first
-    Ints shape(spatial.size(), 1);
-    shape[i] = spatial[i];
-    const Val points = b.Reshape(PointsAlong(b, spatial[i], corners), shape);
-    columns.push_back(b.Reshape(b.Op("BroadcastTo", {points, b.ConstInts(spatial)}), {-1, 1}));
+  for (size_t i = count; i-- > 0;) {  // x, the last dimension, comes first
+    Ints shape(count, 1);
+    shape[i] = -1;
+    const auto place = static_cast<int64_t>(i);
+    const Val along = PointsAlong(b, b.Reshape(b.Slice(spatial, 0, place, place + 1), {}), corners);
+    columns.push_back(b.Reshape(b.Op("BroadcastTo", {b.Reshape(along, shape), spatial}), {-1, 1}));
   }
   columns.push_back(b.Op("OnesLike", {columns[0]}));
   const Val base = b.Cast(b.Concat(columns, 1), b.TypeOf(theta));  // [points, dimensions + 1]
   const Val grid = b.Op("MillpondMatMul", {base, b.Transpose(theta, {0, 2, 1})});
-  Ints shape = {size->at(0)};
-  shape.insert(shape.end(), spatial.begin(), spatial.end());
-  shape.push_back(static_cast<int64_t>(spatial.size()));
-  c.Out(b.Reshape(grid, shape));
+  const Val shape = b.Concat({b.Slice(size, 0, 0, 1), spatial, b.ConstInts({static_cast<int64_t>(count)})}, 0);
+  c.Out(b.Op("Reshape", {grid, shape}));
 }
 
 void Col2Im(Context& c) {
@@ -168,17 +168,10 @@ void Adam(Context& c) {
   }
 }
 
-void Binarizer(Context& c) {
-  Builder& b = c.b;
-  const Val x = c.In(0);
-  c.Out(b.Cast(b.Wide("Greater", {x, b.ScalarLike(x, c.Real("threshold", 0))}), b.TypeOf(x)));
-}
-
 constexpr HandlerEntry kMoreHandlers[] = {
     MP_ONNX(AffineGrid),
     MP_ONNX(Col2Im),
     MP_ONNX(MaxUnpool),
-    {"ai.onnx.ml::Binarizer", &Binarizer},
     {"ai.onnx.preview.training::Adagrad", &Adagrad},
     {"ai.onnx.preview.training::Adam", &Adam},
     {"ai.onnx.preview.training::Momentum", &Momentum},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "src/graph/onnx/context.h"
 
@@ -83,24 +84,25 @@ void Dft(Context& c) {
 void Stft(Context& c) {
   Builder& b = c.b;
   Val signal = c.In(0);
-  const std::optional<Ints> step = b.IntsOf(c.In(1));
   const Val window = c.Maybe(2);
-  const std::optional<Ints> length = c.Has(3) ? b.IntsOf(c.In(3)) : std::nullopt;
-  if (!b.IsStatic(signal) || !step || step->size() != 1 || (c.Has(3) && !length)) {
-    return c.Refuse("its shape, frame_step and frame_length must be known");
-  }
-  if (b.RankOf(signal) == 2) signal = b.Unsqueeze(signal, {2});
-  const ir::Dims dims = b.DimsOf(signal);
-  const int64_t size = Given(window) ? b.DimsOf(window)[0] : length ? length->at(0) : 0;
-  const int64_t frame = length ? length->at(0) : size;
-  const int64_t hop = step->at(0);
-  if (dims.size() != 3 || size < 1 || hop < 1 || frame != size || dims[1] < size)
-    return c.Refuse("its frames do not fit the signal");
-  const int64_t frames = (dims[1] - size) / hop + 1;
-  const auto range = [&](int64_t count) { return b.Op("Range", {b.ConstInt(0), b.ConstInt(count), b.ConstInt(1)}); };
-  const Val places = b.Add(b.Reshape(b.Mul(range(frames), b.ConstInt(hop)), {frames, 1}), range(size));
+  const auto number = [&](const Val& value) { return b.Reshape(b.Cast(value, DType::kInt64), {}); };
+  const Val hop = number(c.In(1));
+  if (!c.Has(3) && !Given(window)) return c.Refuse("it has neither a window nor a frame_length");
+  const int64_t rank = c.KnownRank(signal);
+  if (rank == 2) signal = b.Unsqueeze(signal, {2});
+  if (rank != 2 && rank != 3) return c.Refuse("its signal has %lld dimensions", static_cast<long long>(rank));
+  if (Given(window) && b.RankOf(window) != 1) return c.Refuse("its window is no vector");
+  const Val size = c.Has(3) ? number(c.In(3)) : number(b.ShapeOf(window));
+  const std::optional<Ints> steps = b.IntsOf(hop), sizes = b.IntsOf(size);
+  const bool steps_back = steps && steps->at(0) < 1;
+  const bool too_long = sizes && b.IsStatic(signal) && (sizes->at(0) < 1 || b.DimsOf(signal)[1] < sizes->at(0));
+  if (steps_back || too_long) return c.Refuse("its frames do not fit the signal");
+  const Val length = b.Reshape(b.Slice(b.ShapeOf(signal), 0, 1, 2), {});
+  const Val frames = b.Add(b.Op("FloorDiv", {b.Sub(length, size), hop}), b.ConstInt(1));
+  const auto range = [&](const Val& count) { return b.Op("Range", {b.ConstInt(0), count, b.ConstInt(1)}); };
+  const Val places = b.Add(b.Reshape(b.Mul(range(frames), hop), {-1, 1}), range(size));
   Val parts = b.Op("GatherV2", {signal, places, b.ConstInt(1)});  // [N, frames, size, 1 or 2]
-  if (Given(window)) parts = b.Mul(parts, b.Reshape(window, {size, 1}));
+  if (Given(window)) parts = b.Mul(parts, b.Reshape(window, {-1, 1}));
   c.Out(b.Op("MillpondFourier", {parts, Val(), b.ConstInt(2)}, {{"onesided", c.Int("onesided", 1) != 0}}));
 }
 
@@ -129,29 +131,32 @@ void SignalWindow(Context& c) {
 
 void CenterCropPad(Context& c) {
   Builder& b = c.b;
-  Val x = c.In(0);
-  const std::optional<Ints> shape = b.IntsOf(c.In(1));
-  if (!b.IsStatic(x) || !shape) return c.Refuse("its shapes must be known");
-  const ir::Dims dims = b.DimsOf(x);
-  const auto rank = static_cast<int64_t>(dims.size());
-  Ints axes;
-  for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+  const Val x = c.In(0);
+  const Val wanted = b.Cast(c.In(1), DType::kInt64);
+  const int64_t rank = c.KnownRank(x);
+  if (rank < 0) return;
+  Ints axes(static_cast<size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
   axes = c.List("axes", axes);
-  if (axes.size() != shape->size()) return c.Refuse("%zu sizes for %zu axes", shape->size(), axes.size());
-  Ints pads(static_cast<size_t>(2 * rank), 0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = c.Axis(axes[i], rank);
-    const int64_t size = dims[static_cast<size_t>(axis)];
-    const int64_t wanted = shape->at(i);
-    if (wanted < size) {
-      const int64_t begin = (size - wanted) / 2;
-      x = b.Slice(x, axis, begin, begin + wanted);
-    } else {
-      pads[static_cast<size_t>(axis)] = (wanted - size) / 2;
-      pads[static_cast<size_t>(rank + axis)] = wanted - size - (wanted - size) / 2;
-    }
+  const auto count = static_cast<int64_t>(axes.size());
+  if (b.IsStatic(wanted) && ir::ElementsOf(b.DimsOf(wanted)) != count)
+    return c.Refuse("%lld sizes for %zu axes", static_cast<long long>(ir::ElementsOf(b.DimsOf(wanted))), axes.size());
+  Ints places(static_cast<size_t>(2 * rank), 2 * count);  // of the pads: before, behind, and 0
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t& axis = axes[static_cast<size_t>(i)];
+    axis = c.Axis(axis, rank);
+    places[static_cast<size_t>(axis)] = i;
+    places[static_cast<size_t>(rank + axis)] = count + i;
   }
-  c.Out(b.Op("PadV3", {x, b.ConstInts(pads)}, {{"paddings_contiguous", false}}));
+  const Val none = b.ConstInt(0), two = b.ConstInt(2);
+  const Val size = b.Op("GatherV2", {b.ShapeOf(x), b.ConstInts(axes), none});
+  const Val more = b.Op("Maximum", {b.Sub(wanted, size), none}), less = b.Op("Maximum", {b.Sub(size, wanted), none});
+  const Val begin = b.Op("FloorDiv", {less, two});
+  const Val end = b.Add(begin, b.Sub(size, less));
+  const Val cut = b.Op("StridedSliceV2", {x, begin, end, b.ConstInts(axes), b.ConstInts(Ints(axes.size(), 1))});
+  const Val before = b.Op("FloorDiv", {more, two});
+  const Val pads = b.Concat({before, b.Sub(more, before), b.ConstInts({0})}, 0);
+  c.Out(b.Op("PadV3", {cut, b.Op("GatherV2", {pads, b.ConstInts(places), none})}, {{"paddings_contiguous", false}}));
 }
 
 void SwiGlu(Context& c) {

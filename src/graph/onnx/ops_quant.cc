@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation: computed in floats or wide integers, rounded half to even, clamped to the type's range.
-#include "src/graph/onnx/context.h"
+#include <cmath>
+
+#include "src/graph/onnx/narrow.h"
 
 namespace millpond::onnx {
 namespace {
@@ -28,11 +30,18 @@ bool BoundsOf(DType type, Bounds* out) {
   }
 }
 
-// round(x) + zero, clamped to the type. `zero` may be empty.
-Val Rounded(Context& c, const Val& x, const Val& zero, DType type) {
+Bounds BoundsOf(const NarrowType& type) {
+  const double half = std::ldexp(1.0, type.bits - 1);
+  return type.carrier == DType::kInt8 ? Bounds{-half, half - 1} : Bounds{0, 2 * half - 1};
+}
+
+// round(x) + zero, clamped to the type, or to the narrow one that it carries. `zero` may be empty.
+Val Rounded(Context& c, const Val& x, const Val& zero, DType type, const NarrowType* narrow = nullptr) {
   Builder& b = c.b;
   Bounds bounds{};
-  if (!BoundsOf(type, &bounds)) {
+  if (narrow != nullptr) {
+    bounds = BoundsOf(*narrow);
+  } else if (!BoundsOf(type, &bounds)) {
     c.Refuse("quantising to %s is not supported", DTypeName(type));
     return {};
   }
@@ -71,42 +80,60 @@ Val Beside(Context& c, const Val& value, const Val& x) {
   return b.Slice(b.Reshape(spread, dims), static_cast<int64_t>(at), 0, size);
 }
 
+// Small floats, whose zero point may only be 0.
+Val QuantisedSmall(Context& c, const Val& x, DType type, const NarrowType* narrow, bool saturate) {
+  if (narrow != nullptr) return Encoded(c, x, *narrow, saturate);
+  return EncodedSmall(c, x, type == DType::kFloat8E4m3 ? 17 : 19, type, saturate, 0);
+}
+
 void QuantizeLinear(Context& c) {
   Builder& b = c.b;
   const Val x = c.In(0);
   const int64_t output = c.Int("output_dtype", 0);
   const int64_t precision = c.Int("precision", 0);
-  c.Ignore("saturate");
+  const bool saturate = c.Int("saturate", 1) != 0;
   DType type = DType::kUint8;
+  const NarrowType* narrow = nullptr;
   if (c.Has(2)) {
     type = b.TypeOf(c.In(2));
+    narrow = NarrowOf(c.In(2));
   } else if (output != 0) {
-    type = TypeFromOnnx(output);
+    narrow = NarrowFromOnnx(output);
+    type = narrow != nullptr ? narrow->carrier : TypeFromOnnx(output);
   }
   Bounds bounds{};
-  if (!BoundsOf(type, &bounds))
+  const bool small = narrow != nullptr ? narrow->is_float : type == DType::kFloat8E4m3 || type == DType::kFloat8E5m2;
+  if (!small && narrow == nullptr && !BoundsOf(type, &bounds))
     return c.Refuse("quantising to %s is not supported", type == DType::kUndefined ? "this type" : DTypeName(type));
   if (precision != 0 && precision != 1) return c.Refuse("precision must be FLOAT");
   const Val scale = Beside(c, b.Cast(c.In(1), DType::kFloat), x);
-  const Val zero = c.Has(2) ? Beside(c, c.In(2), x) : Val();
-  c.Out(Rounded(c, b.Div(b.Cast(x, DType::kFloat), scale), zero, type));
+  Val zero = c.Has(2) ? Beside(c, Decoded(c, c.In(2)), x) : Val();
+  const Val scaled = b.Div(b.Cast(x, DType::kFloat), scale);
+  if (small) {
+    if (Given(zero)) zero = b.Cast(zero, DType::kFloat);
+    return c.Out(QuantisedSmall(c, Given(zero) ? b.Add(scaled, zero) : scaled, type, narrow, saturate));
+  }
+  const Val rounded = Rounded(c, scaled, zero, type, narrow);
+  c.Out(narrow != nullptr ? Marked(b, rounded, *narrow) : rounded);
 }
 
 void DequantizeLinear(Context& c) {
   Builder& b = c.b;
-  const Val x = c.In(0);
+  const Val x = Decoded(c, c.In(0));
   const int64_t output = c.Int("output_dtype", 0);
   const Val given = c.In(1);
   const DType type = output != 0 ? TypeFromOnnx(output) : b.TypeOf(given);
   const DType from = b.TypeOf(x);
   Bounds bounds{};
-  const bool narrow = from == DType::kFloat8E4m3 || from == DType::kFloat8E5m2;
-  if (!BoundsOf(from, &bounds) && from != DType::kInt32 && !narrow) {
+  const NarrowType* narrow = NarrowOf(c.In(0));
+  const bool small =
+      from == DType::kFloat8E4m3 || from == DType::kFloat8E5m2 || (narrow != nullptr && narrow->is_float);
+  if (!BoundsOf(from, &bounds) && from != DType::kInt32 && !small) {
     return c.Refuse("dequantising %s is not supported", DTypeName(from));
   }
-  // 32-bit integers do not fit a float; subtract first.
-  Val wide = b.Cast(x, narrow ? DType::kFloat : DType::kInt64);
-  if (c.Has(2)) wide = b.Sub(wide, b.Cast(Beside(c, c.In(2), x), b.TypeOf(wide)));
+  // 32-bit integers do not fit a float: their difference is taken first.
+  Val wide = b.Cast(x, from == DType::kInt32 ? DType::kInt64 : DType::kFloat);
+  if (c.Has(2)) wide = b.Sub(wide, b.Cast(Beside(c, Decoded(c, c.In(2)), x), b.TypeOf(wide)));
   const Val scale = b.Cast(Beside(c, given, x), DType::kFloat);
   c.Out(b.Cast(b.Mul(b.Cast(wide, DType::kFloat), scale), type));
 }

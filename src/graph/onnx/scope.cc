@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "src/graph/onnx/import.h"
+#include "src/graph/onnx/narrow.h"
+#include "src/graph/onnx/node_order.h"
 #include "src/graph/passes/kinds.h"
 
 namespace millpond::onnx {
@@ -16,6 +19,42 @@ Status Importing::NewSubgraph(const std::string& name, ir::GraphPtr* out) {
   return root->AddSubgraph(*out);
 }
 
+namespace {
+
+// Operators of opset kOldestOpset that are older, with the opset that defined them so.
+struct Since {
+  int64_t opset;
+  std::string_view types;  // with a space around each
+};
+constexpr Since kOlder[] = {
+    {1,
+     " ArgMax ArgMin Constant Conv ConvTranspose DepthToSpace Flatten Gather GlobalAveragePool GlobalMaxPool Hardmax"
+     " Identity If LRN LogSoftmax Loop LpNormalization MatMul MaxPool Not ReduceL1 ReduceL2 ReduceLogSum"
+     " ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Shape Size Slice Softmax"
+     " Softplus Softsign SpaceToDepth Squeeze TopK Transpose Unsqueeze "},
+    {2, " LpPool Pad Split "},
+    {4, " Concat "},
+    {5, " Reshape "},
+    {6,
+     " Abs Cast Ceil Clip Elu Exp Floor HardSigmoid InstanceNormalization LeakyRelu Log Max Mean Min Neg Reciprocal"
+     " Relu Selu Sigmoid Sqrt Sum Tanh Tile "},
+};
+
+Status CheckAge(const Node& node, int64_t opset) {
+  if (!node.domain.empty() || opset >= kOldestOpset) return Ok();
+  const std::string spaced = " " + node.type + " ";
+  const bool same = std::any_of(std::begin(kOlder), std::end(kOlder), [&](const Since& one) {
+    return one.opset <= opset && one.types.find(spaced) != std::string_view::npos;
+  });
+  MP_CHECK(same, kUnsupported,
+           "operator %.100s of opset %lld is not supported, nor are models of less than opset %lld with others than "
+           "those that have not changed since (onnx.version_converter changes it)",
+           node.type.c_str(), static_cast<long long>(opset), static_cast<long long>(kOldestOpset));
+  return Ok();
+}
+
+}  // namespace
+
 Status Scope::Define(const std::string& name, const Val& value) {
   MP_REQUIRE(!name.empty(), "a value has no name");
   MP_REQUIRE(values_.emplace(name, value).second, "two values have the name \"%.100s\"", name.c_str());
@@ -28,14 +67,17 @@ Status Scope::Lookup(const std::string& name, Val* out) {
     return Ok();
   }
   MP_REQUIRE(outer_ != nullptr,
-             "no earlier node produces \"%.100s\"; nodes must be in topological order, without cycles", name.c_str());
+             "no node produces \"%.100s\", or only one that waits for it; a graph must be without cycles",
+             name.c_str());
   Val value;
   MP_RETURN_IF_ERROR(outer_->Lookup(name, &value));
   if (captures_ != nullptr) {
     const ir::TensorPtr constant = outer_->builder_.ConstantOf(value);
     if (constant != nullptr) {
       builder_.SetName(name);
+      const NarrowType* narrow = NarrowOf(value);
       value = builder_.Const(constant);
+      if (narrow != nullptr && Given(value)) MarkNarrow(*narrow, &value.node->outputs[0]);
     } else {
       const auto next = captures_->first_place + static_cast<int64_t>(captures_->values.size());
       const auto [known, is_new] = captures_->places.try_emplace({value.node.get(), value.index}, next);
@@ -64,7 +106,8 @@ Status Scope::Translate(const Graph& graph) {
 
 Status Scope::Translate(std::span<const Node> nodes) {
   MP_REQUIRE(++importing_->depth <= kMaxDepth, "graphs and functions are nested more than %d deep", kMaxDepth);
-  for (const Node& node : nodes) {
+  for (const size_t place : InOrderOfUse(nodes)) {
+    const Node& node = nodes[place];
     if (Status status = TranslateNode(node); !status.ok()) return std::move(status).Prefixed(Named(node));
   }
   --importing_->depth;
@@ -77,6 +120,9 @@ Status Scope::Outputs(const Graph& graph, Vals* out) {
     if (Status status = Lookup(output.name, &out->emplace_back()); !status.ok()) {
       return std::move(status).Prefixed(Format("output \"%.100s\"", output.name.c_str()));
     }
+    MP_CHECK(captures_ == nullptr || NarrowOf(out->back()) == nullptr, kUnsupported,
+             "output \"%.100s\" of a branch or loop is of a type of less than a byte or without a form here",
+             output.name.c_str());
   }
   return Ok();
 }
@@ -118,6 +164,7 @@ Status Scope::TranslateNode(const Node& node) {
   std::vector<NamedAttribute> attributes = AttributesOf(node);
   const auto version = opsets_->find(node.domain);
   MP_REQUIRE(version != opsets_->end(), "the model imports no operator set of domain \"%.100s\"", node.domain.c_str());
+  MP_RETURN_IF_ERROR(CheckAge(node, version->second));
   std::string name = node.name;
   if (name.empty() && !node.outputs.empty()) name = node.outputs[0];
   if (name.empty()) name = node.type;
@@ -127,7 +174,7 @@ Status Scope::TranslateNode(const Node& node) {
     MP_RETURN_IF_ERROR(Call(*function->second, node, attributes, inputs, &outputs));
   } else {
     builder_.SetName(prefix_ + name);
-    Context context(this, &builder_, node, std::move(attributes), std::move(inputs), version->second);
+    Context context(this, &builder_, node, std::move(attributes), inputs, version->second);
     const Handler handler = FindHandler(node.domain, node.type);
     const char* same = node.domain.empty() ? SameInGe(node.type) : nullptr;
     MP_CHECK(handler != nullptr || same != nullptr, kUnsupported, "operator %s%s%s is not supported",
@@ -141,6 +188,7 @@ Status Scope::TranslateNode(const Node& node) {
       context.Out(builder_.Wide(same, operands));
     }
     MP_RETURN_IF_ERROR(context.Finish(&outputs));
+    MP_RETURN_IF_ERROR(CarryTypes(node, inputs, &outputs));
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;

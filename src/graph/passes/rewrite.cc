@@ -26,6 +26,7 @@ void Returned::Replace(const ir::Endpoint& from, const ir::Endpoint& to) {
 }
 
 Status ReplaceUses(const ir::Endpoint& from, const ir::Endpoint& to, Returned* returned) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const ir::Endpoint old = from;  // the caller's may be what is replaced
   for (const auto& [user, place] : old.node->Reads()) {
     if (user->inputs[place].index != old.index) continue;
