@@ -38,6 +38,8 @@ MENDED = ("check/pyacl_copy.py",)
 TORCH_MENDED = ("check/torch_race.py",)
 # Of the tests: all collectives, and operators that take a group's name, on two ranks.
 RANK_PROGRAMS = ("collectives.py", "group_operators.py")
+# Of the tests too: what ends in an order that examples do not have.
+TORCH_PROGRAMS = ("compiled_until_exit.py",)
 NOT_PROGRAMS = {"common"}
 FEW_STEPS = ("--steps", "2")
 ARGUMENTS = {"train_bert": FEW_STEPS, "train_gpt2": FEW_STEPS, "train_resnet18": FEW_STEPS, "train_vit": FEW_STEPS, "mixed_precision": FEW_STEPS,
@@ -80,6 +82,7 @@ def torch_examples():
     found += [Example(name, (INTERPRETER, EXAMPLES / name, "mended"), tuple(TORCH.items())) for name in TORCH_MENDED]
     found += [Example(f"programs/{name}", (INTERPRETER, *launcher_of(2), PROGRAMS / name), (*TORCH.items(), ("MILLPOND_DEVICES", "2")), True)
               for name in RANK_PROGRAMS]
+    found += [Example(f"programs/{name}", (INTERPRETER, PROGRAMS / name), tuple(TORCH.items())) for name in TORCH_PROGRAMS]
     library = build_dir("release") / "examples" / "libmy_allocator.so"
     found.append(Example("torch_allocator/run.py", (INTERPRETER, EXAMPLES / "torch_allocator" / "run.py", library), tuple(TORCH.items())))
     return found

@@ -92,7 +92,10 @@ def graphs(arguments):
 
 
 def models(arguments):
-    sys.path.insert(0, str(BENCH / "graph"))
+    sys.path[:0] = [str(BENCH / "common"), str(BENCH / "graph")]
+    from skip import import_or_skip  # pylint: disable=import-outside-toplevel
+
+    import_or_skip("onnx")
     import models as files  # pylint: disable=import-outside-toplevel
 
     command = [arguments.bin_dir / "mp_bench_acl_models", "--model", files.ready("resnet50_dynamic", arguments.folder),

@@ -59,7 +59,7 @@ void AllocatorRules::CheckFree(const trace::AllocatorCall& call, const Object& o
 // The allocator went before its block.
 void AllocatorRules::TellLate(const trace::AllocatorCall& call, const Object& object) {
   const Handed* const handed = Find(object, call.block);
-  if (handed == nullptr) return;
+  if (handed == nullptr || IsFrameworks(handed->stack)) return;
   const bool kept = handed->purpose == trace::Purpose::kConstants || handed->purpose == trace::Purpose::kFeature;
   const bool ended = call.outcome == trace::AllocatorCall::Outcome::kEnded;
   Finding finding =

@@ -2,6 +2,7 @@
 #include "src/check/allocator_rules.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "src/base/format.h"
 
@@ -13,7 +14,14 @@ constexpr size_t kFormer = 4096;
 
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
+std::pair<int32_t, int32_t> Pair(int32_t one, int32_t other) { return std::minmax({one, other}); }
+
 }  // namespace
+
+bool AllocatorRules::HasToldShared(const void* object, const Use& earlier, const Use& later) const {
+  const auto found = objects_.find(object);
+  return found != objects_.end() && found->second.told.contains(Pair(earlier.at.stream, later.at.stream));
+}
 
 std::string AllocatorRules::StreamText(const void* stream) { return Format("stream %p", stream); }
 
@@ -47,10 +55,16 @@ bool AllocatorRules::IsRegistered(const void* object) const {
                      [&](const auto& entry) { return entry.second.object == object; });
 }
 
+bool AllocatorRules::IsFrameworks(uint32_t stack) const {
+  static constexpr std::string_view kModules[] = {"libtorch_npu", "_torchair", "_npu_graph_executor"};
+  return std::any_of(std::begin(kModules), std::end(kModules),
+                     [&](std::string_view module) { return ledger_.reporter.symbols().PassesThrough(stack, module); });
+}
+
 void AllocatorRules::TellEnded(const void* object, const char* label, uint32_t stack, uint32_t thread) {
   const auto found = std::find_if(registered_.begin(), registered_.end(),
                                   [&](const auto& entry) { return entry.second.object == object; });
-  if (found == registered_.end()) return;
+  if (found == registered_.end() || IsFrameworks(found->second.stack)) return;
   Finding finding = Make(Rule::MP108,
                          Format("allocator %p has been destroyed, and is still registered for %s", object,
                                 StreamText(found->first.second).c_str()),
@@ -65,7 +79,7 @@ void AllocatorRules::CheckReplaced(const trace::AllocatorRegistration& registrat
     TellEnded(registration.former, "registered again here", registration.stack, registration.thread);
     return;
   }
-  if (registration.former == registration.object || former.live.empty()) return;
+  if (registration.former == registration.object || former.live.empty() || IsFrameworks(registered_[key].stack)) return;
   Finding finding = Make(Rule::MP105,
                          Format("the allocator of %s is replaced while %zu of its blocks are in use",
                                 StreamText(registration.stream).c_str(), former.live.size()),
@@ -80,6 +94,7 @@ void AllocatorRules::CheckReplaced(const trace::AllocatorRegistration& registrat
 void AllocatorRules::CheckLate(const trace::AllocatorRegistration& registration, const Key& key) {
   const auto found = runs_.find(key);
   if (registration.door != trace::Door::kAcl || found == runs_.end() || found->second.had_allocator) return;
+  if (IsFrameworks(registration.stack)) return;
   Finding finding = Make(Rule::MP103,
                          Format("an allocator is registered for %s after %s ran there with built-in memory",
                                 StreamText(registration.stream).c_str(), found->second.name.c_str()),
@@ -113,7 +128,7 @@ void AllocatorRules::OnGone(const trace::AllocatorRegistration& registration, co
   };
   const auto found = registered_.find(key);
   if (found == registered_.end()) {
-    if (unregistered) {
+    if (unregistered && !IsFrameworks(registration.stack)) {
       ledger_.reporter.Report(make(Rule::MP109, "nothing was registered for " + stream, "unregistered here"));
     }
     return;
@@ -125,6 +140,7 @@ void AllocatorRules::OnGone(const trace::AllocatorRegistration& registration, co
               registration.thread);
   }
   registered_.erase(found);
+  if (IsFrameworks(former.stack)) return;
   if (!unregistered) {
     Finding finding = make(Rule::MP609, stream + " is destroyed with an allocator registered for it", "destroyed here");
     finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
@@ -240,11 +256,14 @@ void AllocatorRules::OnAddress(const trace::AllocatorCall& call, Object* object)
 }
 
 // One allocator may serve several streams, but what runs on them must not overlap: its blocks pass from one to the
-// other without anybody waiting.
+// other without anybody waiting. A stream that the allocator does not serve may use what a run has made, as long as
+// it is not given to others: that is seen when they use it (MP303).
 void AllocatorRules::CheckShared(const trace::AllocatorCall& call, Object* object) {
   const auto stream = ledger_.stream_of_handle.find(Address(call.asker.stream));
   if (stream == ledger_.stream_of_handle.end()) return;
+  object->streams.insert(stream->second);
   for (const Use& user : object->users) {
+    if (!object->streams.contains(user.at.stream)) continue;
     if (ledger_.order.RelationTo(user.at, stream->second) != Order::Relation::kUnordered) continue;
     Finding finding =
         Make(Rule::MP302,
@@ -253,7 +272,7 @@ void AllocatorRules::CheckShared(const trace::AllocatorCall& call, Object* objec
              "asked for memory here", call.stack, call.thread);
     finding.parts.push_back(ledger_.PartOf("earlier", user));
     finding.things.push_back(ledger_.ThingOf(user));
-    ledger_.reporter.Report(finding);
+    if (ledger_.reporter.Report(finding)) object->told.insert(Pair(user.at.stream, stream->second));
     return;
   }
 }
@@ -322,6 +341,7 @@ void AllocatorRules::OnEnd() {
     size_t bytes = 0;
     for (const auto& [token, handed] : object.live) bytes += handed.end - handed.begin;
     const Handed& first = object.live.begin()->second;
+    if (IsFrameworks(first.stack)) continue;
     ledger_.reporter.Report({.rule = Rule::MP212,
                              .message = Format("allocator %p has %zu blocks (%zu bytes) out at the end", identity,
                                                object.live.size(), bytes),

@@ -46,6 +46,8 @@ class AllocatorRules {
 
   // Was the address handed out anew since the task of that sequence? Null if not.
   const Handed* HandedSince(uintptr_t address, uint64_t sequence) const;
+  // Has it been told that the allocator serves the two streams at the same time? What follows is the same mistake.
+  bool HasToldShared(const void* object, const Use& earlier, const Use& later) const;
   // Has some allocator given out memory of this block?
   bool Holds(const Block& block) const;
 
@@ -61,10 +63,12 @@ class AllocatorRules {
   };
   struct Object {
     uint64_t calls = 0;
-    uint64_t loads = 0;                  // calls for what a graph keeps while it is loaded
-    std::vector<Use> users;              // of its memory: the last of each stream
-    std::map<const void*, Handed> live;  // by the client's token
-    uint32_t unregistered = 0;           // stack of the last time
+    uint64_t loads = 0;                          // calls for what a graph keeps while it is loaded
+    std::vector<Use> users;                      // of its memory: the last of each stream
+    std::set<int32_t> streams;                   // that it was asked for memory for
+    std::set<std::pair<int32_t, int32_t>> told;  // that met here, the smaller number first
+    std::map<const void*, Handed> live;          // by the client's token
+    uint32_t unregistered = 0;                   // stack of the last time
   };
   // An output in the client's hands.
   struct Output {
@@ -89,6 +93,8 @@ class AllocatorRules {
   void CheckGiven(const trace::AllocatorRegistration& registration, const Registered& former);
   void TellEnded(const void* object, const char* label, uint32_t stack, uint32_t thread);
   bool IsRegistered(const void* object) const;
+  // Does a framework own what came about there? Its allocators live and go in an order that the program has no say in.
+  bool IsFrameworks(uint32_t stack) const;
   void Take(Object* object, const void* token);
   void OnNull(const trace::AllocatorCall& call);
   void OnAddress(const trace::AllocatorCall& call, Object* object);

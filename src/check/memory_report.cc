@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/base/enum_name.h"
 #include "src/base/format.h"
 #include "src/base/json.h"
 #include "src/trace/emit.h"
@@ -17,23 +18,9 @@ namespace {
 constexpr uint64_t kSteps = 200;
 constexpr size_t kLargest = 50;
 
-const char* PurposeName(trace::Purpose purpose) {
-  switch (purpose) {
-    case trace::Purpose::kConstants:
-      return "constants";
-    case trace::Purpose::kFeature:
-      return "feature memory";
-    case trace::Purpose::kOutput:
-      return "outputs";
-    case trace::Purpose::kWorkspace:
-      return "workspace";
-    case trace::Purpose::kIntermediate:
-      return "intermediate tensors";
-    case trace::Purpose::kUnknown:
-      break;
-  }
-  return "memory";
-}
+// In the order of trace::Purpose.
+constexpr const char* kPurposes[] = {"memory",  "constants", "feature memory",
+                                     "outputs", "workspace", "intermediate tensors"};
 
 }  // namespace
 
@@ -45,7 +32,7 @@ std::string MemoryReport::OwnerOf(uint32_t stack) {
   std::string call = symbols.EntryPoint(stack);
   if (asker.purpose != trace::Purpose::kUnknown) {
     const std::string what =
-        Format("%s of %s", PurposeName(asker.purpose), asker.who != nullptr ? asker.who : "a graph");
+        Format("%s of %s", EnumName(kPurposes, asker.purpose), asker.who != nullptr ? asker.who : "a graph");
     return call.starts_with("aclrt") ? "allocator: " + what : what;
   }
   if (symbols.PassesThrough(stack, "libtorch_npu")) return "tensors of torch_npu";

@@ -219,6 +219,7 @@ void MemoryRules::Tell(const Conflict& conflict, const Use& later) {
   const AllocatorRules::Handed* handed = allocators_.HandedSince(conflict.begin, earlier.sequence);
   const Piece* const piece = ledger_.pieces.FindPrograms(conflict.begin);
   const bool reused = piece != nullptr && piece->sequence >= earlier.sequence;
+  if (handed != nullptr && allocators_.HasToldShared(handed->object, earlier, later)) return;
   if ((handed != nullptr || reused) && finding.rule == Rule::MP611) {
     finding.rule = Rule::MP303;
   } else if (conflict.later_writes && IsCollective(ledger_.NameOf(earlier))) {

@@ -115,14 +115,14 @@ std::string Place(const Frame& frame) {
   return Format("%s+0x%llx", frame.module.c_str(), static_cast<unsigned long long>(frame.offset));
 }
 
-// What is worth showing of a stack: no frames of ours at its top, none of the C library under main, and, when Python is
-// there, of the C functions only the user's own.
+// What is worth showing of a stack: no frames of ours, none of the C library under main or a thread's function, and,
+// when Python is there, of the C functions only the user's own.
 std::vector<const Frame*> Shown(const std::vector<const Frame*>& frames) {
   const bool python = !frames.empty() && frames.front()->python;
   std::vector<const Frame*> shown;
   for (const Frame* frame : frames) {
-    const bool skip = python ? !frame->python && (frame->ours || frame->framework || frame->module.starts_with("libc."))
-                             : shown.empty() && frame->ours;
+    const bool skip =
+        frame->ours || frame->module.starts_with("libc.") || (python && !frame->python && frame->framework);
     if (!skip) shown.push_back(frame);
     if (!python && frame->function == "main") break;
   }
@@ -258,17 +258,17 @@ std::string Reporter::FingerprintOf(const Finding& finding, const std::vector<st
   }
 }
 
-void Reporter::Report(const Finding& finding) {
-  if (!Wants(finding.rule) || InChild()) return;
+bool Reporter::Report(const Finding& finding) {
+  if (!Wants(finding.rule) || InChild()) return false;
   Told& told = told_[KeyOf(finding)];
   if (++told.count > 1) {
-    if (told.suppressed) return;
+    if (told.suppressed) return false;
     if ((told.count & (told.count - 1)) == 0) {
       told.written = told.count;
       Write("again", "\"fingerprint\":" + Quoted(told.fingerprint) +
                          Format(",\"count\":%llu", static_cast<unsigned long long>(told.count)));
     }
-    return;
+    return true;
   }
   std::vector<std::vector<const Frame*>> stacks;
   stacks.reserve(finding.parts.size());
@@ -277,7 +277,7 @@ void Reporter::Report(const Finding& finding) {
   told.fingerprint = FingerprintOf(finding, stacks);
   const RuleInfo& info = InfoOf(finding.rule);
   told.suppressed = suppressions_.Cover(info.id, told.fingerprint, stacks) != 0;
-  if (told.suppressed) return;
+  if (told.suppressed) return false;
   told.written = 1;
   uint64_t& counter = info.severity == Severity::kError     ? errors_
                       : info.severity == Severity::kWarning ? warnings_
@@ -294,6 +294,7 @@ void Reporter::Report(const Finding& finding) {
     std::fflush(nullptr);
     _exit(66);
   }
+  return true;
 }
 
 void Reporter::WriteFinding(const Finding& finding, const Told& told,

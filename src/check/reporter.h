@@ -35,7 +35,8 @@ class Reporter {
   }
 
   bool Wants(Rule rule) const { return rules_.Has(rule); }
-  void Report(const Finding& finding);
+  // False when it is not wanted, or suppressed.
+  bool Report(const Finding& finding);
   // A line of its own; `json` is the inside of an object, after "event", "pid".
   void Write(std::string_view event, const std::string& json);
   // The stack as a JSON list.

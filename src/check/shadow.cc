@@ -244,6 +244,7 @@ void Shadow::ShrinkIfFull() {
   cells_.clear();
   hint_ = cells_.end();
   strided_.clear();
+  groups_.clear();  // their uses go
   uses_.resize(1);
 }
 
@@ -353,8 +354,9 @@ void Shadow::Put(Cells::iterator cell, bool reads, bool writes, uint32_t use) {
     if (place == nullptr && IsDone(reader)) place = &reader;
   }
   if (place == nullptr) {
-    ++forgotten_;
+    // More streams than a cell has room for: one of them is kept by itself.
     place = &into.readers[mine.at.count % kReaders];
+    KeepApart(Range(cell->first, into.end), *place);
   }
   if (!groups_.empty()) Changes(*place, mine.group, cell->first, into.end);
   *place = use;
@@ -362,6 +364,10 @@ void Shadow::Put(Cells::iterator cell, bool reads, bool writes, uint32_t use) {
 
 void Shadow::StoreStrided(const trace::Access& access, uint32_t use) {
   for (const auto& [number, group] : groups_) Changes(group.use, uses_[use].group, Begin(access), End(access));
+  KeepApart(access, use);
+}
+
+void Shadow::KeepApart(const trace::Access& access, uint32_t use) {
   // The same rows again by the same stream: one entry.
   for (Strided& kept : strided_) {
     const trace::Access& old = kept.access;
@@ -371,7 +377,7 @@ void Shadow::StoreStrided(const trace::Access& access, uint32_t use) {
       return;
     }
   }
-  if (strided_.size() >= kMaxStrided) {
+  if (strided_.size() >= kMaxApart) {
     const auto done =
         std::find_if(strided_.begin(), strided_.end(), [&](const Strided& kept) { return IsDone(kept.use); });
     if (done == strided_.end()) ++forgotten_;

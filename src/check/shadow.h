@@ -97,7 +97,7 @@ class Shadow {
 
  private:
   static constexpr size_t kReaders = 4;
-  static constexpr size_t kMaxStrided = 64;     // accesses of several rows that are kept
+  static constexpr size_t kMaxApart = 64;       // accesses that are kept in no cell
   static constexpr size_t kMaxVisited = 4096;   // cells one access of several rows is compared with
   static constexpr size_t kMaxCells = 1 << 18;  // past these the shadow is swept, and cleared if that does not help
   static constexpr size_t kMaxUses = 1 << 18;
@@ -114,6 +114,7 @@ class Shadow {
     bool HasNoReaders() const { return (readers[0] | readers[1] | readers[2] | readers[3]) == kNobody; }
   };
   using Cells = std::pmr::map<uintptr_t, Cell>;  // by beginning; they do not overlap
+  // An access of several rows, or a reader that its cell had no room for.
   struct Strided {
     trace::Access access;
     uint32_t use;
@@ -141,6 +142,7 @@ class Shadow {
   void Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint32_t use);
   void Put(Cells::iterator cell, bool reads, bool writes, uint32_t use);
   void StoreStrided(const trace::Access& access, uint32_t use);
+  void KeepApart(const trace::Access& access, uint32_t use);
   Cells::iterator SplitAt(uintptr_t at);
   uint32_t Number(const Use& use);
   static uintptr_t EndOf(const trace::Access& access) {

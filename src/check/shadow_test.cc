@@ -53,6 +53,24 @@ TEST_F(ShadowTest, ReadersDoNotDisturbEachOther) {
   EXPECT_FALSE(Touch(2, At(1000, 100, Mode::kRead)));
 }
 
+// However many streams read: the one that nobody waited for is found.
+TEST_F(ShadowTest, AWriteIsComparedWithEachOfManyReaders) {
+  for (int32_t unordered = 1; unordered <= 12; ++unordered) {
+    const uintptr_t begin = 1000 * static_cast<uintptr_t>(unordered);
+    EXPECT_FALSE(Touch(20, At(begin, 100, Mode::kWrite)));
+    for (int32_t reader = 1; reader <= 12; ++reader) Hand(20, reader);
+    for (int32_t reader = 1; reader <= 12; ++reader) {
+      EXPECT_FALSE(Touch(reader, At(begin, 100, Mode::kRead)));
+      if (reader != unordered) Hand(reader, 20);
+    }
+    EXPECT_TRUE(Touch(20, At(begin, 100, Mode::kWrite)));
+    ASSERT_FALSE(conflicts_.empty());
+    EXPECT_EQ(conflicts_[0].earlier.at.stream, unordered);
+    Hand(unordered, 20);
+    EXPECT_FALSE(Touch(20, At(begin, 100, Mode::kWrite)));
+  }
+}
+
 TEST_F(ShadowTest, AWriteAndAReadOfTwoStreamsConflictWhicheverComesFirst) {
   EXPECT_FALSE(Touch(1, At(1000, 100, Mode::kWrite)));
   EXPECT_TRUE(Touch(2, At(1099, 100, Mode::kRead)));
@@ -276,6 +294,23 @@ TEST_F(ShadowTest, AReplayIsComparedWithWhatAnotherStreamDidSinceTheLastOne) {
   Hand(2, 1);
   EXPECT_FALSE(replay());
   EXPECT_TRUE(Touch(2, At(5000, 1, Mode::kWrite))) << "the last replay reads it";
+}
+
+// A shadow that was cleared because it was full has no uses that a graph could go on with.
+TEST_F(ShadowTest, AReplayBehindAnOverflowIsComparedAnew) {
+  const Repeated ranges({At(1000, 100, Mode::kWrite)});
+  const auto replay = [&] {
+    conflicts_.clear();
+    shadow_.TouchAgain(1, ranges, {{1, ++counts_[1]}, ++tasks_, 0, 0}, &conflicts_);
+    return !conflicts_.empty();
+  };
+  EXPECT_FALSE(replay());
+  for (uintptr_t range = 1; shadow_.forgotten() == 0; ++range) {
+    ASSERT_LE(range, uintptr_t{1} << 20);
+    EXPECT_FALSE(Touch(2, At(range << 12, 8, Mode::kWrite)));
+  }
+  EXPECT_FALSE(replay());
+  EXPECT_TRUE(Touch(2, At(1000, 1, Mode::kRead))) << "the replay behind the overflow writes it";
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ bool IsPythonFramework(std::string_view file) {
 }
 
 bool IsFramework(std::string_view module) {
-  static constexpr std::string_view kBeginnings[] = {"libtorch", "libc10",    "libpython", "python3",  "_C.",
-                                                     "acl.",     "libstdc++", "libgcc_s",  "_ctypes.", "libffi"};
+  static constexpr std::string_view kBeginnings[] = {"libtorch",  "libc10",   "libpython", "python3", "_C.",  "acl.",
+                                                     "libstdc++", "libgcc_s", "_ctypes.",  "libffi",  "libc."};
   if (module == "python") return true;  // an environment's own name for it
   for (const std::string_view beginning : kBeginnings) {
     if (module.starts_with(beginning)) return true;
@@ -49,8 +49,9 @@ class Symbols::Dwarf {
   }
   explicit Dwarf(const trace::Libdw& libdw) : libdw_(libdw) {}
 
-  // Function, file and line of an address inside the instruction.
-  void Describe(uintptr_t address, Frame* frame) {
+  // Function, file and line of an address inside the instruction; one frame more for each call that was put in place,
+  // the innermost first.
+  void Describe(uintptr_t address, std::vector<Frame>* frames) {
     trace::DwflModule* module = dwfl_ != nullptr ? libdw_.module_at(dwfl_, address) : nullptr;
     if (module == nullptr) {
       // Something was loaded since.
@@ -59,11 +60,15 @@ class Symbols::Dwarf {
       if (dwfl_ != nullptr) module = libdw_.module_at(dwfl_, address);
     }
     if (module == nullptr) return;
-    const trace::Libdw::Place found = libdw_.Describe(module, address);
-    if (found.function != nullptr) frame->function = Demangled(found.function);
-    if (found.file == nullptr) return;
-    frame->file = found.file;
-    frame->line = found.line;
+    const std::vector<trace::Libdw::Place> places = libdw_.Unfold(module, address);
+    frames->resize(places.size(), frames->front());
+    for (size_t i = 0; i < places.size(); ++i) {
+      Frame& frame = (*frames)[i];
+      if (places[i].function != nullptr) frame.function = Demangled(places[i].function);
+      if (places[i].file == nullptr) continue;
+      frame.file = places[i].file;
+      frame.line = places[i].line;
+    }
   }
 
  private:
@@ -79,10 +84,11 @@ Symbols::Symbols() : dwarf_(Dwarf::Open()) {
 }
 Symbols::~Symbols() = default;
 
-const Frame& Symbols::Of(void* return_address) {
-  const auto [place, made] = frames_.try_emplace(return_address);
-  Frame& frame = place->second;
-  if (!made) return frame;
+const std::vector<Frame>& Symbols::Of(void* return_address) {
+  const auto [place, made] = frames_.try_emplace(return_address, 1);
+  std::vector<Frame>& frames = place->second;
+  if (!made) return frames;
+  Frame& frame = frames.front();
   // The call is the instruction before the one it returns to.
   const uintptr_t address = reinterpret_cast<uintptr_t>(return_address) - 1;
   Dl_info info;
@@ -93,8 +99,8 @@ const Frame& Symbols::Of(void* return_address) {
     frame.framework = IsFramework(frame.module);
     if (info.dli_sname != nullptr) frame.function = Demangled(info.dli_sname);
   }
-  if (dwarf_ != nullptr) dwarf_->Describe(address, &frame);
-  return frame;
+  if (dwarf_ != nullptr) dwarf_->Describe(address, &frames);
+  return frames;
 }
 
 uint32_t Symbols::Joined(uint32_t trace_stack, uint32_t python) {
@@ -124,7 +130,9 @@ std::vector<const Frame*> Symbols::FramesOf(uint32_t stack) {
   for (const Frame& frame : PythonFramesOf(PythonStack(stack))) frames.push_back(&frame);
   std::array<void*, trace::kMaxStackFrames> addresses;
   const size_t count = trace::StackFrames(TraceStack(stack), addresses);
-  for (size_t i = 0; i < count; ++i) frames.push_back(&Of(addresses[i]));
+  for (size_t i = 0; i < count; ++i) {
+    for (const Frame& frame : Of(addresses[i])) frames.push_back(&frame);
+  }
   return frames;
 }
 
@@ -168,7 +176,7 @@ uintptr_t Symbols::CallSite(uint32_t stack) {
     break;
   }
   for (size_t i = 0; i < count; ++i) {
-    const Frame& frame = Of(addresses[i]);
+    const Frame& frame = Of(addresses[i]).front();
     if (frame.ours) continue;
     const auto address = reinterpret_cast<uintptr_t>(addresses[i]);
     if (outside == 0) outside = address;

@@ -42,8 +42,9 @@ class Symbols {
     return python == 0 ? trace_stack : Joined(trace_stack, python);
   }
 
-  // The frame of a return address. Kept for ever: a program has few call sites.
-  const Frame& Of(void* return_address);
+  // The frames of a return address: one, and one more for each call that the compiler has put in place there, the
+  // innermost first. Kept for ever: a program has few call sites.
+  const std::vector<Frame>& Of(void* return_address);
   // All frames of a stack, innermost first: those of Python before those of the C functions under them.
   std::vector<const Frame*> FramesOf(uint32_t stack);
   // The return address that stands for the stack: the innermost that is neither ours nor a framework's, else the
@@ -59,7 +60,7 @@ class Symbols {
  private:
   class Dwarf;
   std::unique_ptr<Dwarf> dwarf_;
-  std::unordered_map<void*, Frame> frames_;
+  std::unordered_map<void*, std::vector<Frame>> frames_;
   static constexpr uint32_t kJoined = 0x80000000;  // the number is of joined_
 
   uint32_t TraceStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].first : stack; }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace millpond::trace {
 
@@ -27,6 +28,18 @@ inline std::string Demangled(const char* name) {
 struct Dwfl;
 struct DwflModule;
 struct DwflLine;
+struct DwarfFiles;
+struct DwarfDie {
+  void* address;
+  void* unit;
+  void* abbreviation;
+  long padding;  // NOLINT: libdw's own type
+};
+struct DwarfAttribute {
+  unsigned int code, form;
+  unsigned char* value;
+  void* unit;
+};
 struct DwflCallbacks {
   void* find_elf;
   void* find_debuginfo;
@@ -59,6 +72,28 @@ class Libdw {
     return place;
   }
 
+  // The same with the calls that the compiler has put in place: the innermost first, the function that has the address
+  // last. Without that a line of a header stands for the line of the program that used it.
+  std::vector<Place> Unfold(DwflModule* module, uint64_t address) const {
+    std::vector<Place> places{Describe(module, address)};
+    uint64_t bias = 0;
+    DwarfDie* const unit = addrdie_(module, address, &bias);
+    DwarfDie* innermost = nullptr;
+    if (unit == nullptr || getscopes_(unit, address - bias, &innermost) <= 0) return places;
+    DwarfDie* scopes = nullptr;
+    const int count = getscopes_die_(innermost, &scopes);
+    for (int i = 0; i < count && tag_(&scopes[i]) != kSubprogram; ++i) {
+      if (tag_(&scopes[i]) != kInlinedSubroutine) continue;
+      Place caller = CallOf(unit, &scopes[i]);
+      caller.function = places.back().function;
+      places.back().function = NameOf(&scopes[i]);
+      places.push_back(caller);
+    }
+    std::free(scopes);
+    std::free(innermost);
+    return places;
+  }
+
   // This process as it is now; null on failure.
   Dwfl* BeginProcess(pid_t pid) const {
     Dwfl* const session = begin(&process_);
@@ -86,6 +121,31 @@ class Libdw {
   DwflModule* (*module_at)(Dwfl*, uint64_t) = nullptr;
 
  private:
+  // Numbers of the DWARF standard.
+  static constexpr int kInlinedSubroutine = 0x1d, kSubprogram = 0x2e;
+  static constexpr unsigned kCallFile = 0x58, kCallLine = 0x59, kLinkageName = 0x6e, kOldLinkageName = 0x2007;
+
+  const char* NameOf(DwarfDie* function) const {
+    for (const unsigned kind : {kLinkageName, kOldLinkageName}) {
+      DwarfAttribute attribute;
+      if (attr_integrate_(function, kind, &attribute) != nullptr) return formstring_(&attribute);
+    }
+    return diename_(function);
+  }
+  // Where the call stood that was put in place.
+  Place CallOf(DwarfDie* unit, DwarfDie* inlined) const {
+    Place place;
+    DwarfFiles* files = nullptr;
+    size_t count = 0;
+    uint64_t file = 0, line = 0;
+    DwarfAttribute attribute;
+    if (formudata_(attr_(inlined, kCallLine, &attribute), &line) == 0) place.line = static_cast<int>(line);
+    if (formudata_(attr_(inlined, kCallFile, &attribute), &file) == 0 && getsrcfiles_(unit, &files, &count) == 0) {
+      place.file = filesrc_(files, file, nullptr, nullptr);
+    }
+    return place;
+  }
+
   template <class Function>
   static bool Take(void* library, const char* name, Function* out) {
     *out = reinterpret_cast<Function>(dlsym(library, name));
@@ -101,7 +161,15 @@ class Libdw {
            Take(library, "dwfl_module_addrname", &addrname_) && Take(library, "dwfl_module_getsrc", &getsrc_) &&
            Take(library, "dwfl_lineinfo", &lineinfo_) &&
            Take(library, "dwfl_offline_section_address", &offline_.section_address) &&
-           Take(library, "dwfl_linux_proc_find_elf", &process_.find_elf);
+           Take(library, "dwfl_linux_proc_find_elf", &process_.find_elf) && BindDies(library);
+  }
+  bool BindDies(void* library) {
+    return Take(library, "dwfl_module_addrdie", &addrdie_) && Take(library, "dwarf_getscopes", &getscopes_) &&
+           Take(library, "dwarf_getscopes_die", &getscopes_die_) && Take(library, "dwarf_tag", &tag_) &&
+           Take(library, "dwarf_attr", &attr_) && Take(library, "dwarf_attr_integrate", &attr_integrate_) &&
+           Take(library, "dwarf_formudata", &formudata_) && Take(library, "dwarf_formstring", &formstring_) &&
+           Take(library, "dwarf_diename", &diename_) && Take(library, "dwarf_getsrcfiles", &getsrcfiles_) &&
+           Take(library, "dwarf_filesrc", &filesrc_);
   }
 
   DwflCallbacks offline_{}, process_{};
@@ -113,6 +181,17 @@ class Libdw {
   const char* (*addrname_)(DwflModule*, uint64_t) = nullptr;
   DwflLine* (*getsrc_)(DwflModule*, uint64_t) = nullptr;
   const char* (*lineinfo_)(DwflLine*, uint64_t*, int*, int*, uint64_t*, uint64_t*) = nullptr;
+  DwarfDie* (*addrdie_)(DwflModule*, uint64_t, uint64_t*) = nullptr;
+  int (*getscopes_)(DwarfDie*, uint64_t, DwarfDie**) = nullptr;
+  int (*getscopes_die_)(DwarfDie*, DwarfDie**) = nullptr;
+  int (*tag_)(DwarfDie*) = nullptr;
+  DwarfAttribute* (*attr_)(DwarfDie*, unsigned, DwarfAttribute*) = nullptr;
+  DwarfAttribute* (*attr_integrate_)(DwarfDie*, unsigned, DwarfAttribute*) = nullptr;
+  int (*formudata_)(DwarfAttribute*, uint64_t*) = nullptr;
+  const char* (*formstring_)(DwarfAttribute*) = nullptr;
+  const char* (*diename_)(DwarfDie*) = nullptr;
+  int (*getsrcfiles_)(DwarfDie*, DwarfFiles**, size_t*) = nullptr;
+  const char* (*filesrc_)(DwarfFiles*, size_t, const uint64_t**, const uint64_t**) = nullptr;
 };
 
 }  // namespace millpond::trace

@@ -11,7 +11,8 @@
 
 namespace millpond::trace {
 
-inline constexpr size_t kMaxStackFrames = 16;
+// A run of a graph whose shapes are known when it runs goes through more than twenty functions of ours alone.
+inline constexpr size_t kMaxStackFrames = 48;
 
 // The number of the calling function's stack: return addresses, innermost first, the caller's own first of all.
 // Equal stacks have equal numbers. 0 when there is no memory to keep it.

@@ -152,7 +152,8 @@ def test_options_become_variables_of_the_process(tree):
     assert "run-" in ours.pop("MILLPOND_SHARED_DEVICES")
     assert ours == {"MILLPOND_CHECK": "1", "MILLPOND_CHECK_ONLY": "MP3*,MP611", "MILLPOND_CHECK_EXCEPT": "MP305", "MILLPOND_CHECK_ALSO": "*",
                     "MILLPOND_CHECK_STATUS": "keep", "MILLPOND_CHECK_UNTIL_FIRST": "1", "MILLPOND_CHECK_BREAK": "1",
-                    "MILLPOND_CHECK_SUPPRESS": str(tree.root / "s.txt"), "MILLPOND_DEVICES": "2", "MILLPOND_REPORT": "1"}
+                    "MILLPOND_CHECK_SUPPRESS": str(tree.root / "s.txt"), "MILLPOND_DEVICES": "2", "MILLPOND_REPORT": "1",
+                    "MILLPOND_SEED": "0"}  # for MP507, which is among all
 
 
 def test_without_options_only_the_checker_is_turned_on(tree):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules at acl's door. Each page that states the rule is named in docs/rules.md.
+#include <array>
+
 #include "tests/wrong/acl_world.h"
 
 namespace {
@@ -381,6 +383,50 @@ MP_PROGRAM(MP611, buffer_filled_while_it_is_read, kError) {
   Set(buffer, device.one);
   Synchronize();
   return 0;
+}
+
+// Many streams read; the one that nobody waited for is found among them.
+MP_PROGRAM(MP611, written_while_one_of_many_streams_reads, kError) {
+  Device device;
+  constexpr size_t kReaders = 9;
+  const Memory weights;
+  const std::array<Memory, kReaders> results{};
+  std::array<aclrtStream, kReaders> streams{};
+  Set(weights, device.one);
+  Synchronize(device.one);
+  for (size_t i = 0; i < kReaders; ++i) {
+    ROLE_CHECK(aclrtCreateStream(&streams[i]) == ACL_SUCCESS);
+    const Event done;
+    Copy(results[i], weights, streams[i]);
+    Record(done, streams[i]);
+    if (!wrong || i != 3) Wait(device.one, done);
+  }
+  Set(weights, device.one);
+  Synchronize();
+  for (aclrtStream stream : streams) ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  return 0;
+}
+
+// A helper of the program's that the compiler puts in place; the line that counts is the one that uses it.
+[[gnu::always_inline]] inline void Clear(void* memory, aclrtStream stream) { Set(memory, kBytes, stream); }
+constexpr int kClearedFirst = __LINE__ + 5, kClearedSecond = __LINE__ + 8;
+MP_PROGRAM(MP611, cleared_by_an_inlined_helper, kError) {
+  Device device;
+  const Memory buffer;
+  const Event done;
+  Clear(buffer, device.one);  // kClearedFirst
+  Record(done, device.one);
+  if (!wrong) Wait(device.two, done);
+  Clear(buffer, device.two);  // kClearedSecond
+  Synchronize();
+  return 0;
+}
+TEST(Rules, ALineThatUsesAnInlinedHelperIsNamed) {
+  const Checked wrong = Check("MP611_cleared_by_an_inlined_helper", true, {});
+  for (const int line : {kClearedFirst, kClearedSecond}) {
+    EXPECT_NE(wrong.result.output.find("rules_acl_test.cc:" + std::to_string(line) + "\n"), std::string::npos)
+        << "line " << line << ": " << wrong.result.output;
+  }
 }
 
 // The same task again and again is judged in a short way; the one that comes between is not lost.

@@ -319,12 +319,16 @@ class Sharing : public ge::Allocator {
   Arena* const arena_;
 };
 
-MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
+void FreeAll(const Arena& arena) {
+  for (const auto& [bytes, memory] : arena) ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+}
+
+// What the first stream's outputs had goes to the second stream, which the wrong program does not let wait.
+int PassesOn(bool wrong, Arena* arena, const std::shared_ptr<Sharing>& mine, const std::shared_ptr<Sharing>& other) {
   World world;
-  Arena arena;
   GE_CHECK(world.session->AddGraph(2, ge_test::TwoOutputs("second")));
-  world.Register(world.one, std::make_shared<Sharing>(&arena));
-  world.Register(world.two, std::make_shared<Sharing>(&arena));
+  world.Register(world.one, mine);
+  world.Register(world.two, other);
   std::vector<ge::Tensor> first, second;
   GE_CHECK(world.Run(world.one, &first));
   if (!wrong) Synchronize(world.one);
@@ -335,7 +339,46 @@ MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
   GE_CHECK(world.session->RemoveGraph(2));
   GE_CHECK(world.session->UnregisterExternalAllocator(world.two));
   world.Close(world.one);
-  for (const auto& [bytes, memory] : arena) ROLE_CHECK(aclrtFree(memory) == ACL_SUCCESS);
+  FreeAll(*arena);
+  return 0;
+}
+
+MP_PROGRAM(MP303, memory_passed_on_too_early, kError) {
+  Arena arena;
+  return PassesOn(wrong, &arena, std::make_shared<Sharing>(&arena), std::make_shared<Sharing>(&arena));
+}
+
+// One allocator that serves both: that it also passes a block on too early is the same mistake, and told once.
+MP_PROGRAM(MP302, memory_passed_on_by_the_same_allocator, kError) {
+  Arena arena;
+  const auto pool = std::make_shared<Sharing>(&arena);
+  return PassesOn(wrong, &arena, pool, pool);
+}
+
+// A stream that the allocator does not serve may use an output for as long as nobody else has its memory.
+MP_PROGRAM(MP303, output_dropped_while_another_stream_copies_it, kError) {
+  World world;
+  Arena arena;
+  GE_CHECK(world.session->AddGraph(2, ge_test::Dynamic("dynamic")));
+  world.Register(world.one, std::make_shared<Sharing>(&arena));
+  const DeviceMemory copy(ge_test::kBytes);
+  aclrtEvent done = nullptr;
+  ROLE_CHECK(aclrtCreateEvent(&done) == ACL_SUCCESS);
+  std::vector<std::vector<ge::Tensor>> outputs(3);
+  for (std::vector<ge::Tensor>& of_run : outputs) {
+    GE_CHECK(world.Run(world.one, &of_run, 2));
+    ROLE_CHECK(aclrtRecordEvent(done, world.one) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtStreamWaitEvent(world.two, done) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtMemcpyAsync(copy.data(), ge_test::kBytes, of_run[0].GetData(), ge_test::kBytes,
+                                ACL_MEMCPY_DEVICE_TO_DEVICE, world.two) == ACL_SUCCESS);
+    if (wrong) of_run.clear();
+  }
+  Synchronize();
+  outputs.clear();
+  ROLE_CHECK(aclrtDestroyEvent(done) == ACL_SUCCESS);
+  GE_CHECK(world.session->RemoveGraph(2));
+  world.Close(world.one);
+  FreeAll(arena);
   return 0;
 }
 

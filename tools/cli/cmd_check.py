@@ -82,7 +82,7 @@ def check(argv):
     say_other_python(command[0], variables["PATH"])
     with session.Session() as lines:
         until_first = first.First(lines) if "MILLPOND_CHECK_UNTIL_FIRST" in chosen else None
-        outcome = program.watch(command, {**variables, **lines.variables}, until_first)
+        outcome = program.watch(command, {**_late(chosen, variables), **variables, **lines.variables}, until_first)
         if until_first:
             until_first.end_rest()
         run = lines.read()
@@ -95,6 +95,14 @@ def check(argv):
         if arguments.explore:
             _explore(arguments, run, command, variables, outcome, base)
     return program.end_as(_judged(outcome, run, arguments))
+
+
+def _late(chosen, variables):
+    """MP507 sees who writes before a copy has run: copies are not to hurry. Seed 0 runs a task when the program waits for it."""
+    listed = rules.expand(chosen.get("MILLPOND_CHECK_ALSO", "")) | rules.expand(chosen.get("MILLPOND_CHECK_ONLY", ""))
+    wanted = "MP507" in listed - rules.expand(chosen.get("MILLPOND_CHECK_EXCEPT", ""))
+    ordered = variables.get("MILLPOND_SEED") or variables.get("MILLPOND_SCHEDULE")
+    return {"MILLPOND_SEED": "0"} if wanted and not ordered else {}
 
 
 def _explore(arguments, run, command, variables, outcome, base):

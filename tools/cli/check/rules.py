@@ -39,6 +39,12 @@ def parse_list(text):
     return ",".join(dict.fromkeys(chosen))
 
 
+def expand(listed):
+    """The ids that a list stands for, as parse_list gives it."""
+    words = [word for word in listed.split(",") if word]
+    return {rule.id for rule in known() if any(fnmatch.fnmatchcase(rule.id, word) for word in words)} if words else set()
+
+
 def printed():
     """The table of --rules."""
     lines = []
