@@ -10,6 +10,7 @@ tests/abi/aclnn_public.tsv has what is public, src/ops/table what is here. --che
 import sys
 from pathlib import Path
 
+import doc_page
 import gen_ops
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,16 +70,5 @@ def render():
     return TITLE + "\n".join(lines) + "\n"
 
 
-def main(argv):
-    text = render()
-    if "--check" not in argv:
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print("docs/aclnn.md is not current; run tools/gen_aclnn_doc.py")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(doc_page.write_or_check(PAGE, render(), sys.argv[1:], "gen_aclnn_doc.py"))

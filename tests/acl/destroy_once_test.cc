@@ -28,35 +28,36 @@ std::function<int(void*)> ByMessage(Call call) {
   };
 }
 
+// For functions of an object that answer with a code.
+template <class Object, class Call>
+std::function<int(void*)> ByCode(Call call) {
+  return [call](void* handle) -> int { return call(static_cast<Object*>(handle)); };
+}
+
+// Sets one option of a configuration.
+template <class Config, class Set, class Name, class Value>
+std::function<int(void*)> Option(Set set, Name name, Value value) {
+  return ByCode<Config>([=](Config* config) { return set(config, name, &value, sizeof(value)); });
+}
+
 std::vector<Kind> Descriptions() {
   return {
-      {"aclDataBuffer", [] { return aclCreateDataBuffer(nullptr, 8); },
-       [](void* h) { return aclDestroyDataBuffer(static_cast<aclDataBuffer*>(h)); },
+      {"aclDataBuffer", [] { return aclCreateDataBuffer(nullptr, 8); }, ByCode<aclDataBuffer>(aclDestroyDataBuffer),
        [](void* h) { return aclUpdateDataBuffer(static_cast<aclDataBuffer*>(h), nullptr, 4); }},
       {"aclTensorDesc", [] { return aclCreateTensorDesc(ACL_FLOAT, 0, nullptr, ACL_FORMAT_ND); },
        ByMessage<aclTensorDesc>(aclDestroyTensorDesc),
        [](void* h) { return aclSetTensorFormat(static_cast<aclTensorDesc*>(h), ACL_FORMAT_ND); }},
-      {"aclmdlDataset", [] { return aclmdlCreateDataset(); },
-       [](void* h) { return aclmdlDestroyDataset(static_cast<aclmdlDataset*>(h)); },
+      {"aclmdlDataset", [] { return aclmdlCreateDataset(); }, ByCode<aclmdlDataset>(aclmdlDestroyDataset),
        ByMessage<aclmdlDataset>(aclmdlGetDatasetNumBuffers)},
-      {"aclmdlDesc", [] { return aclmdlCreateDesc(); },
-       [](void* h) { return aclmdlDestroyDesc(static_cast<aclmdlDesc*>(h)); }, nullptr},
+      {"aclmdlDesc", [] { return aclmdlCreateDesc(); }, ByCode<aclmdlDesc>(aclmdlDestroyDesc), nullptr},
       {"aclmdlConfigHandle", [] { return aclmdlCreateConfigHandle(); },
-       [](void* h) { return aclmdlDestroyConfigHandle(static_cast<aclmdlConfigHandle*>(h)); },
-       [](void* h) {
-         const int32_t priority = 0;
-         return aclmdlSetConfigOpt(static_cast<aclmdlConfigHandle*>(h), ACL_MDL_PRIORITY_INT32, &priority,
-                                   sizeof(priority));
-       }},
+       ByCode<aclmdlConfigHandle>(aclmdlDestroyConfigHandle),
+       Option<aclmdlConfigHandle>(aclmdlSetConfigOpt, ACL_MDL_PRIORITY_INT32, int32_t{0})},
       {"aclmdlExecConfigHandle", [] { return aclmdlCreateExecConfigHandle(); },
-       [](void* h) { return aclmdlDestroyExecConfigHandle(static_cast<aclmdlExecConfigHandle*>(h)); },
-       [](void* h) {
-         const int32_t timeout = 1;
-         return aclmdlSetExecConfigOpt(static_cast<aclmdlExecConfigHandle*>(h), ACL_MDL_STREAM_SYNC_TIMEOUT, &timeout,
-                                       sizeof(timeout));
-       }},
+       ByCode<aclmdlExecConfigHandle>(aclmdlDestroyExecConfigHandle),
+       Option<aclmdlExecConfigHandle>(aclmdlSetExecConfigOpt, ACL_MDL_STREAM_SYNC_TIMEOUT, int32_t{1})},
       {"aclmdlBundleQueryInfo", [] { return aclmdlBundleCreateQueryInfo(); },
-       [](void* h) { return aclmdlBundleDestroyQueryInfo(static_cast<aclmdlBundleQueryInfo*>(h)); }, nullptr},
+       ByCode<aclmdlBundleQueryInfo>(aclmdlBundleDestroyQueryInfo), nullptr},
       {"aclopAttr", [] { return aclopCreateAttr(); }, ByMessage<aclopAttr>(aclopDestroyAttr),
        [](void* h) { return aclopSetAttrInt(static_cast<aclopAttr*>(h), "a", 1); }},
       {"aclprofStepInfo", [] { return aclprofCreateStepInfo(); }, ByMessage<aclprofStepInfo>(aclprofDestroyStepInfo),
@@ -64,12 +65,8 @@ std::vector<Kind> Descriptions() {
       {"aclrtAllocatorDesc", [] { return aclrtAllocatorCreateDesc(); },
        [](void* h) { return aclrtAllocatorDestroyDesc(h); }, [](void* h) { return aclrtAllocatorSetObjToDesc(h, &h); }},
       {"aclrtStreamConfigHandle", [] { return aclrtCreateStreamConfigHandle(); },
-       [](void* h) { return aclrtDestroyStreamConfigHandle(static_cast<aclrtStreamConfigHandle*>(h)); },
-       [](void* h) {
-         const uint32_t priority = 1;
-         return aclrtSetStreamConfigOpt(static_cast<aclrtStreamConfigHandle*>(h), ACL_RT_STREAM_PRIORITY, &priority,
-                                        sizeof(priority));
-       }},
+       ByCode<aclrtStreamConfigHandle>(aclrtDestroyStreamConfigHandle),
+       Option<aclrtStreamConfigHandle>(aclrtSetStreamConfigOpt, ACL_RT_STREAM_PRIORITY, uint32_t{1})},
   };
 }
 

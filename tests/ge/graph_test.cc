@@ -70,6 +70,12 @@ Graph Sum(const char* name) {
   return graph;
 }
 
+// Its inputs could not be set, for this reason.
+void ExpectRefused(const Graph& graph, const char* reason) {
+  EXPECT_NE(RecentMessage().find(reason), std::string::npos);
+  EXPECT_FALSE(graph.IsValid());
+}
+
 TEST(Graph, AnEmptyOneRefusesEveryCall) {
   Graph none;
   AscendString name;
@@ -114,8 +120,7 @@ TEST(Graph, AnOperatorIsInOneGraphOnly) {
   first.SetInputs({data});
   Graph second("second");
   second.SetInputs({data});
-  EXPECT_NE(RecentMessage().find("is in graph \"first\" already"), std::string::npos);
-  EXPECT_FALSE(second.IsValid());
+  ExpectRefused(second, "is in graph \"first\" already");
 }
 
 TEST(Graph, TwoOperatorsOfOneNameAreRefused) {
@@ -124,8 +129,7 @@ TEST(Graph, TwoOperatorsOfOneNameAreRefused) {
   relu.set_input_x(data);
   Graph graph("names");
   graph.SetInputs({data});
-  EXPECT_NE(RecentMessage().find("two operators are named \"same\""), std::string::npos);
-  EXPECT_FALSE(graph.IsValid());
+  ExpectRefused(graph, "two operators are named \"same\"");
 }
 
 TEST(Graph, OutputsAreNamedByOperatorByPlaceAndByName) {

@@ -76,6 +76,15 @@ TEST_F(GeSessionTest, FinalisingEndsSessionsAndInitialisingAgainWorks) {
   GE_OK(fresh.AddGraph(1, TwoOutputs("a")));
 }
 
+TEST_F(GeSessionTest, ASessionMadeBeforeInitialisingWorksAfterwards) {
+  GE_OK(ge::GEFinalizeV2());
+  ge::GeSession early(std::map<ge::AscendString, ge::AscendString>{});
+  GE_FAILS(ge::FAILED, early.AddGraph(1, TwoOutputs("a")));
+  GE_OK(ge::GEInitializeV2(Options{}));
+  GE_OK(early.AddGraph(1, TwoOutputs("a")));
+  GE_OK(early.CompileGraph(1));
+}
+
 TEST_F(GeSessionTest, InitialisingTwiceChangesNothing) {
   GE_OK(ge::GEInitialize(Options{}));
   GE_OK(ge::GEInitializeV2(Options{{"ge.deterministic", "1"}}));

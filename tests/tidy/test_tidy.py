@@ -141,7 +141,7 @@ def test_cpp_is_formatted(project_files):
     assert outcome.returncode == 0, f"run clang-format-14 -i on: {' '.join(wrong)}"
 
 
-@pytest.mark.parametrize("generator", ["gen_coverage.py", "gen_options.py", "gen_rules.py"])
+@pytest.mark.parametrize("generator", ["gen_aclnn_doc.py", "gen_coverage.py", "gen_headers_doc.py", "gen_options.py", "gen_rules.py"])
 def test_generated_file_is_current(root, generator):
     outcome = subprocess.run([sys.executable, str(root / "tools" / generator), "--check"], capture_output=True, text=True, check=False)
     assert outcome.returncode == 0, outcome.stdout

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iostream>  // programs count on its coming along
 #include <limits>
 #include <type_traits>
 #include <vector>

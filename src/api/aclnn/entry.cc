@@ -18,6 +18,7 @@
 #include "src/exec/op/group_run.h"
 #include "src/exec/op/kernel_table.h"
 #include "src/exec/op/launch.h"
+#include "src/ops/refusals.h"
 #include "src/ops/row.h"
 
 using namespace millpond;         // NOLINT: a shim is a page of delegation
@@ -168,7 +169,12 @@ Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_siz
     if (Outcome added = AddArgument(row.args[place], words[place], call.get()); !added.ok()) return added;
   }
   MP_RETURN_IF_ERROR(CheckTypes(*call));
-  if (kernels::WorksInGroup(*kernel)) MP_RETURN_IF_ERROR(CheckGroups(*call));
+  if (kernels::WorksInGroup(*kernel)) {
+    // What fails while it runs costs the group its communicator.
+    const std::string refused = RefusedArgument(*call);
+    MP_REQUIRE(refused.empty(), "%s", refused.c_str());
+    MP_RETURN_IF_ERROR(CheckGroups(*call));
+  }
   if (!row.shapes.empty()) MP_RETURN_IF_ERROR(call->CheckShapes());
   // Now, while the caller holds its tensors: torch_npu frees a temporary's block as soon as the operator is in its own
   // queue, before the second phase, and relies on the stream's order; and an error of the second phase would stop that

@@ -23,9 +23,8 @@ T Load(const void* from) {
 }
 
 template <class T>
-Status ReadInteger(const void* from, ScalarValue* out) {
-  out->integer = static_cast<int64_t>(Load<T>(from));
-  return Ok();
+int64_t LoadInteger(const void* from) {
+  return static_cast<int64_t>(Load<T>(from));
 }
 
 Status ReadReal(double value, ScalarValue* out) {
@@ -42,25 +41,11 @@ Status ReadComplex(const void* from, ScalarValue* out) {
 Status Read(const void* from, DType type, ScalarValue* out) {
   *out = ScalarValue();
   out->dtype = type;
+  if (VisitInteger(type, [&](auto zero) { out->integer = LoadInteger<decltype(zero)>(from); })) return Ok();
   switch (type) {
     case DType::kBool:
       out->integer = Load<uint8_t>(from) != 0;
       return Ok();
-    case DType::kInt8:
-      return ReadInteger<int8_t>(from, out);
-    case DType::kUint8:
-      return ReadInteger<uint8_t>(from, out);
-    case DType::kInt16:
-      return ReadInteger<int16_t>(from, out);
-    case DType::kUint16:
-      return ReadInteger<uint16_t>(from, out);
-    case DType::kInt32:
-      return ReadInteger<int32_t>(from, out);
-    case DType::kUint32:
-      return ReadInteger<uint32_t>(from, out);
-    case DType::kInt64:
-    case DType::kUint64:
-      return ReadInteger<int64_t>(from, out);
     case DType::kFloat:
       return ReadReal(Load<float>(from), out);
     case DType::kHalf:

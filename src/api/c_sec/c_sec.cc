@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 
 #include "include/securec.h"
 

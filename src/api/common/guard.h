@@ -40,6 +40,16 @@ struct WithoutRuntime {
   static constexpr bool kInRuntime = false;
 };
 
+// For calls whose failure nobody is told of but by the answer: it must not break the program, nor count as an error.
+template <class Answer, Answer kGood, Answer kBad>
+struct SilentAbi : WithoutRuntime {
+  using Result = Answer;
+  static constexpr Answer kSuccess = kGood;
+  static constexpr Answer kNoMemory = kBad;
+  static Answer Number(const Status&) { return kBad; }
+  static void Keep(const char*, Answer, const Status&) {}
+};
+
 namespace internal {
 
 // The exception being handled, as a failure. Call it from a catch block. May throw std::bad_alloc.

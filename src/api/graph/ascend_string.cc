@@ -12,13 +12,7 @@ namespace ge {
 namespace {
 
 // A string is a value, not a call worth a record, and without text it says enough.
-struct TextAbi : millpond::WithoutRuntime {
-  using Result = graphStatus;
-  static constexpr graphStatus kSuccess = GRAPH_SUCCESS;
-  static constexpr graphStatus kNoMemory = GRAPH_FAILED;
-  static graphStatus Number(const millpond::Status&) { return GRAPH_FAILED; }
-  static void Keep(const char*, graphStatus, const millpond::Status&) {}
-};
+using TextAbi = millpond::SilentAbi<graphStatus, GRAPH_SUCCESS, GRAPH_FAILED>;
 
 }  // namespace
 

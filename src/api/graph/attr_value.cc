@@ -37,9 +37,11 @@ graphStatus AttrValue::GetValue(AscendString& val) { return Get(*this, &val); }
 graphStatus AttrValue::GetValue(AttrValue::INT& val) const { return Get(*this, &val); }
 graphStatus AttrValue::GetValue(AttrValue::FLOAT& val) const { return Get(*this, &val); }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): in parentheses a type is no type
 #define MP_ATTR_VALUE(type)                                                                            \
   graphStatus AttrValue::SetAttrValue(const type& attr_value) const { return Set(*this, attr_value); } \
   graphStatus AttrValue::GetAttrValue(type& attr_value) const { return Get(*this, &attr_value); }
+// NOLINTEND(bugprone-macro-parentheses)
 
 MP_EACH_ATTR_VALUE(MP_ATTR_VALUE)
 MP_EACH_ATTR_OBJECT(MP_ATTR_VALUE)

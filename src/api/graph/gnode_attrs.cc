@@ -85,11 +85,13 @@ bool GNode::HasAttr(const AscendString& name) {
   return node != nullptr && node->FindAttr(name.GetString()) != nullptr;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): in parentheses a type is no type
 #define MP_ATTR(type)                                                            \
   graphStatus GNode::GetAttr(const AscendString& name, type& attr_value) const { \
     return Get(*this, name, &attr_value);                                        \
   }                                                                              \
   graphStatus GNode::SetAttr(const AscendString& name, type& attr_value) const { return Set(*this, name, attr_value); }
+// NOLINTEND(bugprone-macro-parentheses)
 
 MP_EACH_ATTR_VALUE(MP_ATTR)
 MP_EACH_ATTR_OBJECT(MP_ATTR)

@@ -104,20 +104,25 @@ graphStatus InferenceContext::SetResourceContext(const ge::AscendString& key, Re
   });
 }
 
-graphStatus InferenceContext::RegisterReliedOnResourceKey(const ge::AscendString& key) {
-  return Answer("ge::InferenceContext::RegisterReliedOnResourceKey", [&] {
-    inner_inference_context_->relied_on.insert(key);
+namespace {
+
+graphStatus Insert(const char* api, const AscendString& key, std::set<AscendString>* keys) {
+  return Answer(api, [&] {
+    keys->insert(key);
     return Ok();
   });
+}
+
+}  // namespace
+
+graphStatus InferenceContext::RegisterReliedOnResourceKey(const ge::AscendString& key) {
+  return Insert("ge::InferenceContext::RegisterReliedOnResourceKey", key, &inner_inference_context_->relied_on);
 }
 const std::set<ge::AscendString>& InferenceContext::GetReliedOnResourceKeys() const {
   return inner_inference_context_->relied_on;
 }
 graphStatus InferenceContext::AddChangedResourceKey(const ge::AscendString& key) {
-  return Answer("ge::InferenceContext::AddChangedResourceKey", [&] {
-    inner_inference_context_->changed.insert(key);
-    return Ok();
-  });
+  return Insert("ge::InferenceContext::AddChangedResourceKey", key, &inner_inference_context_->changed);
 }
 const std::set<ge::AscendString>& InferenceContext::GetChangedResourceKeys() const {
   return inner_inference_context_->changed;

@@ -80,6 +80,14 @@ namespace {
 
 constexpr char kSetInput[] = "ge::Operator::SetInput";
 
+graphStatus TellText(const char* api, const Operator& op, std::string ir::Node::*text, AscendString* out) {
+  return Answer(api, [&]() -> Status {
+    MP_RETURN_IF_ERROR(RequireOperator(op));
+    *out = Wrap(std::string_view((*BuildAccess::Impl(op)->node).*text));
+    return Ok();
+  });
+}
+
 OperatorImplPtr Made(const char* api, const char_t* name, const char_t* type) {
   OperatorImplPtr impl;
   static_cast<void>(Answer(api, [&]() -> Status {
@@ -143,19 +151,11 @@ Operator::Operator(OperatorImplPtr&& op_impl) : operator_impl_(std::move(op_impl
 bool Operator::IsEmpty() const { return operator_impl_ == nullptr; }
 
 graphStatus Operator::GetName(AscendString& name) const {
-  return Answer("ge::Operator::GetName", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(*this));
-    name = Wrap(std::string_view(operator_impl_->node->name));
-    return Ok();
-  });
+  return TellText("ge::Operator::GetName", *this, &ir::Node::name, &name);
 }
 
 graphStatus Operator::GetOpType(AscendString& type) const {
-  return Answer("ge::Operator::GetOpType", [&]() -> Status {
-    MP_RETURN_IF_ERROR(RequireOperator(*this));
-    type = Wrap(std::string_view(operator_impl_->node->type));
-    return Ok();
-  });
+  return TellText("ge::Operator::GetOpType", *this, &ir::Node::type, &type);
 }
 
 Operator& Operator::SetInput(const char_t* dst_name, const Operator& src_oprt) {

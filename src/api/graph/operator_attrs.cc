@@ -96,8 +96,10 @@ std::string TypeNameOf(const std::string& word) {
     static_cast<void>(Answer(kSetAttr, [&] { return Set(*this, name, attr_value); })); \
     return *this;                                                                      \
   }
+// NOLINTBEGIN(bugprone-macro-parentheses): in parentheses a type is no type
 #define MP_GET(type) \
   graphStatus Operator::GetAttr(const char_t* name, type& attr_value) const { return Get(*this, name, &attr_value); }
+// NOLINTEND(bugprone-macro-parentheses)
 #define MP_REGISTER(type) \
   void Operator::AttrRegister(const char_t* name, type attr_value) { Register(*this, name, attr_value); }
 #define MP_VALUE(type) MP_SET(type) MP_GET(type)

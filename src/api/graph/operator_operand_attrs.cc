@@ -32,25 +32,27 @@ graphStatus Get(const Operator& op, Side side, Operand operand, const char_t* na
 
 }  // namespace
 
-#define MP_SET_ONE(operand_type, function, side, type)                                      \
+// NOLINTBEGIN(bugprone-macro-parentheses): in parentheses a type is no type
+#define MP_SET_ONE(function, side, operand_type, operand, type)                             \
   Operator& Operator::function(operand_type operand, const char_t* name, type attr_value) { \
     Set(*this, side, operand, name, attr_value);                                            \
     return *this;                                                                           \
   }
-#define MP_SET(type)                                            \
-  MP_SET_ONE(const int32_t, SetInputAttr, Side::kInput, type)   \
-  MP_SET_ONE(const int32_t, SetOutputAttr, Side::kOutput, type) \
-  MP_SET_ONE(const char_t*, SetInputAttr, Side::kInput, type)   \
-  MP_SET_ONE(const char_t*, SetOutputAttr, Side::kOutput, type)
-#define MP_GET_ONE(operand_type, function, side, type)                                               \
+#define MP_SET(type)                                                    \
+  MP_SET_ONE(SetInputAttr, Side::kInput, const int32_t, index, type)    \
+  MP_SET_ONE(SetOutputAttr, Side::kOutput, const int32_t, index, type)  \
+  MP_SET_ONE(SetInputAttr, Side::kInput, const char_t*, dst_name, type) \
+  MP_SET_ONE(SetOutputAttr, Side::kOutput, const char_t*, dst_name, type)
+#define MP_GET_ONE(function, side, operand_type, operand, type)                                      \
   graphStatus Operator::function(operand_type operand, const char_t* name, type& attr_value) const { \
     return Get(*this, side, operand, name, &attr_value);                                             \
   }
-#define MP_GET(type)                                            \
-  MP_GET_ONE(const int32_t, GetInputAttr, Side::kInput, type)   \
-  MP_GET_ONE(const int32_t, GetOutputAttr, Side::kOutput, type) \
-  MP_GET_ONE(const char_t*, GetInputAttr, Side::kInput, type)   \
-  MP_GET_ONE(const char_t*, GetOutputAttr, Side::kOutput, type)
+// NOLINTEND(bugprone-macro-parentheses)
+#define MP_GET(type)                                                    \
+  MP_GET_ONE(GetInputAttr, Side::kInput, const int32_t, index, type)    \
+  MP_GET_ONE(GetOutputAttr, Side::kOutput, const int32_t, index, type)  \
+  MP_GET_ONE(GetInputAttr, Side::kInput, const char_t*, dst_name, type) \
+  MP_GET_ONE(GetOutputAttr, Side::kOutput, const char_t*, dst_name, type)
 #define MP_VALUE(type) MP_SET(type) MP_GET(type)
 #define MP_OBJECT(type) MP_SET(const type&) MP_GET(type)
 

@@ -16,6 +16,7 @@ TensorDescImpl::TensorDescImpl(const TensorDescImpl& other) : desc(other.desc) {
 
 TensorDesc::TensorDesc() : impl(std::make_shared<TensorDescImpl>()) {}
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the signature is the ABI's
 TensorDesc::TensorDesc(Shape shape, Format format, DataType dt) : TensorDesc() {
   Update(shape, format, dt);
   impl->desc.real_dim_count = static_cast<int64_t>(shape.GetDimNum());

@@ -2,11 +2,10 @@
 // Pools tell the pieces that they give out and take back (page "mstx API", memory regions). The checker listens;
 // without it nobody does, and the calls cost a load and a branch. torch_npu's caching allocator makes them when it
 // finds libascend_kernel_hook.so among the preloaded libraries.
-//
-// The structures are as clients lay them out; those that only a vendor's header names have no declaration of ours.
 #include <cstddef>
 #include <cstdint>
 
+#include "include/mstx/ms_tools_ext.h"
 #include "src/trace/emit.h"
 
 namespace {
@@ -16,53 +15,31 @@ void TellRegion(bool begins, int32_t device, const void* address, size_t bytes) 
   millpond::trace::TellPiece(begins, PoolPiece::Teller::kRegions, device, address, bytes);
 }
 
-struct Range {
-  uint32_t device;
-  const void* address;
-  uint64_t bytes;
-};
-static_assert(sizeof(Range) == 24);
-
-struct RegionsToRegister {
-  void* heap;
-  int32_t type;
-  size_t count;
-  const Range* ranges;
-  void** out_handles;  // may be null or, from torch_npu, anything: never written
-};
-static_assert(sizeof(RegionsToRegister) == 40);
-
-struct RegionReference {
-  int32_t type;
-  const void* address;  // or a handle, of which none are given out
-};
-static_assert(sizeof(RegionReference) == 16);
-constexpr int32_t kByAddress = 0;
-
-struct RegionsToUnregister {
-  size_t count;
-  const RegionReference* references;
-};
+// As clients were compiled, torch_npu among them.
+static_assert(sizeof(mstxMemVirtualRangeDesc_t) == 24);
+static_assert(sizeof(mstxMemRegionsRegisterBatch_t) == 40);
+static_assert(sizeof(mstxMemRegionRef_t) == 16);
 
 }  // namespace
 
-#define MP_EXPORT extern "C" __attribute__((visibility("default")))
-
-// torch_npu fills in the count and the ranges alone: the other members are not looked at.
-MP_EXPORT void mstxMemRegionsRegister(void* /*domain*/, const RegionsToRegister* batch) {
-  if (batch == nullptr || batch->ranges == nullptr) return;
-  for (size_t i = 0; i < batch->count; ++i) {
-    const Range& range = batch->ranges[i];
-    if (range.address != nullptr && range.bytes != 0) {
-      TellRegion(true, static_cast<int32_t>(range.device), range.address, range.bytes);
+// torch_npu fills in the count and the ranges alone: the other members are not looked at, and no handle is written.
+extern "C" void mstxMemRegionsRegister(mstxDomainHandle_t /*domain*/, const mstxMemRegionsRegisterBatch_t* desc) {
+  if (desc == nullptr || desc->regionDescArray == nullptr) return;
+  const auto* ranges = static_cast<const mstxMemVirtualRangeDesc_t*>(desc->regionDescArray);
+  for (size_t i = 0; i < desc->regionCount; ++i) {
+    const mstxMemVirtualRangeDesc_t& range = ranges[i];
+    if (range.ptr != nullptr && range.size != 0) {
+      TellRegion(true, static_cast<int32_t>(range.deviceId), range.ptr, range.size);
     }
   }
 }
 
-MP_EXPORT void mstxMemRegionsUnregister(void* /*domain*/, const RegionsToUnregister* batch) {
-  if (batch == nullptr || batch->references == nullptr) return;
-  for (size_t i = 0; i < batch->count; ++i) {
-    const RegionReference& reference = batch->references[i];
-    if (reference.type == kByAddress && reference.address != nullptr) TellRegion(false, -1, reference.address, 0);
+extern "C" void mstxMemRegionsUnregister(mstxDomainHandle_t /*domain*/, const mstxMemRegionsUnregisterBatch_t* desc) {
+  if (desc == nullptr || desc->refArray == nullptr) return;
+  for (size_t i = 0; i < desc->refCount; ++i) {
+    const mstxMemRegionRef_t& reference = desc->refArray[i];
+    if (reference.refType == MSTX_MEM_REGION_REF_TYPE_POINTER && reference.pointer != nullptr) {
+      TellRegion(false, -1, reference.pointer, 0);
+    }
   }
 }

@@ -2,9 +2,8 @@
 // libfmk_onnx_parser: an ONNX model becomes a ge::Graph.
 #include "include/parser/onnx_parser.h"
 
-#include "src/api/common/guard.h"
-#include "src/api/common/runtime_abi.h"
 #include "src/api/graph/build.h"
+#include "src/api/parser/parser_abi.h"
 #include "src/api/parser/parser_params.h"
 #include "src/exec/program/host.h"
 #include "src/graph/io/files.h"
@@ -16,6 +15,7 @@ namespace ge {
 using millpond::Guard;
 using millpond::Ok;
 using millpond::Status;
+using millpond::api::ParserAbi;
 
 namespace {
 
@@ -34,13 +34,6 @@ Status Parse(std::span<const std::byte> bytes, const millpond::onnx::ReadOptions
   *graph = millpond::api::Wrap(made);
   return Ok();
 }
-
-struct ParserAbi : millpond::RuntimeAbi {
-  using Result = graphStatus;
-  static constexpr graphStatus kSuccess = GRAPH_SUCCESS;
-  static constexpr graphStatus kNoMemory = GRAPH_FAILED;
-  static graphStatus Number(const Status&) { return GRAPH_FAILED; }
-};
 
 }  // namespace
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions at the GE door: one entry for all of them, since they share their arguments.
+#include <ATen/Dispatch.h>
+
+#include <limits>
+
 #include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
@@ -25,6 +29,25 @@ Tensor OneByOne(Tensor x, const std::vector<int64_t>& axes, Step step) {
   return x;
 }
 
+// The greatest of no elements is what every other is greater than, and the least likewise; ATen refuses them.
+bool IsOfNothing(const Tensor& x, const std::vector<int64_t>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.size(axis) == 0; });
+}
+template <class Pick>
+Tensor FilledBy(const Tensor& x, const std::vector<int64_t>& axes, bool keep, double infinity, bool flag, Pick pick) {
+  Tensor out = at::sum(x, axes, keep, x.scalar_type());
+  if (at::isFloatingType(x.scalar_type())) return out.fill_(infinity);
+  if (x.scalar_type() == at::kBool) return out.fill_(flag);
+  AT_DISPATCH_INTEGRAL_TYPES(x.scalar_type(), "FilledBy", [&] { out.fill_(pick(std::numeric_limits<scalar_t>())); });
+  return out;
+}
+Tensor LeastOf(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return FilledBy(x, axes, keep, -std::numeric_limits<double>::infinity(), false, [](auto of) { return of.lowest(); });
+}
+Tensor MostOf(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return FilledBy(x, axes, keep, std::numeric_limits<double>::infinity(), true, [](auto of) { return of.max(); });
+}
+
 Tensor Reduced(const Tensor& x, const std::vector<int64_t>& axes, bool keep, int64_t how, ScalarType type) {
   switch (how) {
     case kSum:
@@ -34,9 +57,9 @@ Tensor Reduced(const Tensor& x, const std::vector<int64_t>& axes, bool keep, int
       if (at::isIntegralType(type, true)) return at::mean(x, axes, keep, at::kDouble).trunc_();
       return at::mean(x, axes, keep, type);
     case kMax:
-      return at::amax(x, axes, keep);
+      return IsOfNothing(x, axes) ? LeastOf(x, axes, keep) : at::amax(x, axes, keep);
     case kMin:
-      return at::amin(x, axes, keep);
+      return IsOfNothing(x, axes) ? MostOf(x, axes, keep) : at::amin(x, axes, keep);
     case kProduct:
       return OneByOne(x, axes, [&](const Tensor& t, int64_t axis) { return at::prod(t, axis, keep, type); });
     case kAll:

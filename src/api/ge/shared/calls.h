@@ -57,7 +57,7 @@ void Tell(const std::function<void(::ge::Status, std::vector<Tensor>&)>& callbac
 // `check` is asked before anything is queued; when it refuses, the callback hears of it at once.
 template <class Tensor>
 ::ge::Status RunAsync(uint64_t session_id, uint32_t graph_id, const std::vector<Tensor>& inputs,
-                      const std::function<void(::ge::Status, std::vector<Tensor>&)>& callback,
+                      std::function<void(::ge::Status, std::vector<Tensor>&)> callback,
                       const std::function<Status(session::NumberedGraph&)>& check) {
   const ::ge::Status queued =
       EnterSession("RunGraphAsync", session_id, Numbers::kRun, [&](session::Session& session) -> Status {

@@ -8,7 +8,6 @@
 namespace ge {
 
 using millpond::Format;
-using millpond::geapi::kSuccess;
 namespace api = millpond::api;
 
 void StreamAllocationSummary::StreamAllocationSummaryImpl::Add(const millpond::ir::Graph& graph) {

@@ -57,6 +57,7 @@ Status Session::BuildGraph(uint32_t graph_id, const std::vector<InputTensorInfo>
       __func__, sessionId_, graph_id, Numbers::kRun,
       [&](sessions::Session&, sessions::NumberedGraph& graph) -> millpond::Status {
         std::vector<sessions::InputDesc> descs;
+        descs.reserve(inputs.size());
         for (const InputTensorInfo& input : inputs) {
           descs.push_back({millpond::api::DTypeOf(static_cast<DataType>(input.data_type)), -1, input.dims});
         }
@@ -89,7 +90,7 @@ Status Session::RunGraph(uint32_t graph_id, const std::vector<Tensor>& inputs, s
 }
 
 Status Session::RunGraphAsync(uint32_t graph_id, const std::vector<ge::Tensor>& inputs, RunAsyncCallback callback) {
-  return RunAsync<Tensor>(sessionId_, graph_id, inputs, callback,
+  return RunAsync<Tensor>(sessionId_, graph_id, inputs, std::move(callback),
                           [](sessions::NumberedGraph& graph) { return RefuseCompiled(graph); });
 }
 

@@ -45,6 +45,7 @@ Status RequireNotNotifying(const Lifecycle& lifecycle) {
 
 // A callback's code is the client's own and is passed on as it is.
 Outcome Notify(const std::vector<Callback>& callbacks, const std::string& text) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::vector<Callback> copy = callbacks;  // a callback may change the list
   const Notifying notifying;
   for (const Callback& callback : copy) {

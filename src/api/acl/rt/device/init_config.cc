@@ -66,7 +66,7 @@ Status CheckKeys(const json& root) {
     }
     MP_CHECK(value.is_object(), kParseFile, "\"%s\" should be an object", name.c_str());
     for (const auto& [inner, inner_value] : value.items()) {
-      MP_RETURN_IF_ERROR(CheckKey(name + "." + inner, inner_value));
+      MP_RETURN_IF_ERROR(CheckKey(Format("%s.%s", name.c_str(), inner.c_str()), inner_value));
     }
   }
   return Ok();

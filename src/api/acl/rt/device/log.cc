@@ -7,19 +7,6 @@
 #include "include/acl/acl_base_rt.h"
 #include "src/api/common/guard.h"
 
-namespace {
-
-struct LogAbi : millpond::WithoutRuntime {
-  using Result = bool;
-  static constexpr bool kSuccess = true;
-  static constexpr bool kNoMemory = false;
-  static bool Number(const millpond::Status&) { return false; }
-  // A line of a log must not break the program that writes it, nor count as an error of its own.
-  static void Keep(const char*, bool, const millpond::Status&) {}
-};
-
-}  // namespace
-
 // Documented: one line holds at most 1024 bytes; what is longer is cut and marked.
 extern "C" void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line, const char* fmt,
                           ...) {
@@ -29,7 +16,7 @@ extern "C" void aclAppLog(aclLogLevel logLevel, const char* func, const char* fi
   va_list args;
   va_start(args, fmt);
   // Untraced, and allowed in a forked child as the lines of any program are; only what it throws must not get out.
-  static_cast<void>(millpond::Guard(LogAbi(), "aclAppLog", [&] {
+  static_cast<void>(millpond::Guard(millpond::SilentAbi<bool, true, false>(), "aclAppLog", [&] {
     if (!log::Enabled(level, log::kApp)) return millpond::Ok();
     constexpr char kMark[] = "...[truncated]";
     char text[1024 + 1];

@@ -139,7 +139,7 @@ aclError TellVersion(const char* api, const char* pkgName, const char* parameter
 
 void PutText(char* out, size_t capacity, const std::string& text) {
   memset(out, 0, capacity);
-  memcpy(out, text.data(), std::min(text.size(), capacity - 1));
+  text.copy(out, capacity - 1);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class AclAllocator : public ExternalAllocator {
   const AllocatorDesc& desc() const { return desc_; }
 
  private:
-  const aclrtAllocatorDesc tag_;
+  void* const tag_;
   const AllocatorDesc desc_;
 };
 

@@ -66,7 +66,7 @@ extern "C" aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPool
   });
 }
 
-extern "C" aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
+extern "C" aclError aclrtMemPoolDestroy(aclrtMemPool memPool) {
   return Guard("aclrtMemPoolDestroy", [&]() -> Status {
     MP_NOT_NULL(memPool);
     return DestroyMemPool(memPool);

@@ -170,6 +170,7 @@ Status LaunchPrefetch(std::vector<Prefetch> ranges, aclrtStream stream) {
   Stream* found = nullptr;
   MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
   std::vector<trace::Access> accesses;
+  accesses.reserve(ranges.size());
   for (const Prefetch& range : ranges) accesses.push_back({range.ptr, range.size, Mode::kRead});
   return found->Launch<TaskKind::kOther>("ManagedPrefetch", std::span<const trace::Access>(accesses),
                                          [ranges = std::move(ranges)]() -> Status {

@@ -219,8 +219,7 @@ Status Check(const aclrtRandomNumTaskInfo& info) {
 
 }  // namespace
 
-extern "C" aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrtStream stream,
-                                        void* reserve) {
+extern "C" aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, aclrtStream stream, void* reserve) {
   return Guard("aclrtRandomNumAsync", [&]() -> Status {
     MP_NOT_NULL(taskInfo);
     if (reserve != nullptr) return InvalidParameter("reserve", "it is reserved and must be NULL");
