@@ -25,3 +25,14 @@ def main(page, render, description, made_by):
         print(("- " if line in old else "+ ") + line[:200])
     print(f"{shown} is not what the run gave; tools/{parser.prog} {options.json} writes it anew")
     return 1
+
+
+def write_or_check(page, text, arguments, tool):
+    """For pages made from the tree alone: the exit status, 1 where `--check` finds another text."""
+    if "--check" not in arguments:
+        page.write_text(text, encoding="utf-8")
+        return 0
+    if page.exists() and page.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"docs/{page.name} is not current; run tools/{tool}")
+    return 1

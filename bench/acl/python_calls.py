@@ -4,20 +4,14 @@
 import argparse
 import ctypes
 import json
+import pathlib
 import sys
 import timeit
 
-SKIP_EXIT_CODE = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+from skip import import_or_skip
+
 BATCHES = 20  # the best of them counts: at this scale a pre-emption is larger than the figure
-
-
-def import_acl():
-    try:
-        import acl
-    except ImportError as error:
-        print(f"no acl for {sys.executable}: {error}", file=sys.stderr)
-        raise SystemExit(SKIP_EXIT_CODE) from None
-    return acl
 
 
 def start(acl):
@@ -65,7 +59,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a few calls of each")
     arguments = parser.parse_args()
-    acl = import_acl()
+    acl = import_or_skip("acl")
     stream = start(acl)
     count = 20 if arguments.smoke else 20000
     for subject, (names, statements) in (("ours", through_acl(acl, stream)), ("ctypes", through_ctypes(stream))):

@@ -6,10 +6,14 @@
 #ifndef BENCH_COMMON_MEASURE_H_
 #define BENCH_COMMON_MEASURE_H_
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,6 +99,21 @@ void Harness::PerItem(const std::string& metric, const char* unit, std::size_t c
   body(count / 10 + 1);
   const double took = Nanoseconds([&] { body(count); });
   Emit(metric, unit, took / static_cast<double>(count));
+}
+
+inline double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Of this process, with the device's memory, which is the process's too.
+inline double ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  file >> all >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace millpond::bench

@@ -4,7 +4,6 @@
 #include <ge/ge_api_v2.h>
 #include <graph/operator_factory.h>
 #include <parser/onnx_parser.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -19,7 +18,9 @@
 namespace {
 
 using millpond::bench::Harness;
+using millpond::bench::Median;
 using millpond::bench::Nanoseconds;
+using millpond::bench::ResidentBytes;
 using Options = std::map<ge::AscendString, ge::AscendString>;
 
 double Milliseconds(double nanoseconds) { return nanoseconds / 1e6; }
@@ -29,20 +30,6 @@ double CpuMilliseconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return 1e3 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-// Resident bytes of this process, with the device's memory, which is ours too.
-double ResidentBytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t all = 0;
-  size_t resident = 0;
-  file >> all >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 // The libraries that compute are loaded with the first operator: before the model, whose memory is to be told.

@@ -11,29 +11,8 @@ constexpr const char* kSubject = "ours";
 
 void Measure(const Harness& harness, const Trace& trace, const PoolArguments& arguments) {
   const std::vector<Stream> streams(2 * trace.lanes);  // two threads with their own
-  {
-    OursPool pool(streams);
-    ReplayPasses(pool, trace, 0, 1);
-    harness.Emit("reserved_over_live_first", "x", pool.ReservedOver(trace.peak_live_bytes));
-  }
-  {
-    OursPool pool(streams);
-    Replay(harness, kSubject, pool, trace);
-    harness.Emit("reserved_over_live", "x", pool.ReservedOver(trace.peak_live_bytes));
-  }
-  {
-    OursPool pool(streams);
-    ReplayOnTwoThreads(harness, kSubject, pool, trace);
-  }
-  {
-    OursPool pool(streams);
-    Pairs(harness, kSubject, pool);
-  }
-  for (const MixedShape& shape : MixedShapes(arguments)) {
-    OursPool pool(streams);
-    const std::size_t live = Mixed(harness, kSubject, pool, shape);
-    harness.Emit(std::string(shape.metric) + "_reserved_over_live", "x", pool.ReservedOver(live));
-  }
+  MeasureFresh(
+      harness, kSubject, [&] { return OursPool(streams); }, trace, arguments);
 }
 
 // The pool's own snapshot at the trace's peak, for picture.py.

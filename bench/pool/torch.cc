@@ -15,39 +15,6 @@ struct Variant {
 constexpr Variant kVariants[] = {{"torch", TorchPolicy::Segments::kFixed},
                                  {"torch_expandable", TorchPolicy::Segments::kExpandable}};
 
-double Ratio(std::size_t reserved, std::size_t live) {
-  return static_cast<double>(reserved) / static_cast<double>(live);
-}
-
-void Measure(const Harness& harness, const Variant& variant, const Trace& trace, const PoolArguments& arguments) {
-  {
-    TorchPolicy policy(variant.segments);
-    ReplayPasses(policy, trace, 0, 1);
-    harness.EmitFor(variant.subject, "reserved_over_live_first", "x",
-                    Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
-  }
-  {
-    TorchPolicy policy(variant.segments);
-    Replay(harness, variant.subject, policy, trace);
-    harness.EmitFor(variant.subject, "reserved_over_live", "x",
-                    Ratio(policy.reserved_bytes_high(), trace.peak_live_bytes));
-  }
-  {
-    TorchPolicy policy(variant.segments);
-    ReplayOnTwoThreads(harness, variant.subject, policy, trace);
-  }
-  {
-    TorchPolicy policy(variant.segments);
-    Pairs(harness, variant.subject, policy);
-  }
-  for (const MixedShape& shape : MixedShapes(arguments)) {
-    TorchPolicy policy(variant.segments);
-    const std::size_t live = Mixed(harness, variant.subject, policy, shape);
-    harness.EmitFor(variant.subject, std::string(shape.metric) + "_reserved_over_live", "x",
-                    Ratio(policy.reserved_bytes_high(), live));
-  }
-}
-
 // Both variants at the trace's peak in a file of one object, for picture.py.
 void WriteFragments(const Trace& trace, const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "w");
@@ -85,6 +52,9 @@ int main(int argc, char** argv) {
     WriteFragments(trace, fragments);
     return 0;
   }
-  for (const Variant& variant : kVariants) Measure(harness, variant, trace, arguments);
+  for (const Variant& variant : kVariants) {
+    MeasureFresh(
+        harness, variant.subject, [&] { return TorchPolicy(variant.segments); }, trace, arguments);
+  }
   return 0;
 }

@@ -39,7 +39,10 @@ class TorchPolicy {
   void Free(void* address, std::size_t stream);
   void EnterThread();
 
-  [[nodiscard]] std::size_t reserved_bytes_high() const { return reserved_high_; }
+  // High-water mark of reserved bytes over the peak of live bytes.
+  [[nodiscard]] double ReservedOver(std::size_t peak_live_bytes) const {
+    return static_cast<double>(reserved_high_) / static_cast<double>(peak_live_bytes);
+  }
   // Every segment with its blocks, in the fields of the pool's own snapshot.
   void WriteSnapshot(std::FILE* file) const;
 

@@ -58,12 +58,6 @@ struct PoolArguments {
   }
 };
 
-inline double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Allocate and free immediately, repeatedly, on one lane: the best case for a cache.
 template <typename Allocator>
 void Pairs(const Harness& harness, const char* subject, Allocator& allocator) {
@@ -254,6 +248,37 @@ void ReplayOnTwoThreads(const Harness& harness, const char* subject, Allocator& 
   }
   for (std::thread& thread : threads) thread.join();
   harness.EmitFor(subject, "replay_2threads_ns", "ns", (medians[0] + medians[1]) / 2);
+}
+
+// Every workload on an allocator of its own, which `make()` returns; such an allocator also has
+//
+//   double ReservedOver(std::size_t peak_live_bytes);   // its high-water mark of reserved bytes over that
+template <typename Make>
+void MeasureFresh(const Harness& harness, const char* subject, const Make& make, const Trace& trace,
+                  const PoolArguments& arguments) {
+  {
+    auto allocator = make();
+    ReplayPasses(allocator, trace, 0, 1);
+    harness.EmitFor(subject, "reserved_over_live_first", "x", allocator.ReservedOver(trace.peak_live_bytes));
+  }
+  {
+    auto allocator = make();
+    Replay(harness, subject, allocator, trace);
+    harness.EmitFor(subject, "reserved_over_live", "x", allocator.ReservedOver(trace.peak_live_bytes));
+  }
+  {
+    auto allocator = make();
+    ReplayOnTwoThreads(harness, subject, allocator, trace);
+  }
+  {
+    auto allocator = make();
+    Pairs(harness, subject, allocator);
+  }
+  for (const MixedShape& shape : MixedShapes(arguments)) {
+    auto allocator = make();
+    const std::size_t live = Mixed(harness, subject, allocator, shape);
+    harness.EmitFor(subject, std::string(shape.metric) + "_reserved_over_live", "x", allocator.ReservedOver(live));
+  }
 }
 
 }  // namespace millpond::bench

@@ -4,9 +4,7 @@
 // growth of a trace: start.py.
 #include <aclnnop/aclnn_relu.h>
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <vector>
 
 #include "bench/common/acl_session.h"
@@ -15,14 +13,6 @@
 namespace {
 
 using namespace millpond::bench;  // NOLINT: a program of this folder
-
-double ResidentBytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t all = 0;
-  size_t resident = 0;
-  file >> all >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
 
 void FirstMemset() {
   MP_ACL(aclInit(nullptr));

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::size_t kBatch = 100;
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 // Nanoseconds per item of each of two bodies that do kBatch items, run in turn.
 template <typename Ours, typename Peer>
 std::pair<double, double> InTurn(std::size_t rounds, Ours ours, Peer peer) {

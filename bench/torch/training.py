@@ -10,18 +10,11 @@ import statistics
 import sys
 import time
 
-SKIP_EXIT_CODE = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+from skip import import_or_skip
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"
 MODELS = {"gpt2_step": "train_gpt2", "resnet18_step": "train_resnet18"}
-
-
-def import_torch():
-    try:
-        import torch
-    except ImportError as error:
-        print(f"no torch in {sys.executable}: {error}", file=sys.stderr)
-        raise SystemExit(SKIP_EXIT_CODE) from None
-    return torch
 
 
 def measure(step, count):
@@ -39,7 +32,7 @@ def main():
     parser.add_argument("--device", choices=["npu", "cpu"], required=True)
     parser.add_argument("--smoke", action="store_true", help="one step of each")
     arguments = parser.parse_args()
-    torch = import_torch()
+    torch = import_or_skip("torch")
     if "OMP_NUM_THREADS" in os.environ:
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     sys.path.insert(0, str(EXAMPLES))

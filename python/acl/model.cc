@@ -21,14 +21,21 @@ PyObject* MakeDims(const aclmdlIODims& dims) {
                    {"dims", MakeList(dims.dims, std::min<size_t>(dims.dimCount, ACL_MAX_DIM_CNT))}});
 }
 
-template <class Function>
-PyObject* DimsOf(Args& args, Function function) {
+// What `ask` tells of one tensor of a model, as `show` makes it a dict: (description, index) in Python.
+template <class Facts, class Show>
+PyObject* AskTensor(Args& args, aclError (*ask)(const aclmdlDesc*, size_t, Facts*), const Show& show) {
   const uint64_t desc = args.Word(0);
   const uint64_t index = args.Word(1);
   if (!args.ok()) return nullptr;
-  aclmdlIODims dims{};
-  const aclError ret = Released([&] { return function(Desc(desc), index, &dims); });
-  return Make(ret == ACL_SUCCESS ? MakeDims(dims) : PyDict_New(), ret);
+  Facts facts{};
+  const aclError ret = Released([&] { return ask(Desc(desc), index, &facts); });
+  return Make(show(facts, ret), ret);
+}
+
+PyObject* DimsOf(Args& args, aclError (*ask)(const aclmdlDesc*, size_t, aclmdlIODims*)) {
+  return AskTensor<aclmdlIODims>(args, ask, [](const aclmdlIODims& dims, aclError ret) {
+    return ret == ACL_SUCCESS ? MakeDims(dims) : PyDict_New();
+  });
 }
 
 // [[low, high], ...] or [[height, width], ...]
@@ -102,14 +109,10 @@ PyObject* mdl_get_output_dims(Args& args) { return DimsOf(args, aclmdlGetOutputD
 PyObject* mdl_get_cur_output_dims(Args& args) { return DimsOf(args, aclmdlGetCurOutputDims); }
 
 PyObject* mdl_get_input_dims_range(Args& args) {
-  const uint64_t desc = args.Word(0);
-  const uint64_t index = args.Word(1);
-  if (!args.ok()) return nullptr;
-  aclmdlIODimsRange range{};
-  const aclError ret = Released([&] { return aclmdlGetInputDimsRange(Desc(desc), index, &range); });
-  PyObject* dict = MakeDict({{"rangeCount", ToPython(range.rangeCount)},
-                             {"range", MakePairs(range.range, std::min<size_t>(range.rangeCount, ACL_MAX_DIM_CNT))}});
-  return Make(dict, ret);
+  return AskTensor<aclmdlIODimsRange>(args, aclmdlGetInputDimsRange, [](const aclmdlIODimsRange& range, aclError) {
+    const size_t count = std::min<size_t>(range.rangeCount, ACL_MAX_DIM_CNT);
+    return MakeDict({{"rangeCount", ToPython(range.rangeCount)}, {"range", MakePairs(range.range, count)}});
+  });
 }
 
 PyObject* mdl_get_dynamic_batch(Args& args) {
@@ -123,14 +126,11 @@ PyObject* mdl_get_dynamic_batch(Args& args) {
 }
 
 PyObject* mdl_get_dynamic_hw(Args& args) {
-  const uint64_t desc = args.Word(0);
-  const uint64_t index = args.Word(1);
-  if (!args.ok()) return nullptr;
-  aclmdlHW hw{};
-  const aclError ret = Released([&] { return aclmdlGetDynamicHW(Desc(desc), index, &hw); });
-  if (ret != ACL_SUCCESS) return Make(PyDict_New(), ret);
-  const size_t count = std::min<size_t>(hw.hwCount, ACL_MAX_HW_NUM);
-  return Make(MakeDict({{"hwCount", ToPython(hw.hwCount)}, {"hw", MakePairs(hw.hw, count)}}), ret);
+  return AskTensor<aclmdlHW>(args, aclmdlGetDynamicHW, [](const aclmdlHW& hw, aclError ret) {
+    if (ret != ACL_SUCCESS) return PyDict_New();
+    const size_t count = std::min<size_t>(hw.hwCount, ACL_MAX_HW_NUM);
+    return MakeDict({{"hwCount", ToPython(hw.hwCount)}, {"hw", MakePairs(hw.hw, count)}});
+  });
 }
 
 PyObject* mdl_get_first_aipp_info(Args& args) {

@@ -121,6 +121,16 @@ bool ReadUceInfo(PyObject* dict, aclrtMemUceInfo* out_info) {
   return true;
 }
 
+// What `ask` tells of a device, as `show` makes it a dict: (device) in Python.
+template <class Facts, class Show>
+PyObject* AskDevice(Args& args, aclError (*ask)(int32_t, Facts*), const Show& show) {
+  const auto device = args.Checked<int32_t>(0);
+  if (!args.ok()) return nullptr;
+  Facts facts{};
+  const aclError ret = Released([&] { return ask(device, &facts); });
+  return Make(show(facts), ret);
+}
+
 }  // namespace
 
 PyObject* rt_get_function_name(Args& args) {
@@ -202,25 +212,19 @@ PyObject* rt_pointer_get_attributes(Args& args) {
 }
 
 PyObject* rt_get_device_utilization_rate(Args& args) {
-  const auto device = args.Checked<int32_t>(0);
-  if (!args.ok()) return nullptr;
-  aclrtUtilizationInfo info{};
-  const aclError ret = Released([&] { return aclrtGetDeviceUtilizationRate(device, &info); });
-  PyObject* answer = MakeDict({{"cube_utilization", ToPython(info.cubeUtilization)},
-                               {"vector_utilization", ToPython(info.vectorUtilization)},
-                               {"aicpu_utilization", ToPython(info.aicpuUtilization)},
-                               {"memory_utilization", ToPython(info.memoryUtilization)},
-                               {"utilization_extend", ToPython(info.utilizationExtend)}});
-  return Make(answer, ret);
+  return AskDevice<aclrtUtilizationInfo>(args, aclrtGetDeviceUtilizationRate, [](const aclrtUtilizationInfo& info) {
+    return MakeDict({{"cube_utilization", ToPython(info.cubeUtilization)},
+                     {"vector_utilization", ToPython(info.vectorUtilization)},
+                     {"aicpu_utilization", ToPython(info.aicpuUtilization)},
+                     {"memory_utilization", ToPython(info.memoryUtilization)},
+                     {"utilization_extend", ToPython(info.utilizationExtend)}});
+  });
 }
 
 PyObject* rt_device_get_uuid(Args& args) {
-  const auto device = args.Checked<int32_t>(0);
-  if (!args.ok()) return nullptr;
-  aclrtUuid uuid{};
-  const aclError ret = Released([&] { return aclrtDeviceGetUuid(device, &uuid); });
-  return Make(MakeDict({{"bytes", MakeList(reinterpret_cast<const uint8_t*>(uuid.bytes), std::size(uuid.bytes))}}),
-              ret);
+  return AskDevice<aclrtUuid>(args, aclrtDeviceGetUuid, [](const aclrtUuid& uuid) {
+    return MakeDict({{"bytes", MakeList(reinterpret_cast<const uint8_t*>(uuid.bytes), std::size(uuid.bytes))}});
+  });
 }
 
 PyObject* rt_set_stream_attribute(Args& args) {

@@ -2,13 +2,14 @@
 #include "src/base/log.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+
+#include "src/base/child_testing.h"
 
 namespace millpond::log {
 namespace {
@@ -118,24 +119,14 @@ TEST_F(LogTest, AnUnwritableFolderIsNotAFailure) {
 // to the file and nowhere else.
 TEST_F(LogTest, NothingIsCreatedUntilThereIsAnErrorToWrite) {
   const auto run = [&](Level level) {
-    fflush(nullptr);
-    int out[2];
-    EXPECT_EQ(pipe(out), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      dup2(out[1], STDOUT_FILENO);
-      dup2(out[1], STDERR_FILENO);
-      setenv("ASCEND_PROCESS_LOG_PATH", folder_.c_str(), 1);
-      Write(level, kRuntime, "something happened", {"Function", "/src/file.cc", 12});
-      _exit(0);
-    }
-    close(out[1]);
-    std::string printed;
-    char buffer[256];
-    for (ssize_t n; (n = read(out[0], buffer, sizeof(buffer))) > 0;) printed.append(buffer, static_cast<size_t>(n));
-    close(out[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
+    int status = -1;
+    std::string printed = ReadFromChild(
+        {STDOUT_FILENO, STDERR_FILENO},
+        [&] {
+          setenv("ASCEND_PROCESS_LOG_PATH", folder_.c_str(), 1);
+          Write(level, kRuntime, "something happened", {"Function", "/src/file.cc", 12});
+        },
+        &status);
     EXPECT_EQ(status, 0);
     return printed;
   };

@@ -31,6 +31,11 @@ class OneCall {
     if (made == nullptr) Keep(ACL_ERROR_BAD_ALLOC);
     return made;
   }
+  aclScalar* Scalar(float value) {
+    aclScalar* const made = aclCreateScalar(&value, ACL_FLOAT);
+    if (made == nullptr) Keep(ACL_ERROR_BAD_ALLOC);
+    return made;
+  }
   bool good() const { return code_ == ACL_SUCCESS; }
   int code() const { return code_; }
   void Keep(int code) {
@@ -70,9 +75,7 @@ class HostFaultTest : public AclnnTest {
     OneCall call(stream_);
     aclTensor *self = call.Of(memory_[0]->address(), 1, 2), *other = call.Of(memory_[1]->address(), 1, 2);
     aclTensor* out = call.Of(memory_[2]->address(), 1, 2);
-    const float two = 2;
-    aclScalar* alpha = aclCreateScalar(const_cast<float*>(&two), ACL_FLOAT);
-    if (alpha == nullptr) call.Keep(ACL_ERROR_BAD_ALLOC);
+    aclScalar* alpha = call.Scalar(2);
     if (call.good()) {
       uint64_t workspace = 0;
       aclOpExecutor* executor = nullptr;
@@ -123,9 +126,7 @@ class HostFaultTest : public AclnnTest {
   int RepeatOnce() {
     OneCall call(stream_);
     aclTensor *self = call.Of(memory_[0]->address(), 1, 2), *out = call.Of(memory_[2]->address(), 1, 2);
-    const float one = 1;
-    aclScalar* alpha = aclCreateScalar(const_cast<float*>(&one), ACL_FLOAT);
-    if (alpha == nullptr) call.Keep(ACL_ERROR_BAD_ALLOC);
+    aclScalar* alpha = call.Scalar(1);
     if (call.good()) {
       uint64_t workspace = 0;
       aclOpExecutor* executor = nullptr;

@@ -132,6 +132,19 @@ def test_what_is_expected_and_does_not_come_fails(inner):
     assert "npu_check expects MP611, and the checker found MP304" in done.stdout
 
 
+def test_a_rule_that_does_not_exist_lists_those_that_do(inner):
+    done, results = inner.run(f"""
+        import millpond.pytest_plugin, pathlib
+        millpond.pytest_plugin.RULES = pathlib.Path({str(ROOT / "src" / "check" / "rules.yaml")!r})
+        @pytest.mark.npu_check(expect="MP999")
+        def test_unknown(): pass
+        @pytest.mark.npu_check(expect="MP3*")
+        def test_known(): tell(start(), finding())
+    """)
+    assert done.returncode == 1 and results == {"test_unknown": ["error"], "test_known": []}
+    assert "the checker has no rule 'MP999'; known: MP101, " in done.stdout and "MP304, " in done.stdout
+
+
 @pytest.mark.parametrize("mark, reason", [
     ('expect="free"', "'free' is no rule"), ("expect=7", "takes expect alone"), ('"MP304"', "takes expect alone"), ("", "takes expect alone"),
     ('expect="MP304", strict=True', "takes expect alone"), ('expect=""', "'' is no rule"), ('expect="*"', "'*' is no rule"),

@@ -115,46 +115,20 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
 
 
-def test_a_bug_that_no_test_notices_is_a_failure_that_names_it(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_SURVIVES="1")
+@pytest.mark.parametrize(("broken", "told"), [
+    pytest.param("FAKE_BUG_SURVIVES", ["no test noticed that an index is not looked at"], id="a bug that no test notices"),
+    pytest.param("FAKE_BUG_ROTS", ["it could not be tried: two.patch does not apply"], id="a bug that cannot be tried"),
+    pytest.param("FAKE_ALARM", ["FAILED no false alarm: torch/ddp.py", "with seed 3: MP611"], id="an example with an error of the checker"),
+    pytest.param("FAKE_RANKS_LEAVE", ["left behind: socket millpond-7-1"], id="ranks that leave something behind"),
+    pytest.param("FAKE_TIDY_FINDS", ["FAILED clang-tidy", "[bugprone-branch-clone]"], id="a finding of clang-tidy"),
+    pytest.param("FAKE_DEAD_LINK", ["FAILED site", "no heading #gone"], id="a link of the site that leads nowhere"),
+    pytest.param("FAKE_ROUNDS_TWICE", ["FAILED half types", "softmax float16 forward"], id="an operator that rounds more than once"),
+])
+def test_what_a_long_check_finds_is_a_failure_that_names_it(long_tree, broken, told):
+    outcome = long_tree.call("test", "--quick", "--long", **{broken: "1"})
     assert last_line(outcome) == "22 passed, 1 failed"
-    assert "no test noticed that an index is not looked at" in outcome.stderr
-
-
-def test_a_bug_that_cannot_be_tried_is_a_failure_too(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_BUG_ROTS="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "it could not be tried: two.patch does not apply" in outcome.stderr
-
-
-def test_an_example_that_earns_an_error_of_the_checker_is_a_failure_that_names_it(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_ALARM="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "FAILED no false alarm: torch/ddp.py" in outcome.stderr and "with seed 3: MP611" in outcome.stderr
-
-
-def test_ranks_that_leave_something_behind_are_a_failure_that_names_it(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_RANKS_LEAVE="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "left behind: socket millpond-7-1" in outcome.stderr
-
-
-def test_a_finding_of_clang_tidy_is_a_failure_that_names_it(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_TIDY_FINDS="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "FAILED clang-tidy" in outcome.stderr and "[bugprone-branch-clone]" in outcome.stderr
-
-
-def test_a_link_of_the_site_that_leads_nowhere_is_a_failure(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_DEAD_LINK="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "FAILED site" in outcome.stderr and "no heading #gone" in outcome.stderr
-
-
-def test_an_operator_that_rounds_more_than_once_is_a_failure_that_names_it(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_ROUNDS_TWICE="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
-    assert "FAILED half types" in outcome.stderr and "softmax float16 forward" in outcome.stderr
+    for text in told:
+        assert text in outcome.stderr
 
 
 def test_what_clang_refuses_is_a_failure(tree):

@@ -44,9 +44,10 @@ def test_every_nth_allocation_of_the_test_fails_and_of_no_other(ascend_env, tmp_
             assert allocate(acl, 8) == [0, 0, 0, "x", 0, 0, "x", 0]
             assert npu_fail_allocations.failed == 2
             npu_fail_allocations.stop()
+            assert npu_fail_allocations.failed == 2  # what had failed by then
             assert allocate(acl, 2) == [0, 0]
             npu_fail_allocations()
-            assert allocate(acl, 2) == ["x", "x"]
+            assert allocate(acl, 2) == ["x", "x"] and npu_fail_allocations.failed == 2
         def test_after(acl): assert allocate(acl, 4) == [0, 0, 0, 0]
     """)
     assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout

@@ -41,6 +41,20 @@ std::string Unknown(const std::string& name) {
   return text + " (atc --help lists them)";
 }
 
+std::string NoValue(const std::string& name) { return "--" + name + " has no value; write --" + name + "=VALUE"; }
+
+// Empty when the option may have this value.
+std::string WhatIsWrong(const cann::Option& option, const std::string& name, const std::string& value) {
+  if (!cann::WrongValue(option, value).empty()) {
+    return "--" + name + "=" + value + " is not possible; it takes " + std::string(option.values);
+  }
+  if (value.empty()) return NoValue(name);
+  if (const char* const reason = cann::Refusal(option, value); reason != nullptr) {
+    return "--" + name + "=" + value + " is not supported: " + reason;
+  }
+  return {};
+}
+
 // Rows of that treatment, as a paragraph of names.
 std::string Names(cann::Treatment treatment) {
   std::string text = " ";
@@ -88,15 +102,10 @@ std::string Parse(int count, char** arguments, Values* out) {
     } else if (i + 1 < count && !std::string_view(arguments[i + 1]).starts_with("--")) {
       value = arguments[++i];
     } else {
-      return "--" + name + " has no value; write --" + name + "=VALUE";
+      return NoValue(name);
     }
-    if (!cann::WrongValue(*option, value).empty()) {
-      return "--" + name + "=" + value + " is not possible; it takes " + std::string(option->values);
-    }
-    if (value.empty()) return "--" + name + " has no value; write --" + name + "=VALUE";
-    if (const char* const reason = cann::Refusal(*option, value); reason != nullptr) {
-      return "--" + name + "=" + value + " is not supported: " + reason;
-    }
+    std::string wrong = WhatIsWrong(*option, name, value);
+    if (!wrong.empty()) return wrong;
     if (!out->emplace(name, value).second) return "--" + name + " is there twice";
   }
   return {};

@@ -41,7 +41,7 @@ void PrintList(const Machine& machine) {
 
 void PrintMapping(const Machine& machine) {
   const std::string name = machine.Key("smi_name");
-  const std::string shown = name.rfind("Ascend", 0) == 0 ? name : "Ascend " + name;
+  const std::string shown = name.starts_with("Ascend") ? name : "Ascend " + name;
   printf("\t%-30s %-30s %-30s %-30s\n", "NPU ID", "Chip ID", "Chip Logic ID", "Chip Name");
   for (const Card& card : machine.cards()) {
     for (size_t index = 0; index < card.chips.size(); ++index) {

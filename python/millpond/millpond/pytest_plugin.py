@@ -9,6 +9,7 @@ docs/check.md has the guide.
 import ctypes
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,8 @@ MARK = "npu_check(expect): the test passes only if the checker finds these rules
 COMMAND = "./millpond check -- python -m pytest -p millpond.pytest_plugin --npu-check ..."
 RULE = re.compile(r"MP\d{3}|MP\d{0,2}\*")
 KEY = pytest.StashKey()
+# Of the installed tree, as ./millpond check reads it.
+RULES = Path(__file__).resolve().parents[3] / "share" / "millpond" / "cli" / "data" / "rules.yaml"
 
 
 def pytest_addoption(parser):
@@ -62,15 +65,30 @@ def expected_rules(item):
                 raise failure(f"npu_check(expect={expect!r}): {word!r} is no rule; allowed: MP304, or its beginning with a * (MP3*). "
                               "./millpond check --rules lists them")
             rules.append(word.strip())
+            known = known_rules()
+            if known and not any(rule_matches(rules[-1], each) for each in known):
+                raise failure(f"npu_check(expect={expect!r}): the checker has no rule {word!r}; known: {', '.join(known)}")
     return rules
+
+
+def known_rules():
+    """The ids of all rules; nothing where the tree is not whole."""
+    try:
+        return re.findall(r"^- id: (MP\d{3})$", RULES.read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        return []
 
 
 def failure(text):
     return pytest.fail.Exception(text, pytrace=False)
 
 
+def rule_matches(rule, name):
+    return name.startswith(rule[:-1]) if rule.endswith("*") else name == rule
+
+
 def matches(rule, finding):
-    return finding.rule.startswith(rule[:-1]) if rule.endswith("*") else finding.rule == rule
+    return rule_matches(rule, finding.rule)
 
 
 class Record:
@@ -173,6 +191,16 @@ class Checked:
             terminalreporter.line(f"npu-check: the command will take expected findings for errors, because it could not be told: {self._lines.untold}")
 
 
+class Block(dict):
+    """A block of device memory; what it has is read as block["bytes"] or block.bytes."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"a block has {', '.join(self)}; no {name}") from None
+
+
 class Findings:
     """What the checker knows of the test that runs, up to now."""
 
@@ -195,8 +223,8 @@ class Findings:
     @property
     def blocks(self):
         """Blocks of device memory that were allocated since the fixture was made and are still there, the 50 largest first:
-        dictionaries with number, address, bytes, device and frames."""
-        return self._span().get("blocks", [])
+        each with number, address, bytes, device and frames."""
+        return [Block(each) for each in self._span().get("blocks", [])]
 
     @property
     def live_blocks(self):
@@ -237,21 +265,24 @@ class FailAllocations:
             raise failure(f"npu_fail_allocations: the runtime cannot be loaded ({error}); start pytest by ./millpond run or check, or after "
                           "sourcing set_env.sh") from None
         self._library.millpond_failed_allocations.restype = ctypes.c_uint64
+        self._failed = None  # of a time that is over
 
     def __call__(self, every=1, skip=0):
         """From now on every nth request fails, the first `skip` not counted."""
         if not isinstance(every, int) or not isinstance(skip, int) or every < 1 or skip < 0:
             raise ValueError(f"npu_fail_allocations(every={every!r}, skip={skip!r}): every is 1 or more, skip 0 or more")
         self._library.millpond_fail_allocations(ctypes.c_uint64(every), ctypes.c_uint64(skip))
+        self._failed = None
 
     def stop(self):
         """None fails any more."""
+        self._failed = self.failed
         self._library.millpond_fail_allocations(ctypes.c_uint64(0), ctypes.c_uint64(0))
 
     @property
     def failed(self):
-        """How many requests have failed since the last call of the fixture."""
-        return self._library.millpond_failed_allocations()
+        """How many requests have failed since the last call of the fixture, until stop()."""
+        return self._library.millpond_failed_allocations() if self._failed is None else self._failed
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "src/base/enum_name.h"
 #include "src/base/format.h"
 #include "src/device/capture/graph_task.h"
 #include "src/device/device.h"
@@ -11,51 +12,11 @@ namespace millpond::capture {
 
 namespace {
 
-const char* KindName(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kCompute:
-      return "kernel";
-    case TaskKind::kCopy:
-      return "copy";
-    case TaskKind::kSet:
-      return "set";
-    case TaskKind::kEventRecord:
-      return "event_record";
-    case TaskKind::kEventWait:
-      return "event_wait";
-    case TaskKind::kEventReset:
-      return "event_reset";
-    case TaskKind::kValueWrite:
-      return "value_write";
-    case TaskKind::kValueWait:
-      return "value_wait";
-    case TaskKind::kNotifyRecord:
-      return "notify_record";
-    case TaskKind::kNotifyWait:
-      return "notify_wait";
-    case TaskKind::kHostFunc:
-      return "host_function";
-    case TaskKind::kCallback:
-      return "callback";
-    case TaskKind::kGraph:
-      return "conditional";
-    case TaskKind::kOther:
-      break;
-  }
-  return "other";
-}
-
-const char* ModeName(trace::Mode mode) {
-  switch (mode) {
-    case trace::Mode::kRead:
-      return "read";
-    case trace::Mode::kWrite:
-      return "write";
-    case trace::Mode::kReadWrite:
-      break;
-  }
-  return "read_write";
-}
+// In the order of TaskKind and of trace::Mode.
+constexpr const char* kKinds[] = {"kernel",        "copy",        "set",         "event_record",  "event_wait",
+                                  "event_reset",   "value_write", "value_wait",  "notify_record", "notify_wait",
+                                  "host_function", "callback",    "conditional", "other"};
+constexpr const char* kModes[] = {"read", "write", "read_write"};
 
 std::string List(const std::vector<uint32_t>& numbers) {
   std::string out = "[";
@@ -69,7 +30,7 @@ std::string Accesses(const TaskSlot& slot) {
     const std::string rows =
         access.rows > 1 ? Format(",\"rows\":%u,\"pitch\":%zu", access.rows, access.pitch) : std::string();
     out += Format("%s{\"address\":\"%p\",\"bytes\":%zu%s,\"mode\":\"%s\"}", out.size() > 1 ? "," : "", access.address,
-                  access.bytes, rows.c_str(), ModeName(access.mode));
+                  access.bytes, rows.c_str(), EnumName(kModes, access.mode));
   }
   return out + "]";
 }
@@ -79,7 +40,7 @@ std::string NodeJson(const Graph& graph, uint32_t node, const TaskSlot* slot, bo
   const Lane& lane = graph.lanes()[graph.shape().lane_of[node]];
   std::string args =
       Format("\"model_id\":%u,\"stream_id\":%d,\"task_id\":%u,\"task_type\":\"%s\",\"after\":%s", graph.id(),
-             lane.stream_id, node, KindName(info.kind), List(graph.shape().after[node]).c_str());
+             lane.stream_id, node, EnumName(kKinds, info.kind), List(graph.shape().after[node]).c_str());
   if (info.event != nullptr) {
     args += Format(",\"event\":\"%p\",\"external\":%s", info.event, info.external ? "true" : "false");
   }
@@ -123,7 +84,7 @@ std::string ToText(const Graph& graph, const std::string& name) {
   for (uint32_t node = 0; node < graph.nodes().size(); ++node) {
     const Node& info = graph.nodes()[node];
     out += Format("  task %u stream %d %s (%s)", node, graph.lanes()[graph.shape().lane_of[node]].stream_id, info.name,
-                  KindName(info.kind));
+                  EnumName(kKinds, info.kind));
     if (!graph.shape().after[node].empty()) out += " after " + List(graph.shape().after[node]);
     out += info.disabled ? " disabled\n" : "\n";
   }

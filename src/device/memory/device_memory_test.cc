@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "src/base/threads_testing.h"
 #include "src/device/memory/address_space.h"
 #include "src/device/memory/device_heap.h"
 #include "src/device/memory/memory.h"
@@ -255,26 +256,22 @@ TEST_F(DeviceMemoryTest, EveryAllocationAndFreeReachesTheSink) {
 
 TEST_F(DeviceMemoryTest, EightThreadsKeepTheirBytesApart) {
   std::atomic<int> damaged{0};
-  std::vector<std::thread> threads;
-  for (unsigned id = 0; id < 8; ++id) {
-    threads.emplace_back([&, id] {
-      std::mt19937 random(id);
-      for (int step = 0; step < 400; ++step) {
-        const size_t bytes = 1 + random() % 5000;
-        void* address = nullptr;
-        if (!memory_->Allocate(bytes, "t", &address).ok()) {
-          ++damaged;
-          return;
-        }
-        FillBytes(address, static_cast<int>(id), bytes);
-        std::vector<unsigned char> back(bytes);
-        CopyBytes(back.data(), address, bytes);
-        for (const unsigned char byte : back) damaged += byte != id;
-        if (!memory_->Free(address).ok()) ++damaged;
+  OnThreads(8, [&](unsigned id) {
+    std::mt19937 random(id);
+    for (int step = 0; step < 400; ++step) {
+      const size_t bytes = 1 + random() % 5000;
+      void* address = nullptr;
+      if (!memory_->Allocate(bytes, "t", &address).ok()) {
+        ++damaged;
+        return;
       }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+      FillBytes(address, static_cast<int>(id), bytes);
+      std::vector<unsigned char> back(bytes);
+      CopyBytes(back.data(), address, bytes);
+      for (const unsigned char byte : back) damaged += byte != id;
+      if (!memory_->Free(address).ok()) ++damaged;
+    }
+  });
   EXPECT_EQ(damaged, 0);
   EXPECT_EQ(memory_->free_bytes(), memory_->total_bytes());
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "src/base/child_testing.h"
 #include "src/device/device.h"
 #include "src/device/memory/address_space.h"
 #include "src/device/memory/memory.h"
@@ -150,24 +151,10 @@ TEST_F(FaultDeathTest, ASignalSentByKillKillsWithoutAReport) {
 
 TEST_F(FaultDeathTest, InAForkedChildDeviceMemoryIsNotThereAndTheReportSaysWhatItWas) {
   char* block = Block(64);
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], 2);
-    close(ends[0]);
-    close(ends[1]);
-    // MADV_DONTFORK: neither D nor A exists here, so nothing can be written into the parent's device.
-    Touch(block);
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string report;
-  char buffer[1024];
-  for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;) report.append(buffer, static_cast<size_t>(got));
-  close(ends[0]);
   int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+  // MADV_DONTFORK: neither D nor A exists there, so nothing can be written into the parent's device.
+  const std::string report = ReadFromChild(
+      {STDERR_FILENO}, [&] { Touch(block); }, &status);
   EXPECT_TRUE(DiedOfFault(status));
   EXPECT_NE(report.find("the host wrote to device memory"), std::string::npos) << report;
 }

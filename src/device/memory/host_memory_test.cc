@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
-#include <thread>
 #include <vector>
+
+#include "src/base/threads_testing.h"
 
 namespace millpond {
 namespace {
@@ -137,24 +138,20 @@ TEST(ManagedMemory, AdviceIsPerPageAndDiffersMeansNone) {
 
 TEST(HostMemory, EightThreadsAllocateRegisterAndLookUp) {
   std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (unsigned id = 0; id < 8; ++id) {
-    threads.emplace_back([&, id] {
-      std::mt19937 random(id);
-      std::vector<char> mine(8192);
-      for (int step = 0; step < 500; ++step) {
-        void* address = nullptr;
-        const size_t bytes = 1 + random() % 100'000;
-        if (!AllocatePinned(bytes, &address).ok()) ++wrong;
-        if (!RegisterHost(mine.data(), mine.size()).ok()) ++wrong;
-        if (LookUp(static_cast<char*>(address) + bytes - 1).base != address) ++wrong;
-        if (LookUp(mine.data() + 100).kind != PointerKind::kRegistered) ++wrong;
-        if (!UnregisterHost(mine.data()).ok()) ++wrong;
-        if (!FreePinned(address).ok()) ++wrong;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  OnThreads(8, [&](unsigned id) {
+    std::mt19937 random(id);
+    std::vector<char> mine(8192);
+    for (int step = 0; step < 500; ++step) {
+      void* address = nullptr;
+      const size_t bytes = 1 + random() % 100'000;
+      if (!AllocatePinned(bytes, &address).ok()) ++wrong;
+      if (!RegisterHost(mine.data(), mine.size()).ok()) ++wrong;
+      if (LookUp(static_cast<char*>(address) + bytes - 1).base != address) ++wrong;
+      if (LookUp(mine.data() + 100).kind != PointerKind::kRegistered) ++wrong;
+      if (!UnregisterHost(mine.data()).ok()) ++wrong;
+      if (!FreePinned(address).ok()) ++wrong;
+    }
+  });
   EXPECT_EQ(wrong, 0);
 }
 

@@ -3,7 +3,6 @@
 #include "src/device/share/broker.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -13,12 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <system_error>
 
 #include "src/base/assert.h"
 #include "src/base/mutex.h"
+#include "src/base/own_thread.h"
 #include "src/base/random_bytes.h"
 #include "src/device/share/broker_wire.h"
 
@@ -133,21 +131,10 @@ Status Broker::StartLocked() {
   MP_CHECK(stop, kIpc, "no descriptor for the sharing thread: %s; raise `ulimit -n`", strerror(errno));
   stop_ = std::move(stop);
   MP_RETURN_IF_ERROR(ListenLocked());
-  // The client's signal handlers must not run on a thread of ours.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    thread_ = std::thread([this] { Serve(); });
-  } catch (const std::system_error& error) {
-    listener_ = UniqueFd();
-    status = {Code::kIpc, Format("no thread to serve importing processes: %s", error.what())};
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!status.ok()) return status;
-  pthread_setname_np(thread_.native_handle(), "mp-broker");
-  return Ok();
+  Status status = StartOwnThread(
+      "mp-broker", "serve importing processes", [this] { Serve(); }, &thread_);
+  if (!status.ok()) listener_ = UniqueFd();
+  return status;
 }
 
 Status Broker::Publish(const ShareOffer& offer, bool short_name, ShareName* out_name) {
