@@ -106,7 +106,7 @@ void Hardmax(Context& c) {
   AlongRows(c, [&](const Val& x, int64_t axis) { return c.b.Wide("HardMax", {x}, {{"axis", axis}}); });
 }
 
-Val Product(Context& c, const Val& x, const Val& y) {
+Val MultiplyMatrices(Context& c, const Val& x, const Val& y) {
   Builder& b = c.b;
   const DType type = b.TypeOf(x);
   const bool whole = ClassOf(type) == kIntTypes;
@@ -124,7 +124,7 @@ void MatMul(Context& c) {
   // Vectors get an extra dimension for the matmul, removed afterwards.
   if (x_rank == 1) x = b.Unsqueeze(x, {0});
   if (y_rank == 1) y = b.Unsqueeze(y, {1});
-  Val result = Product(c, x, y);
+  Val result = MultiplyMatrices(c, x, y);
   const int64_t rank = std::max({x_rank, y_rank, int64_t{2}});
   if (x_rank == 1 && y_rank == 1) {
     result = b.Squeeze(result, {rank - 2, rank - 1});
@@ -147,7 +147,7 @@ void Gemm(Context& c) {
   const DType type = b.TypeOf(x);
   Val result;
   if (ClassOf(type) == kIntTypes || type == DType::kDouble) {
-    result = Product(c, turn_x ? b.Transpose(x, {1, 0}) : x, turn_y ? b.Transpose(y, {1, 0}) : y);
+    result = MultiplyMatrices(c, turn_x ? b.Transpose(x, {1, 0}) : x, turn_y ? b.Transpose(y, {1, 0}) : y);
   } else {
     result = b.Op("MatMulV2", {x, y}, {{"transpose_x1", turn_x}, {"transpose_x2", turn_y}});
   }

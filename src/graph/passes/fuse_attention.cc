@@ -32,7 +32,7 @@ class AttentionFusion : public FusingPass {
     std::string out_layout = "bhsd";
   };
 
-  bool IsProduct(const ir::NodePtr& node) const {
+  bool IsMatMul(const ir::NodePtr& node) const {
     return node != nullptr && (node->type == "BatchMatMulV2" || node->type == "BatchMatMul") &&
            Fuser::At(*node, 2).node == nullptr && Fuser::IsFloat({node, 0}) && Fuser::RankOf({node, 0}) == 4 &&
            !Fuser::BoolAttr(*node, "adj_x1", false);
@@ -43,8 +43,7 @@ class AttentionFusion : public FusingPass {
     if (!Fuser::IsFloat({softmax, 0}) || Fuser::RankOf({softmax, 0}) != 4) return false;
     if (!axes.empty() && (axes.size() != 1 || (axes[0] != -1 && axes[0] != 3))) return false;
     const ir::NodePtr last = fuser_.SoleReader({softmax, 0});
-    if (!IsProduct(last) || Fuser::At(*last, 0).node != softmax || Fuser::BoolAttr(*last, "adj_x2", false))
-      return false;
+    if (!IsMatMul(last) || Fuser::At(*last, 0).node != softmax || Fuser::BoolAttr(*last, "adj_x2", false)) return false;
     attention->last = last;
     ir::Endpoint scores = Fuser::At(*softmax, 0);
     if (!Alone(scores)) return false;
@@ -52,7 +51,7 @@ class AttentionFusion : public FusingPass {
     if (!Alone(scores)) return false;
     Scale(&scores, attention);
     const ir::NodePtr first = scores.node;
-    if (!Alone(scores) || !IsProduct(first)) return false;
+    if (!Alone(scores) || !IsMatMul(first)) return false;
     attention->q.value = Fuser::At(*first, 0);
     attention->k.value = Fuser::At(*first, 1);
     attention->v.value = Fuser::At(*last, 1);
@@ -81,7 +80,7 @@ class AttentionFusion : public FusingPass {
       for (size_t place = 0; place < 2; ++place) {
         const ir::Endpoint rest = Fuser::At(*scores, place);
         const ir::Endpoint mask = Fuser::At(*scores, 1 - place);
-        if (!LeadsToProduct(rest) || !Fuser::IsFloat(mask) || fuser_.IsMutable(mask)) continue;
+        if (!LeadsToMatMul(rest) || !Fuser::IsFloat(mask) || fuser_.IsMutable(mask)) continue;
         if (Fuser::RankOf(mask) < 0 || Fuser::RankOf(mask) > 4) continue;
         attention->mask = mask;
         *scores = rest;
@@ -90,7 +89,7 @@ class AttentionFusion : public FusingPass {
     } else if (Fuser::Is(*scores, "SelectV2") || Fuser::Is(*scores, "Select")) {
       const ir::Endpoint condition = Fuser::At(*scores, 0);
       const std::optional<float> hidden = Fuser::NumberOf(Fuser::At(*scores, 2));
-      if (!LeadsToProduct(Fuser::At(*scores, 1)) || !hidden.has_value() || *hidden > -1e9F) return;
+      if (!LeadsToMatMul(Fuser::At(*scores, 1)) || !hidden.has_value() || *hidden > -1e9F) return;
       if (SeesSomething(condition, Fuser::DescOf(*scores).dims)) {
         attention->mask = condition;
       } else if (IsCondition(condition)) {
@@ -122,7 +121,7 @@ class AttentionFusion : public FusingPass {
     return true;
   }
 
-  static bool LeadsToProduct(const ir::Endpoint& value) {
+  static bool LeadsToMatMul(const ir::Endpoint& value) {
     if (value.node == nullptr) return false;
     const std::string& type = value.node->type;
     if (type == "BatchMatMulV2" || type == "BatchMatMul") return true;

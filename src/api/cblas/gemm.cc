@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/api/cblas/product.h"
+#include "src/api/cblas/gemm.h"
 
 #include <utility>
 
@@ -15,35 +15,35 @@ namespace millpond::acl {
 namespace {
 
 // Documented: these types and no others; alpha and beta have C's.
-bool TypesAreDocumented(const Product& product) {
-  if (product.type_a != product.type_b) return false;
-  if (product.type_a == ACL_FLOAT16) return product.type_c == ACL_FLOAT16 || product.type_c == ACL_FLOAT;
-  return product.type_a == ACL_INT8 && (product.type_c == ACL_FLOAT || product.type_c == ACL_INT32);
+bool TypesAreDocumented(const GemmShape& shape) {
+  if (shape.type_a != shape.type_b) return false;
+  if (shape.type_a == ACL_FLOAT16) return shape.type_c == ACL_FLOAT16 || shape.type_c == ACL_FLOAT;
+  return shape.type_a == ACL_INT8 && (shape.type_c == ACL_FLOAT || shape.type_c == ACL_INT32);
 }
 
-Status CheckTrans(const char* parameter, aclTransType trans, bool turned) {
+Status CheckTrans(const char* parameter, aclTransType trans, bool may_transpose) {
   if (trans == ACL_TRANS_NZ) {
     return Unsupported(Format("%s is ACL_TRANS_NZ: the NPU's private matrix layout is not made here; use ACL_TRANS_N%s",
-                              parameter, turned ? " or ACL_TRANS_T" : ""));
+                              parameter, may_transpose ? " or ACL_TRANS_T" : ""));
   }
-  if (trans == ACL_TRANS_N || (turned && trans == ACL_TRANS_T)) return Ok();
+  if (trans == ACL_TRANS_N || (may_transpose && trans == ACL_TRANS_T)) return Ok();
   return InvalidValue(parameter, std::to_string(trans),
-                      turned ? "it must be ACL_TRANS_N or ACL_TRANS_T" : "it must be ACL_TRANS_N");
+                      may_transpose ? "it must be ACL_TRANS_N or ACL_TRANS_T" : "it must be ACL_TRANS_N");
 }
 
-Status Check(const Product& product) {
-  MP_REQUIRE(product.m > 0 && product.n > 0 && product.k > 0, "m, n, k are %d, %d, %d; each must be at least 1",
-             product.m, product.n, product.k);
-  MP_RETURN_IF_ERROR(CheckTrans("transA", product.trans_a, /*turned=*/true));
-  MP_RETURN_IF_ERROR(CheckTrans("transB", product.trans_b, /*turned=*/true));
-  MP_RETURN_IF_ERROR(CheckTrans("transC", product.trans_c, /*turned=*/false));
-  if (product.compute != ACL_COMPUTE_HIGH_PRECISION) {
-    return InvalidValue("type", std::to_string(product.compute), "only ACL_COMPUTE_HIGH_PRECISION is supported");
+Status Check(const GemmShape& shape) {
+  MP_REQUIRE(shape.m > 0 && shape.n > 0 && shape.k > 0, "m, n, k are %d, %d, %d; each must be at least 1", shape.m,
+             shape.n, shape.k);
+  MP_RETURN_IF_ERROR(CheckTrans("transA", shape.trans_a, /*may_transpose=*/true));
+  MP_RETURN_IF_ERROR(CheckTrans("transB", shape.trans_b, /*may_transpose=*/true));
+  MP_RETURN_IF_ERROR(CheckTrans("transC", shape.trans_c, /*may_transpose=*/false));
+  if (shape.compute != ACL_COMPUTE_HIGH_PRECISION) {
+    return InvalidValue("type", std::to_string(shape.compute), "only ACL_COMPUTE_HIGH_PRECISION is supported");
   }
-  MP_REQUIRE(TypesAreDocumented(product),
+  MP_REQUIRE(TypesAreDocumented(shape),
              "data types %d x %d -> %d are not supported; float16 x float16 gives float16 or float, int8 x int8 gives "
              "float or int32",
-             product.type_a, product.type_b, product.type_c);
+             shape.type_a, shape.type_b, shape.type_c);
   return Ok();
 }
 
@@ -56,15 +56,15 @@ void Describe(aclDataType type, std::vector<int64_t> dims, aclTensorDesc* out) {
 // The operator's descriptors, in its order: a, b, c, alpha, beta.
 class Gemm {
  public:
-  explicit Gemm(const Product& product) {
-    const int64_t m = product.m, n = product.n, k = product.k;
-    const bool turn_a = product.trans_a == ACL_TRANS_T, turn_b = product.trans_b == ACL_TRANS_T;
-    Describe(product.type_a, turn_a ? std::vector{k, m} : std::vector{m, k}, &a_);
-    Describe(product.type_b, turn_b ? std::vector{n, k} : std::vector{k, n}, &b_);
-    Describe(product.type_c, {m, n}, &c_);
-    Describe(product.type_c, {}, &factor_);
-    attr_.values.emplace("transpose_a", turn_a);
-    attr_.values.emplace("transpose_b", turn_b);
+  explicit Gemm(const GemmShape& shape) {
+    const int64_t m = shape.m, n = shape.n, k = shape.k;
+    const bool transpose_a = shape.trans_a == ACL_TRANS_T, transpose_b = shape.trans_b == ACL_TRANS_T;
+    Describe(shape.type_a, transpose_a ? std::vector{k, m} : std::vector{m, k}, &a_);
+    Describe(shape.type_b, transpose_b ? std::vector{n, k} : std::vector{k, n}, &b_);
+    Describe(shape.type_c, {m, n}, &c_);
+    Describe(shape.type_c, {}, &factor_);
+    attr_.values.emplace("transpose_a", transpose_a);
+    attr_.values.emplace("transpose_b", transpose_b);
   }
   OpArguments arguments() const { return {"GEMM", 5, inputs_, 1, outputs_, &attr_}; }
   static size_t BytesOf(const aclTensorDesc& desc) {
@@ -72,7 +72,7 @@ class Gemm {
     for (const int64_t dim : desc.dims) bytes *= static_cast<size_t>(dim);
     return bytes;
   }
-  Status Run(const SingleOp& op, const ProductData& data, aclrtStream stream, SingleOpFault* fault) const {
+  Status Run(const SingleOp& op, const GemmData& data, aclrtStream stream, SingleOpFault* fault) const {
     const aclDataBuffer a{const_cast<void*>(data.a), BytesOf(a_), {}};
     const aclDataBuffer b{const_cast<void*>(data.b), BytesOf(b_), {}};
     const aclDataBuffer alpha{const_cast<void*>(data.alpha), BytesOf(factor_), {}};
@@ -90,27 +90,27 @@ class Gemm {
   const aclTensorDesc* const outputs_[1] = {&c_};
 };
 
-Status Run(const Product& product, const ProductData& data, aclrtStream stream, SingleOpFault* fault) {
+Status Run(const GemmShape& shape, const GemmData& data, aclrtStream stream, SingleOpFault* fault) {
   if (data.alpha == nullptr) return NullPointer("alpha");
   if (data.beta == nullptr) return NullPointer("beta");
   MP_REQUIRE(data.a != nullptr && data.b != nullptr && data.c != nullptr,
              "a matrix or vector is a NULL pointer (A %p, B or x %p, C or y %p)", data.a, data.b, data.c);
-  MP_RETURN_IF_ERROR(Check(product));
+  MP_RETURN_IF_ERROR(Check(shape));
   MP_REQUIRE(data.lda == -1 && data.ldb == -1 && data.ldc == -1,
              "lda, ldb (incx), ldc (incy) are %d, %d, %d; they are reserved and must be -1", data.lda, data.ldb,
              data.ldc);
-  const Gemm gemm(product);
+  const Gemm gemm(shape);
   SingleOp op;
   MP_RETURN_IF_ERROR(LookUpPreparedOp(gemm.arguments(), &op, fault));
   return gemm.Run(op, data, stream, fault);
 }
 
-Status CreateHandle(const Product& product, aclopHandle** handle, SingleOpFault* fault) {
+Status CreateHandle(const GemmShape& shape, aclopHandle** handle, SingleOpFault* fault) {
   MP_NOT_NULL(handle);
   *handle = nullptr;
-  MP_RETURN_IF_ERROR(Check(product));
+  MP_RETURN_IF_ERROR(Check(shape));
   SingleOp op;
-  MP_RETURN_IF_ERROR(LookUpPreparedOp(Gemm(product).arguments(), &op, fault));
+  MP_RETURN_IF_ERROR(LookUpPreparedOp(Gemm(shape).arguments(), &op, fault));
   void* made = nullptr;
   MP_RETURN_IF_ERROR(CreateSingleOpHandle(std::move(op), &made));
   *handle = static_cast<aclopHandle*>(made);
@@ -119,12 +119,12 @@ Status CreateHandle(const Product& product, aclopHandle** handle, SingleOpFault*
 
 }  // namespace
 
-aclError RunProduct(const char* api, const Product& product, const ProductData& data, aclrtStream stream) {
-  return GuardOp(api, [&](SingleOpFault* fault) { return Run(product, data, stream, fault); });
+aclError RunGemm(const char* api, const GemmShape& shape, const GemmData& data, aclrtStream stream) {
+  return GuardOp(api, [&](SingleOpFault* fault) { return Run(shape, data, stream, fault); });
 }
 
-aclError CreateProductHandle(const char* api, const Product& product, aclopHandle** handle) {
-  return GuardOp(api, [&](SingleOpFault* fault) { return CreateHandle(product, handle, fault); });
+aclError CreateGemmHandle(const char* api, const GemmShape& shape, aclopHandle** handle) {
+  return GuardOp(api, [&](SingleOpFault* fault) { return CreateHandle(shape, handle, fault); });
 }
 
 }  // namespace millpond::acl

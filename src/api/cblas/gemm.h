@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = alpha * A x B + beta * C as the single operator GEMM, which is what aclblas is made of on the device too.
-#ifndef MILLPOND_SRC_API_CBLAS_PRODUCT_H_
-#define MILLPOND_SRC_API_CBLAS_PRODUCT_H_
+#ifndef MILLPOND_SRC_API_CBLAS_GEMM_H_
+#define MILLPOND_SRC_API_CBLAS_GEMM_H_
 
 #include "include/acl/ops/acl_cblas.h"
 #include "src/base/status.h"
 
 namespace millpond::acl {
 
-struct Product {
+// What is multiplied, apart from where it lies.
+struct GemmShape {
   aclTransType trans_a;
   aclTransType trans_b;
   aclTransType trans_c;
@@ -22,7 +23,7 @@ struct Product {
 };
 
 // The factors and the matrices, all in device memory; the leading dimensions are reserved (-1).
-struct ProductData {
+struct GemmData {
   const void* alpha;
   const void* a;
   int lda;
@@ -34,14 +35,14 @@ struct ProductData {
 };
 
 // A product with a vector is one whose second matrix has a column.
-inline Product WithVector(aclTransType trans_a, int m, int n, aclDataType type_a, aclDataType type_x,
-                          aclDataType type_y, aclComputeType compute) {
+inline GemmShape WithVector(aclTransType trans_a, int m, int n, aclDataType type_a, aclDataType type_x,
+                            aclDataType type_y, aclComputeType compute) {
   return {trans_a, ACL_TRANS_N, ACL_TRANS_N, m, 1, n, type_a, type_x, type_y, compute};
 }
 
-aclError RunProduct(const char* api, const Product& product, const ProductData& data, aclrtStream stream);
-aclError CreateProductHandle(const char* api, const Product& product, aclopHandle** handle);
+aclError RunGemm(const char* api, const GemmShape& shape, const GemmData& data, aclrtStream stream);
+aclError CreateGemmHandle(const char* api, const GemmShape& shape, aclopHandle** handle);
 
 }  // namespace millpond::acl
 
-#endif  // MILLPOND_SRC_API_CBLAS_PRODUCT_H_
+#endif  // MILLPOND_SRC_API_CBLAS_GEMM_H_
