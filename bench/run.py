@@ -3,6 +3,7 @@
 """Runs the benchmarks: ours and the peers in turn, medians, a table for people and JSON rows for programs."""
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1] / "tools" / "cli")]
 import files
+import page
 import rows
 
 SKIP_EXIT_CODE = 77
@@ -39,6 +41,7 @@ def parse_arguments(argv):
     parser.add_argument("--torch-python", default=sys.executable, metavar="FILE",
                         help="the Python that has torch and torch_npu, or off when Millpond was built without them")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows as a JSON array")
+    parser.add_argument("--keep", action="store_true", help="keep the rows in bench/results, and write docs/performance.md anew")
     parser.add_argument("--repetitions", type=int, default=7, help="of each program, in turn (default 7, least 5)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a goal is missed or has no figure")
     parser.add_argument("--smoke", action="store_true", help="tiny counts, one repetition: does everything still run?")
@@ -53,8 +56,8 @@ def parse_arguments(argv):
         parser.error(f"--trace belongs to the benchmark pool, not to {arguments.name}")
     if arguments.trace and not arguments.trace.is_file():
         parser.error(f"--trace {arguments.trace}: no such file")
-    if arguments.smoke and arguments.check:
-        parser.error("--check with --smoke: a smoke run's figures mean nothing")
+    if arguments.smoke and (arguments.check or arguments.keep):
+        parser.error("--check or --keep with --smoke: a smoke run's figures mean nothing")
     if arguments.smoke:
         arguments.repetitions = 1
     elif arguments.repetitions < MIN_REPETITIONS:
@@ -328,10 +331,35 @@ def main(argv):
         print(f"failed: {reason}", file=sys.stderr)
     if arguments.json:
         files.write_whole(arguments.json, json.dumps(run.rows, indent=1) + "\n")
+    if arguments.keep:
+        keep(run.rows, arguments.repetitions, load)
     missed = rows.missed(run.rows) if arguments.check else []
     for row in missed:
         print(f"goal missed: {row['bench']} {row['metric']} against {row['peer']}: {row['goal']}, but {reached(row)}", file=sys.stderr)
     return 1 if run.failures or missed else 0
+
+
+def keep(all_rows, repetitions, load):
+    """bench/results/NAME.json of each benchmark that ran, with the machine, the day and the commit; then the page made of them."""
+    commit = subprocess.run(["git", "-C", BENCH, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout.strip()
+    about = {"machine": f"{cpu_name()}, {os.cpu_count()} CPUs, {isa()}", "date": datetime.date.today().isoformat(), "commit": commit or "unknown",
+             "repetitions": repetitions, "load": round(load, 2)}
+    page.RESULTS.mkdir(exist_ok=True)
+    for name in sorted({row["bench"] for row in all_rows}):
+        kept = {**about, "rows": [row for row in all_rows if row["bench"] == name]}
+        files.write_whole(page.RESULTS / f"{name}.json", json.dumps(kept, indent=1) + "\n")
+    page.main([])
+
+
+def isa():
+    """The widest vectors that this CPU has, and the cap on them where one is set."""
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return "unknown vectors"
+    widest = "AVX-512" if " avx512f" in text else "AVX2" if " avx2" in text else "no AVX2"
+    cap = os.environ.get("ATEN_CPU_CAPABILITY")
+    return f"{widest} capped to {cap}" if cap else widest
 
 
 def reached(row):

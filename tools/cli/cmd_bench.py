@@ -24,6 +24,7 @@ def bench_parser():
     parser = Parser("bench", description="Runs the benchmarks against their peers.")
     parser.add_argument("name", nargs="?", type=one_of(NAMES, "benchmark"), help=f"one benchmark only: {', '.join(NAMES)} (default: all)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the rows as JSON")
+    parser.add_argument("--keep", action="store_true", help="keep the rows in bench/results, and write docs/performance.md anew")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="pool: replay this trace (lines op,id,size,stream)")
     parser.add_argument("--problems", metavar="DIR", type=Path, help="plan: also the problems of this folder (MiniMalloc's CSV)")
     parser.add_argument("--repetitions", metavar="N", help="of each program, in turn")
@@ -53,6 +54,7 @@ def bench(argv):
     if arguments.repetitions:
         command += ["--repetitions", arguments.repetitions]
     command += ["--check"] if arguments.check else []
+    command += ["--keep"] if arguments.keep else []
     command += ["--smoke"] if arguments.smoke else []
     command += ["--bin-dir", str(build_dir("release") / "bin"), "--torch-python", str(pytorch.to_build_against() or "off")]
     if arguments.name in (None, "launch"):
