@@ -106,7 +106,9 @@ def section(name, kept, drawn):
 
 
 def pages(results):
-    """path -> text of the page and each plot. results: name -> what --keep wrote."""
+    """path -> text of the page and each plot; nothing without results. results: name -> what --keep wrote."""
+    if not results:
+        return {}
     lines = ["# Performance", "",
              "Written by `bench/page.py` from `bench/results`; do not edit. What each metric is and who the peers are: [bench/README.md](../bench/README.md).",
              "A ratio is how many times better ours is than the peer in the same run, whatever the unit. Rows without a goal are in the JSON files and the curves alone.", ""]
