@@ -217,7 +217,7 @@ Machine MachineOf(Context& c) {
 Val KernelsOf(Context& c, const Machine& machine, const Val& x, int64_t count) {
   Builder& b = c.b;
   const auto real = [&](double value) { return b.Scalar(DType::kDouble, value); };
-  const Val products = Weighted(c, x, machine.vectors, count);
+  Val products = Weighted(c, x, machine.vectors, count);
   if (machine.kernel == "LINEAR") return products;
   if (machine.kernel == "RBF") {
     // The square of the distance, from the squares of both: in double what cancels is far below a float.
