@@ -2,6 +2,7 @@
 """Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
 
 import os
+import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,6 +132,38 @@ os._exit(0)
 def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
     (tmp_path / "disagreeing.py").write_text(DISAGREEING)
     torchrun(2, tmp_path / "disagreeing.py").says("rank 0 heard: True True", "rank 1 heard: True True")
+
+
+HUNG = """
+import datetime, os, sys, time, torch, torch_npu
+from torch import distributed
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+distributed.init_process_group("hccl", timeout=datetime.timedelta(seconds=5))
+distributed.all_reduce(torch.ones(4, device="npu"))
+torch.npu.synchronize()
+if rank == 1:  # does not come to the next one; torchrun ends it when rank 0 has given up
+    time.sleep(200)
+    sys.exit("nobody has ended rank 1")
+distributed.all_reduce(torch.ones(77, device="npu"))
+torch.npu.synchronize()
+sys.exit("rank 0 has not minded")
+"""
+
+
+def test_a_rank_that_hangs_is_reported_by_the_watchdog_and_the_flight_recorder(start, tmp_path):
+    (tmp_path / "hung.py").write_text(HUNG)
+    program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, tmp_path / "hung.py",
+                    env={"MILLPOND_DEVICES": "2", "TORCH_HCCL_TRACE_BUFFER_SIZE": "100", "TORCH_HCCL_DUMP_ON_TIMEOUT": "1",
+                         "TORCH_HCCL_DEBUG_INFO_TEMP_FILE": str(tmp_path / "recorder_")})
+    assert program.status != 0
+    said = program.output + program.errors
+    assert "Watchdog caught collective operation timeout" in said and "ALLREDUCE" in said, said[-6000:]
+    assert "rank 0 has not minded" not in said and "nobody has ended" not in said, said[-6000:]
+    with open(tmp_path / "recorder_0", "rb") as file:
+        recorded = pickle.load(file)
+    last = max(recorded["entries"], key=lambda entry: entry["record_id"])
+    assert last["input_sizes"] == [[77]] and last["state"] != "completed", last
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
