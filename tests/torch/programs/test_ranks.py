@@ -142,28 +142,30 @@ torch.npu.set_device(rank)
 distributed.init_process_group("hccl", timeout=datetime.timedelta(seconds=5))
 distributed.all_reduce(torch.ones(4, device="npu"))
 torch.npu.synchronize()
-if rank == 1:  # does not come to the next one; torchrun ends it when rank 0 has given up
-    time.sleep(200)
-    sys.exit("nobody has ended rank 1")
+if rank == 1:  # does not come to the next one, and stays until both ranks' watchdogs have written what they know
+    while not all(os.path.exists(sys.argv[1] + str(other)) for other in range(2)):
+        time.sleep(0.1)
+    time.sleep(1)
+    sys.exit("rank 1 ends")
 distributed.all_reduce(torch.ones(77, device="npu"))
 torch.npu.synchronize()
-sys.exit("rank 0 has not minded")
 """
 
 
 def test_a_rank_that_hangs_is_reported_by_the_watchdog_and_the_flight_recorder(start, tmp_path):
     (tmp_path / "hung.py").write_text(HUNG)
-    program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, tmp_path / "hung.py",
+    dump = tmp_path / "recorder_"
+    program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, tmp_path / "hung.py", dump,
                     env={"MILLPOND_DEVICES": "2", "TORCH_HCCL_TRACE_BUFFER_SIZE": "100", "TORCH_HCCL_DUMP_ON_TIMEOUT": "1",
-                         "TORCH_HCCL_DEBUG_INFO_TEMP_FILE": str(tmp_path / "recorder_")})
-    assert program.status != 0
+                         "TORCH_HCCL_ENABLE_MONITORING": "1", "TORCH_HCCL_COORD_CHECK_MILSEC": "200",
+                         "TORCH_HCCL_DEBUG_INFO_TEMP_FILE": str(dump)})
     said = program.output + program.errors
-    assert "Watchdog caught collective operation timeout" in said and "ALLREDUCE" in said, said[-6000:]
-    assert "rank 0 has not minded" not in said and "nobody has ended" not in said, said[-6000:]
-    with open(tmp_path / "recorder_0", "rb") as file:
-        recorded = pickle.load(file)
-    last = max(recorded["entries"], key=lambda entry: entry["record_id"])
-    assert last["input_sizes"] == [[77]] and last["state"] != "completed", last
+    assert program.status != 0
+    assert "Watchdog caught collective operation timeout: WorkHCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=77" in said, said[-6000:]
+    assert "rank 1 ends" in said, said[-6000:]
+    entries = [pickle.loads((tmp_path / f"recorder_{rank}").read_bytes())["entries"] for rank in range(2)]
+    found = [[(entry["input_sizes"], entry["state"]) for entry in sorted(each, key=lambda entry: entry["record_id"])] for each in entries]
+    assert found == [[([[4]], "completed"), ([[77]], "scheduled")], [([[4]], "completed")]]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
