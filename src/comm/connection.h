@@ -30,6 +30,7 @@ enum class FrameKind : uint32_t {
   kSite,        // number: its place in RankCell::sites
   kArrive,      // number: sequence; Descriptor, counts
   kLast,        // what LastAct says
+  kWaits,       // RankSet: whom the rank waits for
   kRound,       // number: round, peer: the offset in the staging memory; bytes
   kPublished,   // number: rounds
   kConsumed,    // number: rounds

@@ -108,6 +108,7 @@ class Link : public Connection::Receiver {
     uint64_t arrived = 0, published = 0, consumed = 0, verdict = 0;
     uint64_t lane_sent[kLanes] = {}, lane_taken[kLanes] = {};
     uint64_t last_version = 0, last_over = 0;
+    uint64_t waits_for[kMaxRanks / 64] = {};
     uint64_t messages_changed = 0;
     std::vector<SentMessages> messages;  // by rank
     SentInvitation invitations[kInvitations];
@@ -125,6 +126,7 @@ class Link : public Connection::Receiver {
   bool ScanMeeting(MeetingState state);
   void SendArrival(uint32_t rank, uint64_t sequence);
   bool SendLast(uint32_t rank);
+  bool SendWaits(uint32_t rank);
   void SendRound(uint32_t rank, uint64_t round);
   bool ScanLanes(uint32_t rank);
   bool FindHost(uint32_t rank, uint32_t* out_host) const;

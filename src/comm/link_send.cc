@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "src/comm/call_sites.h"
 #include "src/comm/link.h"
@@ -115,6 +117,7 @@ bool Link::ScanRank(uint32_t rank) {
     Broadcast(FrameKind::kSite, rank, sent.sites, &cell.sites[sent.sites], sizeof(SiteNote));
   }
   some |= SendLast(rank);
+  some |= SendWaits(rank);
   for (uint64_t i = From(sent.arrived, arrived); i < arrived; ++i, some = true) SendArrival(rank, i);
   sent.arrived = arrived;
   if (verdict != sent.verdict) {
@@ -174,6 +177,18 @@ bool Link::SendLast(uint32_t rank) {
   sent.last_over = over;
   Broadcast(FrameKind::kLast, rank, version, &body, sizeof(body));
   return true;
+}
+
+bool Link::SendWaits(uint32_t rank) {
+  const RankSet& now = world_->cell(rank).waits_for;
+  auto& sent = sent_[rank].waits_for;
+  bool some = false;
+  for (size_t i = 0; i < std::size(sent); ++i) {
+    const uint64_t word = now.words[i].load(std::memory_order_relaxed);
+    some |= word != std::exchange(sent[i], word);
+  }
+  if (some) Broadcast(FrameKind::kWaits, rank, 0, sent, sizeof(sent));
+  return some;
 }
 
 // Each host gets what its ranks need; what all need alike is sent once.

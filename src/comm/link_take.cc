@@ -2,6 +2,7 @@
 // What a Link does with frames of other hosts. A host speaks for its own ranks, and the root's for all but those of the
 // host it speaks to; what a frame says decides no address beyond the part of the rank it speaks for.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "src/comm/call_sites.h"
@@ -229,6 +230,12 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
       Act act;
       if (!Read(header, bytes, &act)) return false;
       WriteAct(&cell.last, act);
+      return true;
+    }
+    case FrameKind::kWaits: {
+      std::array<uint64_t, kMaxRanks / 64> words;
+      if (!Read(header, bytes, &words)) return false;
+      for (size_t i = 0; i < words.size(); ++i) cell.waits_for.words[i].store(words[i], std::memory_order_relaxed);
       return true;
     }
     case FrameKind::kRound:

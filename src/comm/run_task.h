@@ -28,6 +28,15 @@ struct RunBody {
     if (end == TaskEnd::kDone) run.reset();
     return end;
   }
+
+  // See TaskOps. A run that ends before it is over tells the other ranks.
+  void Abandon(TaskSlot&, bool mine) {
+    if (mine && run != nullptr) {
+      run.reset();
+    } else {
+      const Run dropped(comm, spec, /*replay=*/true);
+    }
+  }
 };
 
 template <class Run, class Spec>

@@ -31,13 +31,20 @@ Status LaunchTransfers(const char* name, Stream* stream, std::span<const Transfe
 
 Status PairMessages(std::span<const Message> messages, std::vector<Transfer>* out_transfers) {
   std::vector<Transfer> transfers;
+  std::vector<Element> types;
   size_t sends = 0, receives = 0;
   for (const Message& message : messages) {
     const size_t index = message.sends ? sends++ : receives++;
-    if (index == transfers.size()) transfers.push_back({nullptr, nullptr, message.bytes});
+    if (index == transfers.size()) {
+      transfers.push_back({nullptr, nullptr, message.bytes});
+      types.push_back(message.type);
+    }
     Transfer& transfer = transfers[index];
     MP_REQUIRE(transfer.bytes == message.bytes, "send and receive number %zu of the batch differ: %zu and %zu bytes",
                index, transfer.bytes, message.bytes);
+    MP_REQUIRE(types[index] == message.type, "send and receive number %zu of the batch differ: %s and %s", index,
+               ElementName(static_cast<uint32_t>(types[index])).c_str(),
+               ElementName(static_cast<uint32_t>(message.type)).c_str());
     if (message.sends) {
       transfer.from = message.buffer;
     } else {

@@ -24,6 +24,15 @@ long long InMs(Clock::duration time) {
   return static_cast<long long>(std::chrono::duration_cast<Milliseconds>(time).count());
 }
 
+// Whom the rank waits for in turn, which may be where to look: ", waits for rank 3".
+std::string WaitsOf(const Communicator& comm, uint32_t rank) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t other = 0; other < comm.ranks; ++other) {
+    if (comm.world->cell(rank).waits_for.Has(other)) ranks.push_back(other);
+  }
+  return rank == comm.rank || ranks.empty() ? "" : ", waits for " + NameRanks(ranks);
+}
+
 }  // namespace
 
 std::string Vigil::Report(const Communicator& comm, const std::vector<uint32_t>& ranks) const {
@@ -31,11 +40,26 @@ std::string Vigil::Report(const Communicator& comm, const std::vector<uint32_t>&
                             comm.name.c_str(), comm.ranks, NameRanks(ranks).c_str());
   for (uint32_t rank = 0; rank < comm.ranks; ++rank) {
     const bool waited_for = std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-    text +=
-        Format(" Rank %u%s (process %d%s): last %s.", rank, waited_for ? ", not there" : "", comm.world->cell(rank).pid,
-               HostOf(*comm.world, rank).c_str(), LastOperation(*comm.world, rank).c_str());
+    text += Format(" Rank %u%s (process %d%s): last %s%s.", rank, waited_for ? ", not there" : "",
+                   comm.world->cell(rank).pid, HostOf(*comm.world, rank).c_str(),
+                   LastOperation(*comm.world, rank).c_str(), WaitsOf(comm, rank).c_str());
   }
   return text;
+}
+
+void Vigil::WaitFor(const Communicator* comm, const std::vector<uint32_t>& ranks) {
+  if (comm == nullptr && waiter_ == nullptr) return;
+  if (comm != nullptr) waiter_ = comm;
+  RankSet& told = waiter_->own_cell().waits_for;
+  for (const uint32_t rank : waits_for_) {
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) told.Remove(rank);
+  }
+  // Another operation of this rank may have waited for one of them as well, and removed it.
+  for (const uint32_t rank : ranks) told.Add(rank);
+  const bool changed = waits_for_ != ranks;
+  waits_for_ = ranks;
+  if (changed) waiter_->world->Ring();
+  waiter_ = comm;
 }
 
 Status Vigil::Gone(const Communicator& comm, const std::vector<uint32_t>& ranks, const Awaited& awaited) const {
@@ -66,6 +90,7 @@ Status Vigil::Look(const Communicator& comm, const Awaited& awaited) {
   if (now < look_at_) return Ok();
   look_at_ = now + kLookEvery;
   const std::vector<uint32_t> ranks = awaited();
+  WaitFor(&comm, ranks);
   if (ranks.empty()) return Ok();
   MP_RETURN_IF_ERROR(Gone(comm, ranks, awaited));
   if (!comm.timeout) return Ok();

@@ -20,22 +20,33 @@ class Vigil {
  public:
   // The operation as messages name it, such as "HcclAllReduce".
   explicit Vigil(const char* what) : what_(what) {}
+  ~Vigil() { WaitFor(nullptr, {}); }
+  Vigil(const Vigil&) = delete;
+  Vigil& operator=(const Vigil&) = delete;
 
   // Something happened: the time begins anew.
-  void Progressed() { since_ = Clock::time_point(); }
+  void Progressed() {
+    since_ = Clock::time_point();
+    if (waiter_ != nullptr) WaitFor(nullptr, {});
+  }
   // Who is waited for; asked again before a rank is called gone, for it may have done its part before it went.
   using Awaited = std::function<std::vector<uint32_t>()>;
-  // OK: go on waiting. EI0002 when a rank that is waited for is gone, or the time is over.
+  // pre: `comm` is the same each time, and outlives this. OK: go on waiting. EI0002 when a rank that is waited for is
+  // gone, or the time is over.
   Status Look(const Communicator& comm, const Awaited& awaited);
 
  private:
   Status Gone(const Communicator& comm, const std::vector<uint32_t>& ranks, const Awaited& awaited) const;
   std::string Report(const Communicator& comm, const std::vector<uint32_t>& ranks) const;
+  // Lets the other ranks know: one that waits for this one can then say what for. Null: this one waits no more.
+  void WaitFor(const Communicator* comm, const std::vector<uint32_t>& ranks);
 
   const char* const what_;
   Clock::time_point since_;  // the epoch: not waiting
   Clock::time_point look_at_;
   bool told_ = false;
+  const Communicator* waiter_ = nullptr;  // the communicator of which `waits_for_` was told
+  std::vector<uint32_t> waits_for_;
 };
 
 // How a task that waits for other ranks is run: `advance` does what can be done and says whether that was anything;

@@ -104,6 +104,15 @@ struct LastAct {
   std::atomic<uint32_t> over{0};
 };
 
+// Written one word after the other while others look: for people to read.
+struct RankSet {
+  std::atomic<uint64_t> words[kMaxRanks / 64] = {};
+
+  void Add(uint32_t rank) { words[rank / 64].fetch_or(uint64_t{1} << rank % 64, std::memory_order_relaxed); }
+  void Remove(uint32_t rank) { words[rank / 64].fetch_and(~(uint64_t{1} << rank % 64), std::memory_order_relaxed); }
+  bool Has(uint32_t rank) const { return (words[rank / 64].load(std::memory_order_relaxed) >> rank % 64 & 1) != 0; }
+};
+
 // Pieces from a rank of one host to its counterpart on the next, each in a slot of the sender's staging memory.
 struct Lane {
   alignas(64) std::atomic<uint64_t> sent{0};  // by this rank
@@ -133,6 +142,7 @@ struct RankCell {
   alignas(64) Lane lanes[kLanes];
   alignas(64) ExportNote exports[kExports];
   alignas(64) LastAct last;
+  RankSet waits_for;  // ranks for which an operation of this one has waited for a while
   alignas(64) std::atomic<uint64_t> messages_changed{0};  // counts what this rank did to its channels
   std::atomic<uint32_t> sites_known{0};
   SiteNote sites[kSites];
@@ -194,7 +204,7 @@ struct WorldHeader {
   std::atomic<uint64_t> exchange_moved{0};
   HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x364C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x374C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {

@@ -60,8 +60,11 @@ struct GroupSteps {
   };
   std::vector<Member> members;  // the groups that the call names
   size_t step = 0;              // how often the kernel was called before
-  GroupRequest request;         // what it asks for
-  std::shared_ptr<void> kept;   // the kernel's own, from step to step
+  // The call's first phase asks whether its arguments are good: the kernel is called once, refuses them or asks for its
+  // first operation, and does not compute. What other ranks would miss is refused before it is promised.
+  bool checking = false;
+  GroupRequest request;        // what it asks for
+  std::shared_ptr<void> kept;  // the kernel's own, from step to step
 };
 
 // Is this argument the name of a group? By its name, as CANN's interfaces have it: group, groupEp, groupTp.

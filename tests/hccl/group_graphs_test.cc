@@ -173,6 +173,42 @@ RANK_BODY(OtherReduction) {
   if (text.find("EI0005") == std::string::npos) r.Complain(text);
 }
 
+// Rank 0's stream is aborted before its graph has begun: the other ranks hear of it in theirs.
+void Drop(Rank& r, bool dynamic) {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::vector<uint32_t> all(r.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  HcclComm other = nullptr, own = nullptr;
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), 1, r.rank, &config, &other));
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), 2, r.rank, &config, &own));
+  ge::Operator x = ge_test::Data("x", 0, Dims(dynamic));
+  ge::Operator sum = Collective("HcomAllReduce", NameOf(own));
+  sum.SetInput("x", x);
+  sum.SetAttr("reduction", ge::AscendString("sum"));
+  ge::Graph graph("dropped");
+  graph.SetInputs({x}).SetOutputs(std::vector<ge::Operator>{sum});
+  const Values<float> in(Of(r.rank)), out(std::vector<float>(kCount, -1));
+  StartGe(r);
+  const std::string device = std::to_string(r.rank % kDevices);
+  ge::Session session(Options{{"ge.session_device_id", device.c_str()}});
+  RANK_OK(r, static_cast<int>(session.AddGraph(1, graph)));
+  if (r.rank == 0) RANK_OK(r, HcclBarrier(other, r.stream));  // nobody else comes to it
+  std::vector<ge::Tensor> outputs = {On(out, kCount, {kRows, kColumns})};
+  RANK_OK(r,
+          static_cast<int>(session.RunGraphWithStreamAsync(1, r.stream, {On(in, kCount, {kRows, kColumns})}, outputs)));
+  if (r.rank == 0) RANK_OK(r, aclrtStreamAbort(r.stream));
+  acl_test::RecentMessage();
+  if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
+  const std::string text = acl_test::RecentMessage();
+  if (r.rank != 0 && text.find("HcomAllReduce of rank 0 was dropped") == std::string::npos) r.Complain(text);
+  RANK_OK(r, HcclCommDestroy(other));
+  RANK_OK(r, HcclCommDestroy(own));
+}
+
+RANK_BODY(Dropped) { Drop(r, false); }
+RANK_BODY(DroppedDynamic) { Drop(r, true); }
+
 MP_ROLE(rank) { return BeRank(); }
 
 class GroupGraphs : public ::testing::TestWithParam<std::string> {};
@@ -182,7 +218,8 @@ TEST_P(GroupGraphs, AsThreads) { EXPECT_EQ(RunThreads(4, Bodies().at(GetParam())
 TEST_P(GroupGraphs, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(2, GetParam())), ""); }
 
 INSTANTIATE_TEST_SUITE_P(Each, GroupGraphs,
-                         ::testing::Values("AllReduces", "Gathers", "Messages", "UnknownGroup", "OtherReduction"),
+                         ::testing::Values("AllReduces", "Gathers", "Messages", "UnknownGroup", "OtherReduction",
+                                           "Dropped", "DroppedDynamic"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclnn operators that take a group's name, as threads and as processes, against the few lines that say what they mean.
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "aclnnop/aclnn_all_gather_matmul.h"
@@ -11,65 +9,12 @@
 #include "aclnnop/aclnn_matmul_reduce_scatter.h"
 #include "aclnnop/aclnn_moe_distribute_combine.h"
 #include "aclnnop/aclnn_moe_distribute_dispatch.h"
-#include "tests/hccl/ranks_test.h"
+#include "tests/hccl/group_test.h"
 
 namespace {
 
 using namespace ranks_test;  // NOLINT
-
-std::string NameOf(HcclComm comm) {
-  std::array<char, 128> name{};
-  EXPECT_EQ(HcclGetCommName(comm, name.data()), 0) << acl_test::RecentMessage();
-  return name.data();
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MP_STAND_IN_KERNELS)
-// The stand-ins compute in float alone.
-using Halves = Values<float>;
-constexpr aclDataType kHalf = ACL_FLOAT;
-constexpr char kHalfName[] = "fp32";
-#else
-// The type that the operators' pages list; what is here fits into it.
-class Halves {
- public:
-  explicit Halves(const std::vector<float>& values) : values_(Narrow(values)) {}
-  uint16_t* get() const { return values_.get(); }
-  std::vector<float> Read() const {
-    const std::vector<uint16_t> halves = values_.Read();
-    std::vector<float> values(halves.size());
-    std::transform(halves.begin(), halves.end(), values.begin(), aclFloat16ToFloat);
-    return values;
-  }
-
- private:
-  static std::vector<uint16_t> Narrow(const std::vector<float>& values) {
-    std::vector<uint16_t> halves(values.size());
-    std::transform(values.begin(), values.end(), halves.begin(), aclFloatToFloat16);
-    return halves;
-  }
-  Values<uint16_t> values_;
-};
-constexpr aclDataType kHalf = ACL_FLOAT16;
-constexpr char kHalfName[] = "fp16";
-#endif
-
-// A tensor that ends with its scope.
-class Tensor {
- public:
-  Tensor(const void* data, const std::vector<int64_t>& shape, aclDataType type = kHalf) {
-    std::vector<int64_t> strides(shape.size(), 1);
-    for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-    tensor_ = aclCreateTensor(shape.data(), shape.size(), type, strides.data(), 0, ACL_FORMAT_ND, shape.data(),
-                              shape.size(), const_cast<void*>(data));
-  }
-  ~Tensor() { EXPECT_EQ(aclDestroyTensor(tensor_), 0); }
-  Tensor(const Tensor&) = delete;
-  Tensor& operator=(const Tensor&) = delete;
-  operator aclTensor*() const { return tensor_; }  // NOLINT: where aclnn takes one
-
- private:
-  aclTensor* tensor_;
-};
+using namespace group_test;  // NOLINT
 
 // Small whole numbers, so that every sum is exact.
 std::vector<float> Of(uint32_t rank, size_t count) {
@@ -90,15 +35,6 @@ void AddTo(std::vector<float>& sum, const std::vector<float>& part) {
 
 // How messages name a line of this file: without libdw, which knows lines, it is a place in this program.
 std::string Line(int line) { return LineOf("group_operators_test", line); }
-
-// Sanitizers run with stand-ins for a few kernels.
-bool HasKernel(int phase_one) {
-  if (phase_one == 0) return true;
-  const std::string text = acl_test::RecentMessage();
-  if (text.find("has no kernel in this release") == std::string::npos) return true;  // the caller complains
-  std::printf("skipped, because these kernels are stand-ins: %s\n", text.c_str());
-  return false;
-}
 
 constexpr size_t kRows = 4, kInner = 3, kColumns = 2;
 
@@ -198,22 +134,6 @@ RANK_BODY(Disagreement) {
         Line(line)}) {
     if (text.find(said) == std::string::npos) r.Complain("'" + said + "' is not in: " + text);
   }
-}
-
-// A rank whose own part fails does not leave the others waiting.
-RANK_BODY(OneRankFails) {
-  const Matrices m(r);
-  const Tensor x1(m.x1.get(), {kRows, kInner}), x2(m.x2.get(), {kInner, kColumns}), out(m.out.get(), {kRows, kColumns});
-  uint64_t workspace = 0;
-  aclOpExecutor* executor = nullptr;
-  RANK_OK(r, aclnnMatmulAllReduceGetWorkspaceSize(x1, x2, nullptr, NameOf(r.comm).c_str(),
-                                                  r.rank == 0 ? "median" : "sum", 0, 1, out, &workspace, &executor));
-  RANK_OK(r, aclnnMatmulAllReduce(nullptr, workspace, executor, r.stream));
-  acl_test::RecentMessage();
-  if (aclrtSynchronizeStream(r.stream) == 0) r.Complain("nobody minded");
-  const std::string text = acl_test::RecentMessage();
-  const char* expected = r.rank == 0 ? "'median' is not one of" : "has failed";
-  if (text.find(expected) == std::string::npos) r.Complain(text);
 }
 
 RANK_BODY(GatherAndScatter) {
@@ -388,8 +308,7 @@ TEST_P(GroupOperators, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(3, GetPa
 
 INSTANTIATE_TEST_SUITE_P(Each, GroupOperators,
                          ::testing::Values("MatmulAllReduce", "OrderOfIssue", "Replay", "UnknownGroup", "Disagreement",
-                                           "OneRankFails", "OneRankEnds", "GatherAndScatter", "AddAndNorm",
-                                           "DispatchAndCombine"),
+                                           "OneRankEnds", "GatherAndScatter", "AddAndNorm", "DispatchAndCombine"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -403,6 +403,30 @@ TEST(RanksThatWait, SayForWhom) {
   EXPECT_NE(results[0].output.find("waits for rank 1"), std::string::npos) << results[0].output;
 }
 
+// Rank 0 waits for rank 1, which waits for rank 2, and that one is where to look.
+RANK_BODY(InTurn) {
+  const Buffers b;
+  const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
+  if (r.rank == 2) {
+    if (!acl_test::Eventually([&] { return access(done.c_str(), F_OK) == 0; })) r.Complain("rank 0 did not give up");
+    return;
+  }
+  RANK_OK(r, HcclRecv(b.receive.get(), 10, kFloat, r.rank + 1, r.comm, r.stream));
+  Failure(r, {"EI0002"});
+  if (r.rank == 0) std::ofstream(done) << "done";
+}
+
+TEST(RanksThatWait, SayForWhomTheOtherWaitsInTurn) {
+  for (const auto& results :
+       {RunProcesses(3, "InTurn", kShortWait), RunHosts({{"0"}, {"1", "2"}}, "InTurn", kShortWait)}) {
+    EXPECT_EQ(Complaints(results), "");
+    const std::string& text = results[0].output;
+    const size_t note = text.find("no progress for"), rank1 = text.find("Rank 1, not there", note);
+    ASSERT_NE(rank1, std::string::npos) << text;
+    EXPECT_LT(text.find(", waits for rank 2.", rank1), text.find("Rank 2 ", rank1)) << text;
+  }
+}
+
 TEST(RanksThatWait, ForOneThatWasStopped) {
   EXPECT_EQ(Complaints(RunProcesses(2, "Stopped")), "");
   EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "Stopped")), "");

@@ -48,7 +48,10 @@ Memory MemoryOf(Rank& r) {
   return memory;
 }
 
-// Each rank takes (rank + 1) * 4 MiB of its device. The number that its device then says is free is less by what the
+// So that each of a device's ranks takes another share, and all of them have room.
+size_t ShareOf(uint32_t rank) { return (rank % 7 + 1) * 4 * kMiB; }
+
+// Each rank takes its share of its device. The number that its device then says is free is less by what the
 // ranks of that device have taken, by that alone, and by all of that.
 RANK_BODY(TrueMemory) {
   const Values<int32_t> one({1});
@@ -62,10 +65,10 @@ RANK_BODY(TrueMemory) {
   const bool alone = getenv("TEST_BODY") != nullptr;  // a process has devices of its own
   size_t expected = 0;
   for (uint32_t rank = 0; rank < r.ranks; ++rank) {
-    if (rank == r.rank || (!alone && rank % kDevices == r.rank % kDevices)) expected += (rank + 1) * 4 * kMiB;
+    if (rank == r.rank || (!alone && rank % kDevices == r.rank % kDevices)) expected += ShareOf(rank);
   }
   void* block = nullptr;
-  RANK_OK(r, aclrtMalloc(&block, (r.rank + 1) * 4 * kMiB - kRim, ACL_MEM_MALLOC_HUGE_FIRST));
+  RANK_OK(r, aclrtMalloc(&block, ShareOf(r.rank) - kRim, ACL_MEM_MALLOC_HUGE_FIRST));
   barrier();
   const Memory during = MemoryOf(r);
   const size_t taken = before.free - during.free;
@@ -124,13 +127,17 @@ TEST(ManyRanks, AsHosts) {
 }
 
 TEST(ManyRanks, AreToldTheTruthAboutMemory) {
-  EXPECT_EQ(RunThreads(8, Bodies().at("TrueMemory")), "");
-  EXPECT_EQ(Complaints(RunProcesses(8, "TrueMemory")), "");
+  for (const uint32_t ranks : {8U, 16U, 64U}) EXPECT_EQ(RunThreads(ranks, Bodies().at("TrueMemory")), "") << ranks;
+  for (uint32_t ranks = 8; ranks <= MostProcesses(); ranks *= 2) {
+    EXPECT_EQ(Complaints(RunProcesses(ranks, "TrueMemory")), "") << ranks;
+  }
 }
 
 TEST(ManyRanks, ShareMemoryFairly) {
   const std::map<std::string, std::string> little = {{"MILLPOND_MEMORY", "128MiB"}};
-  EXPECT_EQ(Complaints(RunProcesses(8, "FairShare", little)), "");
+  for (uint32_t ranks = 8; ranks <= MostProcesses(); ranks *= 2) {
+    EXPECT_EQ(Complaints(RunProcesses(ranks, "FairShare", little)), "") << ranks;
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "src/api/aclnn/objects.h"
 #include "src/api/aclnn/type_check.h"
 #include "src/base/format.h"
+#include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
 #include "src/exec/op/first_phase_failures.h"
 #include "src/exec/op/group_run.h"
@@ -157,6 +158,14 @@ bool AllHaveMemory(const OpCall& call) {
   });
 }
 
+// Where the call's memory is; 0 when none is anywhere.
+int32_t DeviceOfCall(const OpCall& call) {
+  for (const TensorView& view : call.all_views()) {
+    if (const int32_t device = DeviceOfAddress(view.first()); device >= 0) return device;
+  }
+  return 0;
+}
+
 Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_size, aclOpExecutor** out_executor) {
   if (workspace_size == nullptr || out_executor == nullptr) {
     return IsNull(workspace_size == nullptr ? "workspaceSize is NULL" : "executor is NULL");
@@ -181,6 +190,9 @@ Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_siz
   // queue for good. An address that is still missing may be set later (aclSetTensorAddr).
   const bool validated = AllHaveMemory(*call);
   if (validated) MP_RETURN_IF_ERROR(ValidateMemory(*call));
+  if (validated && kernels::WorksInGroup(*kernel)) {
+    MP_RETURN_IF_ERROR(CheckInGroup(*kernel, *call, DeviceOfCall(*call)));
+  }
   aclOpExecutor* executor = ObjectArena<aclOpExecutor>::Get().Create();
   executor->kernel = kernel;
   executor->call = std::move(call);

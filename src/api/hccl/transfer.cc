@@ -2,6 +2,7 @@
 #include "src/api/hccl/transfer.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -214,6 +215,37 @@ std::vector<Touched> TouchedBy(const comm::CollectiveSpec& spec, uint32_t rank) 
   return touched;
 }
 
+bool Overlap(const char* a, size_t a_bytes, const char* b, size_t b_bytes) {
+  return std::less<>()(a, b + b_bytes) && std::less<>()(b, a + a_bytes);
+}
+
+// Where a part is written before another part of the same bytes was sent, the result would depend on how the operation
+// is cut into pieces. In place, each part is sent from where it is written.
+Status CheckInPlaceOrApart(const std::vector<Touched>& touched) {
+  const char *first[2] = {}, *end[2] = {};  // of what is sent, of what is written
+  for (const Touched& range : touched) {
+    const size_t side = range.mode == trace::Mode::kRead ? 0 : 1;
+    if (first[side] == nullptr || range.address < first[side]) first[side] = range.address;
+    end[side] = std::max(end[side], range.address + range.bytes);
+  }
+  if (first[0] == nullptr || first[1] == nullptr || first[0] >= end[1] || first[1] >= end[0]) return Ok();
+  for (const Touched& sent : touched) {
+    if (sent.mode != trace::Mode::kRead) continue;
+    for (const Touched& written : touched) {
+      if (written.mode != trace::Mode::kWrite || !Overlap(sent.address, sent.bytes, written.address, written.bytes) ||
+          (sent.address == written.address && sent.bytes == written.bytes)) {
+        continue;
+      }
+      return InvalidParameter("recvBuf",
+                              Format("%zu bytes from %p, which are written, overlap %zu bytes from %p, which are "
+                                     "sent; pass buffers that lie apart, or the same place for both",
+                                     written.bytes, static_cast<const void*>(written.address), sent.bytes,
+                                     static_cast<const void*>(sent.address)));
+    }
+  }
+  return Ok();
+}
+
 // One rank: a reduction of one value is that value, a gather of one part is that part.
 Transfer WithinOneRank(const comm::CollectiveSpec& spec) {
   const comm::Part from = spec.send_parts.empty() ? comm::Part{0, spec.bytes} : spec.send_parts[0];
@@ -233,6 +265,7 @@ Outcome Launch(const Prepared& prepared) {
     accesses.push_back({range.address, range.bytes, range.mode});
   }
   if (comm.ranks > 1) {
+    MP_RETURN_IF_ERROR(CheckInPlaceOrApart(touched));
     return comm::LaunchCollective(prepared.place.comm, prepared.place.stream, prepared.spec, accesses);
   }
   if (touched.empty()) return comm::LaunchTransfers(prepared.spec.api, prepared.place.stream, {});

@@ -50,6 +50,12 @@ struct ConditionalTask {
       slot.phase = 0;
     }
   }
+
+  // Which body it would have chosen is not known before it begins.
+  void Abandon(TaskSlot& slot, bool mine) {
+    if (!mine || slot.phase != 1 || std::exchange(run.ended, true)) return;
+    bodies[chosen]->Abandon(run, /*mine=*/true);
+  }
 };
 
 const char* NameOf(ConditionKind kind) {

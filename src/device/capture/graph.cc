@@ -108,6 +108,7 @@ void Graph::FixSteps(const std::vector<uint32_t>& order) {
   for (const uint32_t node : order) {
     if (!nodes_[node].mark && !nodes_[node].disabled) steps_.push_back(&slots_[node]);
     needs_team_ |= slots_[node].ops != nullptr && slots_[node].ops->needs_team;
+    counted_on_ |= slots_[node].ops != nullptr && slots_[node].ops->abandon != nullptr;
   }
 }
 

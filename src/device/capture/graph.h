@@ -51,6 +51,23 @@ struct ConditionValue {
   bool assign = false;  // `initial` is written when a run of the root begins
 };
 
+class Graph;
+
+// What a run that has not begun owes to whoever counts on its nodes (TaskOps::abandon): paid when it begins, or told
+// when it is dropped. The launch has a share in it, so that one that fails owes nothing.
+class Debt {
+ public:
+  explicit Debt(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+  ~Debt();
+  Debt(const Debt&) = delete;
+  Debt& operator=(const Debt&) = delete;
+  void Settle() { settled_.store(true, std::memory_order_relaxed); }
+
+ private:
+  const std::shared_ptr<Graph> graph_;
+  std::atomic<bool> settled_{false};
+};
+
 // One execution, from its launch to its end.
 struct Run {
   uint64_t number = 0;
@@ -58,6 +75,8 @@ struct Run {
   bool begun = false;                // the node at `cursor` has run before and blocked
   bool by_lanes = false;             // see StepLanes
   bool owns = false;                 // it is this run's turn
+  bool ended = false;                // its last step was made, well or not
+  std::shared_ptr<Debt> debt;        // null: nobody counts on the graph's nodes
   uint64_t trace_base = 0;           // node n's number for sinks is trace_base + n; 0: nobody listens
   bool tells_nodes = false;          // sinks hear of each node
   std::vector<TaskSlot*> order;      // empty: the graph's own
@@ -105,6 +124,9 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void Abort();
   // Runs `run` on as far as it goes. For Replay and for conditional nodes.
   TaskEnd Step(Run& run, Stream& stream, Status* out_status);
+  // Tells whoever counts on nodes that `run` has not got to, or that it leaves unfinished. Not `mine`: it has not
+  // begun.
+  void Abandon(const Run& run, bool mine);
   // Prepares a child's run inside its parent's.
   void Restart(Run& run, Stream& stream);
   // For nodes of the run under way, while which it stays what it is.
@@ -125,6 +147,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
  private:
   friend class Replay;
+  friend class Debt;
   enum Attention : uint32_t { kAbort = 1U << 31 };  // the bits below count bodies that wait to be put in
   enum NodeState : uint8_t { kWaiting, kBegun, kDone };
   struct External {
@@ -149,6 +172,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void Describe(const std::map<uint32_t, std::span<const trace::Access>>& instead) REQUIRES(mutex_);
   bool TakeTurn(Run& run, Stream& stream);
   void EndRun(Run& run);
+  TaskEnd StepSome(Run& run, Stream& stream, Status* out_status);
   TaskEnd StepFast(Run& run, Stream& stream, Status* out_status);
   TaskEnd StepTraced(Run& run, Stream& stream, Status* out_status);
   TaskEnd StepLanes(Run& run, Stream& stream, Status* out_status);
@@ -174,6 +198,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::unique_ptr<TaskSlot[]> slots_;  // by node; marks leave theirs empty
   std::vector<TaskSlot*> steps_;       // the fixed order, bodies only
   bool needs_team_ = false;            // one of them does
+  bool counted_on_ = false;            // one of them is: see Debt
   std::atomic<uint32_t> attention_{0};
   std::unique_ptr<std::atomic<OwnedTask*>[]> pending_;  // by node; null without groups
   std::vector<uint8_t> state_;                          // NodeState by node, for StepLanes

@@ -83,6 +83,8 @@ Status Graph::Launch(Stream* stream) {
     ++in_flight_;
     run->number = ++launches_;
   }
+  if (counted_on_) run->debt = std::make_shared<Debt>(shared_from_this());
+  const std::shared_ptr<Debt> debt = run->debt;
   Run& data = *run;
   Replay replay(shared_from_this(), std::move(run));  // from here on the run ends by itself
   if (__builtin_expect(Scheduler::Get().observes_enqueue(), false)) DrawOrder(data);
@@ -98,10 +100,12 @@ Status Graph::Launch(Stream* stream) {
   const auto note = [&, nodes = data.trace_base] {
     return LaunchNote{.graph = trace_id(), .nodes = nodes, .edges = edges};
   };
-  if (needs_team_) {
-    MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kGraph>("GraphExecute", {}, TeamReplay(std::move(replay)), note));
-  } else {
-    MP_RETURN_IF_ERROR(stream->Launch<TaskKind::kGraph>("GraphExecute", {}, std::move(replay), note));
+  Status launched = needs_team_
+                        ? stream->Launch<TaskKind::kGraph>("GraphExecute", {}, TeamReplay(std::move(replay)), note)
+                        : stream->Launch<TaskKind::kGraph>("GraphExecute", {}, std::move(replay), note);
+  if (!launched.ok()) {
+    if (debt != nullptr) debt->Settle();
+    return launched;
   }
   // After the launch, as an ordinary record's is: whoever waits for one of them is told of later than the replay.
   PublishPoints(points);
@@ -150,11 +154,33 @@ bool Graph::TakeTurn(Run& run, Stream& stream) {
     running_on_ = &stream;
     run.owns = true;
   }
+  if (run.debt != nullptr) run.debt->Settle();
   ResetConditions();
   return true;
 }
 
+Debt::~Debt() {
+  if (!settled_.load(std::memory_order_relaxed)) graph_->Abandon({}, /*mine=*/false);
+}
+
+void Graph::Abandon(const Run& run, bool mine) {
+  const std::vector<TaskSlot*>& steps = run.order.empty() ? steps_ : run.order;
+  if (!mine) {
+    MutexLock lock(mutex_);  // the run that is at it may put other bodies in
+    for (TaskSlot* slot : steps) {
+      if (slot->ops->abandon != nullptr) slot->ops->abandon(*slot, /*mine=*/false);
+    }
+    return;
+  }
+  for (uint32_t at = run.by_lanes ? 0 : run.cursor; at < steps.size(); ++at) {
+    TaskSlot& slot = *steps[at];
+    if (slot.ops->abandon == nullptr || (run.by_lanes && state_[NodeOf(&slot)] == kDone)) continue;
+    slot.ops->abandon(slot, /*mine=*/true);
+  }
+}
+
 void Graph::EndRun(Run& run) {
+  if (run.owns && !run.ended) Abandon(run, /*mine=*/true);
   for (size_t i = 0; i < run.points.size(); ++i) {
     if (!externals_[i].record) continue;
     // Kept already unless the run failed or was dropped: whoever waits for the record must go on then too.
@@ -190,7 +216,7 @@ void Graph::Abort() {
 
 void Graph::Restart(Run& run, Stream& stream) {
   run.cursor = 0;
-  run.begun = run.by_lanes = false;
+  run.begun = run.by_lanes = run.ended = false;
   run.trace_base = 0;
   run.tells_nodes = false;
   ++run.number;
@@ -201,6 +227,14 @@ void Graph::Restart(Run& run, Stream& stream) {
 // --- Running ----------------------------------------------------------------------------------------------------
 
 TaskEnd Graph::Step(Run& run, Stream& stream, Status* out_status) {
+  const TaskEnd end = StepSome(run, stream, out_status);
+  if (end == TaskEnd::kBlocked) return end;
+  run.ended = true;
+  if (__builtin_expect(!out_status->ok(), false)) Abandon(run, /*mine=*/true);
+  return end;
+}
+
+TaskEnd Graph::StepSome(Run& run, Stream& stream, Status* out_status) {
   if (run.by_lanes) return StepLanes(run, stream, out_status);
   if (__builtin_expect(run.tells_nodes, false)) return StepTraced(run, stream, out_status);
   return StepFast(run, stream, out_status);
@@ -217,6 +251,7 @@ TaskEnd Graph::StepFast(Run& run, Stream& stream, Status* out_status) {
       TaskSlot& slot = **at;
       if (__builtin_expect(attention_.load(std::memory_order_acquire) != 0, false) &&
           !Attend(run, NodeOf(&slot), begun, out_status)) {
+        run.cursor = static_cast<uint32_t>(at - first);
         return TaskEnd::kDone;
       }
       if (!begun) slot.phase = 0;
@@ -234,6 +269,7 @@ TaskEnd Graph::StepFast(Run& run, Stream& stream, Status* out_status) {
     LetThreadEnd();
     *out_status = Status(Code::kTaskFailed, "threw something that is not a std::exception");
   }
+  run.cursor = static_cast<uint32_t>(at - first);
   if (!out_status->ok()) NameFailure(NodeOf(*at), out_status);
   return TaskEnd::kDone;
 }
@@ -243,6 +279,7 @@ TaskEnd Graph::StepTraced(Run& run, Stream& stream, Status* out_status) {
   for (uint32_t at = run.cursor; at < steps.size(); ++at) {
     const TaskEnd ended = RunNode(run, NodeOf(steps[at]), std::exchange(run.begun, false), stream, out_status);
     if (ended == TaskEnd::kBlocked) return Blocked(run, at, stream, out_status);
+    run.cursor = at;
     if (!out_status->ok()) break;
   }
   return TaskEnd::kDone;

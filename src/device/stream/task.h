@@ -41,6 +41,10 @@ struct TaskOps {
   void (*copy)(const TaskSlot& from, TaskSlot* to);
   // Moves the body into an empty slot and ends it in the old one.
   void (*relocate)(TaskSlot& from, TaskSlot* to);
+  // For a body that somebody outside of the process counts on; null for all others. The run of a captured graph ends
+  // before the body has: what it has begun ends, and they are told. Not `mine`: another run may be at the body, which
+  // is only read. A body that is destroyed in a queue does the same by itself.
+  void (*abandon)(TaskSlot& slot, bool mine);
 };
 
 // What a task outside a queue keeps for whoever captures it.
@@ -178,14 +182,18 @@ void RelocateBody(TaskSlot& from, TaskSlot* to) {
   }
 }
 
+template <class Body>
+void AbandonBody(TaskSlot& slot, bool mine) {
+  BodyOf<Body>(slot).Abandon(slot, mine);
+}
+
 template <TaskKind kKind, class Body>
 constexpr TaskOps MakeOps() {
   constexpr bool kTeam = requires { Body::kNeedsTeam; };
-  if constexpr (std::is_copy_constructible_v<Body>) {
-    return {kKind, kTeam, &RunBody<Body>, &DestroyBody<Body>, &CopyBody<Body>, &RelocateBody<Body>};
-  } else {
-    return {kKind, kTeam, &RunBody<Body>, &DestroyBody<Body>, nullptr, &RelocateBody<Body>};
-  }
+  TaskOps ops{kKind, kTeam, &RunBody<Body>, &DestroyBody<Body>, nullptr, &RelocateBody<Body>, nullptr};
+  if constexpr (std::is_copy_constructible_v<Body>) ops.copy = &CopyBody<Body>;
+  if constexpr (requires(Body & body, TaskSlot & slot) { body.Abandon(slot, true); }) ops.abandon = &AbandonBody<Body>;
+  return ops;
 }
 
 template <TaskKind kKind, class Body>

@@ -138,12 +138,13 @@ void MoveAlone(const GroupRequest& request) {
   if (bytes != 0 && into != source) CopyBytes(into, source, bytes);
 }
 
+bool IsMessage(const GroupRequest& request) { return request.what == What::kSend || request.what == What::kReceive; }
+
 Status CheckRoot(const GroupRequest& request, const comm::Communicator* comm) {
   const int64_t ranks = comm != nullptr ? comm->ranks : 1;
   MP_REQUIRE(request.root >= 0 && request.root < ranks, "rank %lld was named; the group '%s' has %lld of them",
              static_cast<long long>(request.root), request.group.c_str(), static_cast<long long>(ranks));
-  const bool message = request.what == What::kSend || request.what == What::kReceive;
-  MP_REQUIRE(!message || comm == nullptr || comm->ranks == 1 || request.root != comm->rank,
+  MP_REQUIRE(!IsMessage(request) || comm == nullptr || comm->ranks == 1 || request.root != comm->rank,
              "rank %lld would exchange a message with itself", static_cast<long long>(request.root));
   return Ok();
 }
@@ -157,10 +158,42 @@ Status CheckGroups(const OpCall& call) {
   return Ok();
 }
 
+Status CheckInGroup(const kernels::Kernel& kernel, OpCall& call, int32_t device) {
+  GroupSteps steps;
+  steps.checking = true;
+  std::vector<comm::CommunicatorPtr> comms;
+  for (const std::string_view name : GroupsOf(call)) {
+    size_t count = 0;
+    comm::CommunicatorPtr found = Communicators::Get().FindGroup(name, device, &count);
+    if (found == nullptr && !IsWorldOfOne(name)) return Ok();  // the launch says what is wrong
+    const bool several = found != nullptr;
+    steps.members.push_back({std::string(name), several ? found->ranks : 1, several ? found->rank : 0});
+    comms.push_back(std::move(found));
+  }
+  Status status = kernels::AsGroupKernel(kernel).run_step(call, steps);
+  AfterRun();
+  if (!status.ok() || steps.request.what == What::kNone) return status;
+  for (size_t i = 0; i < comms.size(); ++i) {
+    if (steps.members[i].group != steps.request.group) continue;
+    comm::CollectiveSpec spec;
+    status = CheckRoot(steps.request, comms[i].get());
+    if (status.ok() && !IsMessage(steps.request)) status = SpecOf(call.row().name, steps.request, &spec);
+  }
+  return std::move(status).Prefixed(call.row().name);
+}
+
 GroupTurns::GroupTurns(const GroupTurns& other) {
   for (const Member& member : other.members_) {
-    members_.push_back({member.name, member.comm, comm::Turns::kReplay, nullptr});
+    members_.push_back({member.name, member.api, member.comm, comm::Turns::kReplay, nullptr});
   }
+}
+
+// A recorded task owes nothing to anybody until it is replayed: see GroupBody::Abandon.
+GroupTurns::~GroupTurns() {
+  const bool owes = std::any_of(members_.begin(), members_.end(), [](const Member& member) {
+    return member.turn != nullptr && member.number != comm::Turns::kReplay;
+  });
+  if (promised_ && owes) FailDropped();
 }
 
 Status GroupTurns::Join(const OpCall& call, const Stream& stream) {
@@ -176,7 +209,7 @@ Status GroupTurns::Join(const OpCall& call, const Stream& stream) {
     if (found == nullptr && !IsWorldOfOne(name)) return UnknownGroup(name, Format("on device %d", device));
     MP_CHECK(found == nullptr || !found->suspended.load(), kStreamAborted,
              "the communicator '%s' is suspended; call HcclCommResume first", std::string(name).c_str());
-    Member member{std::string(name), std::move(found), comm::Turns::kReplay, nullptr};
+    Member member{std::string(name), call.row().name, std::move(found), comm::Turns::kReplay, nullptr};
     if (member.comm != nullptr) {
       const bool recorded = stream.capture() != nullptr || stream.update() != nullptr;
       if (!recorded) member.number = member.comm->collectives.Draw();
@@ -207,20 +240,22 @@ void GroupTurns::Fail(const Status& status) const {
   }
 }
 
+void GroupTurns::FailDropped() const {
+  for (const Member& member : members_) {
+    if (member.comm != nullptr && member.comm->ranks > 1) member.comm->FailDropped(member.api);
+  }
+}
+
 GroupRun::~GroupRun() {
   if (turns_ == nullptr || steps_.step == 0) return;
   pending_ = nullptr;  // says more exactly what was dropped, if it was under way
-  turns_->Fail(Status(Code::kStreamAborted,
-                      Format("[EI0002] %s was dropped while it ran (its stream was aborted or reset); make a new "
-                             "communicator",
-                             api_)));
+  turns_->FailDropped();
 }
 
 TaskEnd GroupRun::Run(const kernels::Kernel& kernel, OpCall& call, const FloatRules& rules, GroupTurns& turns,
                       Stream& stream, Status* out_status) {
   if (turns_ == nullptr) {
     turns_ = &turns;
-    api_ = call.row().name;
     for (const GroupTurns::Member& member : turns.members()) {
       const bool several = member.comm != nullptr;
       steps_.members.push_back({member.name, several ? member.comm->ranks : 1, several ? member.comm->rank : 0});
@@ -265,13 +300,12 @@ Status GroupRun::Begin(const OpCall& call, GroupTurns& turns) {
   const comm::CommunicatorPtr comm = member->comm;
   MP_RETURN_IF_ERROR(CheckRoot(request, comm.get()));
   if (comm == nullptr || comm->ranks == 1) {
-    const bool message = request.what == What::kSend || request.what == What::kReceive;
-    MP_REQUIRE(!message, "the group '%s' has one rank, which has nobody to exchange a message with",
+    MP_REQUIRE(!IsMessage(request), "the group '%s' has one rank, which has nobody to exchange a message with",
                request.group.c_str());
     MoveAlone(request);
     return Ok();
   }
-  if (request.what == What::kSend || request.what == What::kReceive) {
+  if (IsMessage(request)) {
     auto spec = std::make_shared<comm::BatchSpec>();
     const bool sends = request.what == What::kSend;
     spec->api = api;
@@ -308,18 +342,18 @@ namespace {
 // The queued form: owns its call, copies it for capture.
 class GroupBody {
  public:
-  GroupBody(const kernels::Kernel* kernel, OpCallPtr call, GroupTurns turns, const Stream& stream, std::string what,
-            const void* caller)
+  GroupBody(const kernels::Kernel* kernel, OpCallPtr call, std::shared_ptr<GroupTurns> turns, const Stream& stream,
+            std::string what, const void* caller)
       : kernel_(kernel),
         call_(std::move(call)),
-        turns_(std::make_unique<GroupTurns>(std::move(turns))),
+        turns_(std::move(turns)),
         rules_(stream),
         what_(std::move(what)),
         caller_(caller) {}
   GroupBody(const GroupBody& other)
       : kernel_(other.kernel_),
         call_(CloneOpCall(*other.call_)),
-        turns_(std::make_unique<GroupTurns>(*other.turns_)),
+        turns_(std::make_shared<GroupTurns>(*other.turns_)),
         rules_(other.rules_),
         what_(other.what_),
         caller_(other.caller_) {}
@@ -338,10 +372,18 @@ class GroupBody {
     return end;
   }
 
+  // See TaskOps.
+  void Abandon(TaskSlot&, bool mine) {
+    turns_->FailDropped();
+    if (!mine) return;
+    run_.reset();
+    turns_->End();
+  }
+
  private:
   const kernels::Kernel* kernel_;
   OpCallPtr call_;
-  std::unique_ptr<GroupTurns> turns_;  // a run that is parked refers to them, wherever the body goes meanwhile
+  std::shared_ptr<GroupTurns> turns_;  // a run that is parked refers to them, wherever the body goes meanwhile
   FloatRules rules_;
   std::string what_;
   const void* caller_;
@@ -350,24 +392,25 @@ class GroupBody {
 
 struct TeamGroupBody : GroupBody {
   static constexpr bool kNeedsTeam = true;
-  using GroupBody::GroupBody;
+  explicit TeamGroupBody(GroupBody&& body) : GroupBody(std::move(body)) {}
 };
 
 }  // namespace
 
 Status LaunchInGroup(const kernels::Kernel* kernel, OpCallPtr call, Stream* stream, std::string what,
                      const void* caller) {
-  GroupTurns turns;
-  MP_RETURN_IF_ERROR(turns.Join(*call, *stream).Prefixed(what.empty() ? call->row().name : what));
+  const auto turns = std::make_shared<GroupTurns>();
+  MP_RETURN_IF_ERROR(turns->Join(*call, *stream).Prefixed(what.empty() ? call->row().name : what));
   const std::vector<trace::Access> accesses =
       stream->wants_accesses() ? AccessesOf(*call) : std::vector<trace::Access>();
   const char* name = call->row().name;
-  if (kernels::NeedsTeam(*call)) {
-    return stream->Launch<TaskKind::kCompute>(
-        name, accesses, TeamGroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what), caller));
-  }
-  return stream->Launch<TaskKind::kCompute>(
-      name, accesses, GroupBody(kernel, std::move(call), std::move(turns), *stream, std::move(what), caller));
+  const bool needs_team = kernels::NeedsTeam(*call);
+  turns->Promise();
+  GroupBody body(kernel, std::move(call), turns, *stream, std::move(what), caller);
+  Status launched = needs_team ? stream->Launch<TaskKind::kCompute>(name, accesses, TeamGroupBody(std::move(body)))
+                               : stream->Launch<TaskKind::kCompute>(name, accesses, std::move(body));
+  if (!launched.ok()) turns->Refuse();
+  return launched;
 }
 
 }  // namespace millpond

@@ -24,23 +24,30 @@ namespace millpond {
 // Does this process know the groups that the call names? Says which ones it knows where not.
 Status CheckGroups(const OpCall& call);
 
+// Asks the kernel whether it would refuse the call's arguments, before anything is promised to other ranks: what fails
+// while it runs costs the group its communicator. Says nothing where the groups' ranks on `device` are not known. pre:
+// the call's memory is validated.
+Status CheckInGroup(const kernels::Kernel& kernel, OpCall& call, int32_t device);
+
 // The groups that a task works in, each with the task's turn.
 class GroupTurns {
  public:
   GroupTurns() = default;
   // For one more run of a recorded task: its turns are as free as each replay's.
   GroupTurns(const GroupTurns& other);
-  GroupTurns(GroupTurns&&) noexcept = default;
   GroupTurns& operator=(const GroupTurns&) = delete;
-  GroupTurns& operator=(GroupTurns&&) noexcept = default;
-  ~GroupTurns() = default;
+  ~GroupTurns();
 
   // Adds the groups that a call names. A task that is recorded draws no turns.
   Status Join(const OpCall& call, const Stream& stream);
-  void Leave() { members_.clear(); }
+  // The task is about to be queued: other ranks count on it, and hear of it if it is dropped before it is over.
+  void Promise() { promised_ = true; }
+  // It was not queued, and whoever called knows.
+  void Refuse() { promised_ = false; }
 
   struct Member {
     std::string name;
+    const char* api = nullptr;   // the operator that named it first
     comm::CommunicatorPtr comm;  // null: the process alone
     uint64_t number = 0;         // of the turn
     std::unique_ptr<comm::Turn> turn;
@@ -51,9 +58,12 @@ class GroupTurns {
   void End();
   // Other ranks would wait in vain for what this one does not do any more.
   void Fail(const Status& status) const;
+  // The same of a task that ends with its stream.
+  void FailDropped() const;
 
  private:
   std::vector<Member> members_;
+  bool promised_ = false;
 };
 
 // One call on its way.
@@ -77,7 +87,6 @@ class GroupRun {
   // What the task is parked in; empty when it computes.
   std::function<TaskEnd(Stream& stream, Status* out_status)> pending_;
   const void* const caller_;
-  const char* api_ = nullptr;
   GroupTurns* turns_ = nullptr;  // while the run is under way
 };
 

@@ -211,6 +211,8 @@ class DynamicRun : public Feedback {
       OpCallPtr call;
       MP_RETURN_IF_ERROR(MakeCall(step, &call));
       if (kernels::WorksInGroup(*step.kernel)) {
+        MP_RETURN_IF_ERROR(
+            CheckInGroup(*step.kernel, *call, stream_->device()->id()).Prefixed(passes::Named(*step.node)));
         return LaunchInGroup(step.kernel, std::move(call), stream_, passes::Named(*step.node));
       }
       const auto accesses = trace::Wants(trace::kTasks | trace::kUses) || stream_->capture() != nullptr

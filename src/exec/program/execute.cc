@@ -47,6 +47,15 @@ class ProgramBody {
   TaskEnd operator()(TaskSlot&, Stream& stream, Status* out_status) {
     return program_->Execute(*run_, stream, out_status);
   }
+  // See TaskOps.
+  void Abandon(TaskSlot&, bool mine) {
+    if (run_->groups == nullptr) return;
+    run_->groups->FailDropped();
+    if (!mine) return;
+    run_->in_group.reset();
+    run_->groups->End();
+    run_->begun = false;
+  }
 
  private:
   std::shared_ptr<const Executable> program_;
@@ -97,7 +106,7 @@ std::unique_ptr<Executable::Run> Executable::Borrow() const {
 void Executable::Return(std::unique_ptr<Run> run) const {
   run->host.clear();
   run->in_group.reset();  // before the turns it refers to
-  run->groups.Leave();
+  run->groups.reset();
   run->begun = false;
   MutexLock lock(mutex_);
   if (spare_.size() < kMaxSpare) spare_.push_back(std::move(run));
@@ -148,13 +157,10 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
   }
   run->trace_base = 0;
   run->rules = FloatRules(*stream);
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const Step& step = plan_.steps[i];
-    if (step.kind != Step::Kind::kKernel || !kernels::WorksInGroup(*step.kernel)) continue;
-    Status joined = run->groups.Join(*run->calls[i], *stream);
-    if (joined.ok()) continue;
+  Status joined = JoinGroups(run.get(), *stream);
+  if (!joined.ok()) {
     Return(std::move(run));
-    return Named(step, std::move(joined));
+    return joined;
   }
   std::vector<trace::Access> accesses;
   if (stream->capture() != nullptr || __builtin_expect(trace::Wants(trace::kTasks | trace::kUses), false)) {
@@ -163,12 +169,33 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
   if (__builtin_expect(trace::Wants(trace::kInsideTasks), false) && stream->capture() == nullptr) {
     Announce(run.get(), *stream);
   }
+  const std::shared_ptr<GroupTurns> groups = run->groups;
+  if (groups != nullptr) groups->Promise();
+  Status launched;
   if (needs_team_) {
     TeamProgramBody body(shared_from_this(), std::move(run));
-    return stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));
+    launched = stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));
+  } else {
+    ProgramBody body(shared_from_this(), std::move(run));
+    launched = stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));
   }
-  ProgramBody body(shared_from_this(), std::move(run));
-  return stream->Launch<TaskKind::kGraph>("GraphExecute", accesses, std::move(body));
+  if (groups != nullptr && !launched.ok()) groups->Refuse();
+  return launched;
+}
+
+Status Executable::JoinGroups(Run* run, const Stream& stream) const {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const Step& step = plan_.steps[i];
+    if (step.kind != Step::Kind::kKernel || !kernels::WorksInGroup(*step.kernel)) continue;
+    if (run->groups == nullptr) run->groups = std::make_shared<GroupTurns>();
+    Status joined = groups_checked_.load(std::memory_order_relaxed)
+                        ? Ok()
+                        : CheckInGroup(*step.kernel, *run->calls[i], stream.device()->id());
+    if (joined.ok()) joined = run->groups->Join(*run->calls[i], stream);
+    if (!joined.ok()) return Named(step, std::move(joined));
+  }
+  if (run->groups != nullptr) groups_checked_.store(true, std::memory_order_relaxed);
+  return Ok();
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------
@@ -194,15 +221,17 @@ TaskEnd Executable::Execute(Run& run, Stream& stream, Status* out_status) const 
     if (__builtin_expect(traced, false)) TellRan(run, now, run.step_start, out_status->ok(), stream);
   }
   run.begun = false;
-  if (!out_status->ok()) run.groups.Fail(*out_status);
-  run.groups.End();
+  if (run.groups != nullptr) {
+    if (!out_status->ok()) run.groups->Fail(*out_status);
+    run.groups->End();
+  }
   return TaskEnd::kDone;
 }
 
 TaskEnd Executable::DoGroupStep(Run& run, Stream& stream, Status* out_status) const {
   const Step& step = plan_.steps[run.at];
   if (run.in_group == nullptr) run.in_group = std::make_unique<GroupRun>();
-  const TaskEnd end = run.in_group->Run(*step.kernel, *run.calls[run.at], run.rules, run.groups, stream, out_status);
+  const TaskEnd end = run.in_group->Run(*step.kernel, *run.calls[run.at], run.rules, *run.groups, stream, out_status);
   if (end == TaskEnd::kBlocked) return end;
   run.in_group.reset();
   ++run.at;

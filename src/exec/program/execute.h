@@ -5,6 +5,7 @@
 #ifndef MILLPOND_SRC_EXEC_PROGRAM_EXECUTE_H_
 #define MILLPOND_SRC_EXEC_PROGRAM_EXECUTE_H_
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
@@ -56,7 +57,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
     std::vector<const void*> fed;  // by input: where kUploadInput reads
     std::vector<HostInput> host;
     FloatRules rules;
-    GroupTurns groups;
+    std::shared_ptr<GroupTurns> groups;  // null: no step works with other ranks
     // Where a run goes on that was parked.
     bool begun = false;
     size_t at = 0;
@@ -67,6 +68,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   std::unique_ptr<Run> Borrow() const;
   void Return(std::unique_ptr<Run> run) const;
+  Status JoinGroups(Run* run, const Stream& stream) const;
   void Place(const Roots& roots, Run* run) const;
   void Announce(Run* run, const Stream& stream) const;
   std::vector<trace::Access> StepAccesses(const Run& run, size_t at) const;
@@ -79,8 +81,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   const Plan plan_;
   const std::shared_ptr<const void> keep_;
-  const bool needs_team_;  // some kernel does, so that the run belongs to the team's thread
-  mutable Mutex mutex_;    // guards what follows
+  const bool needs_team_;                            // some kernel does, so that the run belongs to the team's thread
+  mutable std::atomic<bool> groups_checked_{false};  // what steps ask of other ranks is the same in each run
+  mutable Mutex mutex_;                              // guards what follows
   mutable std::vector<std::unique_ptr<Run>> spare_ GUARDED_BY(mutex_);
 };
 

@@ -67,7 +67,8 @@ inline void SendBackRows(Group& group, string_view name, const std::vector<int64
                          const std::vector<int64_t>& gets, const Tensor& out) {
   const int64_t ranks = group.ranks(name), width = out.size(1);
   const Tensor product = group.kept(1);
-  group.kept(1) = at::empty_like(product).index_copy_(0, ByExpert(gives, ranks), product);
+  group.kept(1) = at::empty_like(product);
+  if (!group.checking()) group.kept(1).index_copy_(0, ByExpert(gives, ranks), product);
   group.kept(0) = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
   group.AlltoAllV(name, group.kept(1), RowsOfRanks(gives, ranks, width), group.kept(0),
                   RowsOfRanks(gets, ranks, width));

@@ -38,6 +38,11 @@ void CheckMatrices(const Tensor& x, const Tensor& weight) {
 // (experts, 1, columns), whichever way it was given.
 Tensor BiasOf(const Tensor& bias) { return bias.dim() == 2 ? bias.unsqueeze(1) : bias; }
 
+void CheckActivation(int64_t kind) {
+  TORCH_CHECK(kind >= 0 && kind <= 4, "actType is ", kind,
+              "; 0 (none), 1 (gelu), 2 (silu), 3 (relu) and 4 (fastgelu) are known");
+}
+
 Tensor Activated(const Tensor& value, int64_t kind) {
   switch (kind) {
     case 0:
@@ -51,7 +56,8 @@ Tensor Activated(const Tensor& value, int64_t kind) {
     case 4:
       return value.mul(at::sigmoid(value.mul(kFastGeluSlope)));
     default:
-      TORCH_CHECK(false, "actType is ", kind, "; 0 (none), 1 (gelu), 2 (silu), 3 (relu) and 4 (fastgelu) are known");
+      CheckActivation(kind);
+      return value;
   }
 }
 
@@ -64,10 +70,14 @@ MP_GROUP_KERNEL(AlltoAllAllGatherBatchMatMul, const Tensor& x, const Tensor& wei
   const int64_t ep = at_work.ep_ranks, tp = at_work.tp_ranks;
   if (group.step() == 0) {
     CheckShard("xShardType", shard);
+    CheckActivation(activation);
     CheckMatrices(x, weight);
+    const int64_t inner = x.size(2) * (shard == kHidden ? tp : 1);
+    TORCH_CHECK(inner == weight.size(1), "what is gathered has ", inner, " columns, and weight has ", weight.size(1),
+                " rows");
     TORCH_CHECK(x.size(0) == ep * weight.size(0), "x has ", x.size(0), " experts and weight ", weight.size(0), " on ",
                 ep, " ranks");
-    group.kept(0) = x.contiguous();
+    group.kept(0) = group.Packed(x);
     group.kept(1) = at::empty_like(group.kept(0));
     return group.AlltoAll(group_ep, group.kept(0), group.kept(1));
   }
@@ -81,8 +91,6 @@ MP_GROUP_KERNEL(AlltoAllAllGatherBatchMatMul, const Tensor& x, const Tensor& wei
   const Tensor gathered = shard == kHidden
                               ? parts.permute({1, 2, 3, 0, 4}).reshape({experts, ep * tokens, tp * hidden})
                               : parts.permute({1, 2, 0, 3, 4}).reshape({experts, ep * tp * tokens, hidden});
-  TORCH_CHECK(gathered.size(2) == weight.size(1), "what was gathered has ", gathered.size(2),
-              " columns, and weight has ", weight.size(1), " rows");
   if (y2 != nullptr) Write(*y2, gathered);
   Tensor product = at::bmm(gathered.to(at::kFloat), weight.to(at::kFloat));
   if (Given(bias).has_value()) product.add_(BiasOf(*bias).to(at::kFloat));
@@ -104,10 +112,11 @@ MP_GROUP_KERNEL(BatchMatMulReduceScatterAlltoAll, const Tensor& x, const Tensor&
                 weight.sizes());
     TORCH_CHECK(rows % (shard == kHidden ? ep : ep * tp) == 0 && (shard == kTokens || hidden % tp == 0), rows,
                 " tokens and ", hidden, " columns cannot be divided among ", ep, " and ", tp, " ranks");
-    const Tensor product = at::bmm(x.to(at::kFloat), weight.to(at::kFloat)).to(x.scalar_type());
-    group.kept(0) = shard == kHidden
-                        ? product.view({experts, rows, tp, hidden / tp}).permute({2, 0, 1, 3}).contiguous()
-                        : product.view({experts, ep, tp, rows / ep / tp, hidden}).permute({2, 0, 1, 3, 4}).contiguous();
+    const Tensor product = group.checking() ? at::empty({experts, rows, hidden}, x.options())
+                                            : at::bmm(x.to(at::kFloat), weight.to(at::kFloat)).to(x.scalar_type());
+    group.kept(0) = group.Packed(
+        shard == kHidden ? product.view({experts, rows, tp, hidden / tp}).permute({2, 0, 1, 3})
+                         : product.view({experts, ep, tp, rows / ep / tp, hidden}).permute({2, 0, 1, 3, 4}));
     const int64_t columns = shard == kHidden ? hidden / tp : hidden;
     group.kept(1) = at::empty({experts, shard == kHidden ? rows : rows / tp, columns}, x.options());
     return group.ReduceScatter(group_tp, group.kept(0), group.kept(1), "sum");

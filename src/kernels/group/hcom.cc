@@ -33,14 +33,14 @@ Group::Parts PartsWithOwn(const Group& group, string_view name, const char* list
 
 MP_GROUP_KERNEL(GeHcomAllReduce, const Tensor& x, string_view reduction, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  StartFrom(x, y);
+  if (!group.checking()) StartFrom(x, y);
   group.AllReduce(name, y, reduction);
 }
 
 // On the other ranks the result is what they gave.
 MP_GROUP_KERNEL(GeHcomReduce, const Tensor& x, int64_t root, string_view reduction, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  StartFrom(x, y);
+  if (!group.checking()) StartFrom(x, y);
   group.Reduce(name, y, y, reduction, root);
 }
 
@@ -48,14 +48,14 @@ MP_GROUP_KERNEL(GeHcomBroadcast, TensorList x, int64_t root, string_view name, O
   TORCH_CHECK(x.size() == y.size(), "there are ", x.size(), " inputs and ", y.size(), " outputs");
   const size_t i = group.step();
   if (i >= x.size()) return;
-  StartFrom(x[i], y[i]);
+  if (!group.checking()) StartFrom(x[i], y[i]);
   group.Broadcast(name, y[i], root);
 }
 
 MP_GROUP_KERNEL(GeHcomAllGather, const Tensor& x, int64_t ranks, string_view name, Tensor& y) {
   if (group.step() > 0) return;
   group.CheckRanks(name, ranks);
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.AllGather(name, group.kept(0), y);
 }
 
@@ -65,8 +65,8 @@ MP_GROUP_KERNEL(GeHcomGather, const Tensor& x, int64_t ranks, int64_t root, stri
   group.CheckRanks(name, ranks);
   const int64_t members = group.ranks(name);
   TORCH_CHECK(root >= 0 && root < members, "root_rank is ", root, "; the group has ", members, " ranks");
-  y.zero_();
-  group.kept(0) = x.contiguous();
+  if (!group.checking()) y.zero_();
+  group.kept(0) = group.Packed(x);
   std::vector<int64_t> gives(members, 0);
   gives[root] = x.numel();
   group.AlltoAllV(name, group.kept(0), Group::InOrder(gives), y,
@@ -77,20 +77,20 @@ MP_GROUP_KERNEL(GeHcomReduceScatter, const Tensor& x, int64_t ranks, string_view
                 Tensor& y) {
   if (group.step() > 0) return;
   group.CheckRanks(name, ranks);
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.ReduceScatter(name, group.kept(0), y, reduction);
 }
 
 MP_GROUP_KERNEL(GeHcomAllToAll, const Tensor& x, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.AlltoAll(name, group.kept(0), y);
 }
 
 MP_GROUP_KERNEL(GeHcomAllToAllV, const Tensor& x, IntArrayRef send_counts, IntArrayRef send_places,
                 IntArrayRef recv_counts, IntArrayRef recv_places, string_view name, Tensor& y) {
   if (group.step() > 0) return;
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.AlltoAllV(name, group.kept(0), {List(send_counts), List(send_places)}, y,
                   {List(recv_counts), List(recv_places)});
 }
@@ -106,7 +106,7 @@ MP_GROUP_KERNEL(GeHcomAllToAllVC, const Tensor& x, IntArrayRef matrix, int64_t r
     gives.push_back(matrix[rank * ranks + i]);
     gets.push_back(matrix[i * ranks + rank]);
   }
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.AlltoAllV(name, group.kept(0), Group::InOrder(gives), y, Group::InOrder(gets));
 }
 
@@ -115,7 +115,7 @@ MP_GROUP_KERNEL(GeHcomAllGatherV, const Tensor& x, IntArrayRef send_count, IntAr
   if (group.step() > 0) return;
   const Group::Parts parts =
       PartsWithOwn(group, name, "recv_counts", recv_counts, recv_places, "send_count", send_count);
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.AllGatherV(name, group.kept(0), y, parts);
 }
 
@@ -124,13 +124,13 @@ MP_GROUP_KERNEL(GeHcomReduceScatterV, const Tensor& x, IntArrayRef recv_count, I
   if (group.step() > 0) return;
   const Group::Parts parts =
       PartsWithOwn(group, name, "send_counts", send_counts, send_places, "recv_count", recv_count);
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.ReduceScatterV(name, group.kept(0), parts, y, reduction);
 }
 
 MP_GROUP_KERNEL(GeHcomSend, const Tensor& x, int64_t peer, int64_t tag, string_view name) {
   if (group.step() > 0) return;
-  group.kept(0) = x.contiguous();
+  group.kept(0) = group.Packed(x);
   group.Send(name, group.kept(0), peer, tag);
 }
 MP_GROUP_KERNEL(GeHcomReceive, int64_t peer, int64_t tag, string_view name, Tensor& y) {

@@ -11,8 +11,10 @@
 namespace millpond::kernels {
 namespace {
 
-void WeightQuantProduct(Tensor& out, const Tensor& x1, const Tensor& x2, const Tensor& scale, const OptTensor& offset,
-                        const OptTensor& bias) {
+void WeightQuantProduct(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Tensor& scale,
+                        const OptTensor& offset, const OptTensor& bias) {
+  TORCH_CHECK(at::isFloatingType(x1.scalar_type()), "x1 has type ", x1.scalar_type(), "; x2 alone is quantised");
+  if (group.checking()) return;
   const Tensor plain = PlainWeight(x2, x1.size(-1));
   Tensor value = at::matmul(x1.to(at::kFloat), Dequantized(plain, scale, Given(offset)));
   if (Given(bias).has_value()) value = value.add(bias->to(at::kFloat));
@@ -27,11 +29,15 @@ void AddNorm(const Tensor& sum, const Tensor& residual, const Tensor& gamma, dou
 }
 
 // Room for the product, in the type and the shape of the norm.
-Tensor& SumRoom(Group& group, const Tensor& x1, const Tensor& x2, const Tensor& residual) {
+Tensor& SumRoom(Group& group, const Tensor& x1, const Tensor& x2, const Tensor& residual, const Tensor& gamma) {
+  TORCH_CHECK(x1.dim() >= 1 && residual.dim() >= 1 && gamma.numel() == residual.size(-1), "residual has shape ",
+              residual.sizes(), ", and gamma has ", gamma.numel(), " elements; it needs one for each column");
   std::vector<int64_t> sizes = x1.sizes().vec();
   sizes.back() = residual.size(-1);
   TORCH_CHECK(x2.dim() == 2, "x2 has ", x2.dim(), " dimensions; it needs 2");
   group.kept(0) = at::empty(sizes, residual.options());
+  TORCH_CHECK(group.kept(0).numel() == residual.numel(), "the product has shape ", group.kept(0).sizes(),
+              ", and residual ", residual.sizes());
   return group.kept(0);
 }
 
@@ -42,8 +48,8 @@ MP_GROUP_KERNEL(MatmulAllReduce, const Tensor& x1, const Tensor& x2, const OptTe
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
-  Product(work, Turned(x1, turn1), Turned(x2, turn2), {bias, {}, {}});
-  AddTo(work, x3);
+  Product(group, work, Turned(x1, turn1), Turned(x2, turn2), {bias, {}, {}});
+  AddTo(group, work, x3);
   group.AllReduce(name, work, reduction);
 }
 
@@ -53,8 +59,8 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, 
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
-  WeightQuantProduct(work, x1, x2, scale, offset, bias);
-  AddTo(work, x3);
+  WeightQuantProduct(group, work, x1, x2, scale, offset, bias);
+  AddTo(group, work, x3);
   group.AllReduce(name, work, reduction);
 }
 
@@ -63,8 +69,8 @@ MP_GROUP_KERNEL(MatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, c
                 Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
-  Tensor& sum = SumRoom(group, x1, x2, residual);
-  Product(sum, x1, x2, {bias, {}, {}});
+  Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
+  Product(group, sum, x1, x2, {bias, {}, {}});
   group.AllReduce(name, sum, reduction);
 }
 MP_GROUP_KERNEL(QuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -72,8 +78,8 @@ MP_GROUP_KERNEL(QuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& 
                 string_view reduction, Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
-  Tensor& sum = SumRoom(group, x1, x2, residual);
-  Product(sum, x1, x2, {bias, {}, scale});
+  Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
+  Product(group, sum, x1, x2, {bias, {}, scale});
   group.AllReduce(name, sum, reduction);
 }
 MP_GROUP_KERNEL(WeightQuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -81,8 +87,8 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Te
                 string_view name, string_view reduction, Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
-  Tensor& sum = SumRoom(group, x1, x2, residual);
-  WeightQuantProduct(sum, x1, x2, scale, offset, bias);
+  Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
+  WeightQuantProduct(group, sum, x1, x2, scale, offset, bias);
   group.AllReduce(name, sum, reduction);
 }
 
@@ -98,8 +104,14 @@ MP_GROUP_KERNEL(AllGatherMatmul, const Tensor& x1, const Tensor& x2, const OptTe
   if (group.step() == 0) {
     CheckPlain(x2, "x2");
     TORCH_CHECK(rows.dim() == 2, "x1 has ", rows.dim(), " dimensions; it needs 2");
-    group.kept(0) = rows.contiguous();
+    group.kept(0) = group.Packed(rows);
     group.kept(1) = at::empty({rows.size(0) * members, rows.size(1)}, rows.options());
+    const bool shown = gathered && gather_out != nullptr && gather_out->numel() != 0;
+    TORCH_CHECK(!shown || gather_out->numel() == group.kept(1).numel(), "gatherOut has shape ", gather_out->sizes(),
+                ", and what is gathered ", group.kept(1).sizes());
+    // Scales of rows belong to this rank's own.
+    const Tensor& factor = IsQuantized(rows) ? rows : group.kept(1);
+    if (group.checking()) Product(group, out, factor, columns, {bias, x1_scale, x2_scale, group_size});
     return group.AllGather(name, group.kept(0), group.kept(1));
   }
   if (scaled && group.step() == 1) {
@@ -114,10 +126,10 @@ MP_GROUP_KERNEL(AllGatherMatmul, const Tensor& x1, const Tensor& x2, const OptTe
   if (gathered && gather_out != nullptr && gather_out->numel() != 0) Write(*gather_out, group.kept(1));
   const OptTensor scale = scaled ? OptTensor(group.kept(3)) : OptTensor();
   const Factors factors{bias, scale, x2_scale, group_size, /*bias_first=*/true};
-  if (!in_blocks) return Product(out, group.kept(1), columns, factors);
+  if (!in_blocks) return Product(group, out, group.kept(1), columns, factors);
   // Each rank's blocks begin anew.
   Tensor by_rank = out.unflatten(0, {members, rows.size(0)});
-  Product(by_rank, group.kept(1).unflatten(0, {members, rows.size(0)}), columns, factors);
+  Product(group, by_rank, group.kept(1).unflatten(0, {members, rows.size(0)}), columns, factors);
 }
 
 MP_GROUP_KERNEL(MatmulReduceScatter, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -132,7 +144,7 @@ MP_GROUP_KERNEL(MatmulReduceScatter, const Tensor& x1, const Tensor& x2, const O
   TORCH_CHECK(rows.size(0) % group.ranks(name) == 0, rows.size(0), " rows cannot be shared evenly by ",
               group.ranks(name), " ranks");
   group.kept(1) = at::empty({rows.size(0), out.size(-1)}, out.options());
-  Product(group.kept(1), rows, columns, {bias, x1_scale, x2_scale, group_size});
+  Product(group, group.kept(1), rows, columns, {bias, x1_scale, x2_scale, group_size});
   group.ReduceScatter(name, group.kept(1), Workspace(group, out), reduction);
 }
 
@@ -144,11 +156,17 @@ MP_GROUP_KERNEL(AlltoAllMatmul, const Tensor& x1, const Tensor& x2, const OptTen
     TORCH_CHECK(!turn1, "transposeX1 is set, which the device does not support either");
     CheckAxes(axes, -2, -1);
     group.CheckRanks(name, ranks);
-    return ShareRows(group, name, x1, 0);
+    ShareRows(group, name, x1, 0);
+    if (group.checking()) {
+      const int64_t members = group.ranks(name);
+      const Tensor come = at::empty({x1.size(0) / members, x1.size(1) * members}, x1.options());
+      Product(group, out, come, Turned(x2, turn2), {bias, {}, {}});
+    }
+    return;
   }
   const Tensor rows = SideBySide(group.kept(1));
   if (gathered && alltoall_out != nullptr && alltoall_out->numel() != 0) Write(*alltoall_out, rows);
-  Product(out, rows, Turned(x2, turn2), {bias, {}, {}});
+  Product(group, out, rows, Turned(x2, turn2), {bias, {}, {}});
 }
 
 MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTensor& bias, OptIntArrayRef axes,
@@ -167,8 +185,8 @@ MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTen
   const bool known = in_blocks ? x1_mode == kByMx && x2_mode == kByMx : x1_mode == kByRow && x2_mode == kByColumn;
   TORCH_CHECK(known || !Given(x2_scale).has_value(), "x1QuantMode is ", x1_mode, " and x2QuantMode ", x2_mode,
               "; 3 and 2 (scales for each row and column), or 6 and 6 (mx), are supported, with scales of those types");
-  Product(product, rows, columns, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
-  group.kept(1) = product.view({rows.size(0), members, columns.size(1) / members}).permute({1, 0, 2}).contiguous();
+  Product(group, product, rows, columns, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
+  group.kept(1) = group.Packed(product.view({rows.size(0), members, columns.size(1) / members}).permute({1, 0, 2}));
   group.AlltoAll(name, group.kept(1), Workspace(group, out));
 }
 

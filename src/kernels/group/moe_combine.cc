@@ -30,8 +30,6 @@ struct CombineInputs {
 
 // Counts by rank and expert, from the ends that the dispatch told expert by expert.
 std::vector<int64_t> CountsFromEnds(const ExpertLayout& layout, const Tensor& ends) {
-  TORCH_CHECK(ends.numel() >= layout.ranks * layout.here(), "epSendCounts has ", ends.numel(), " elements; ",
-              layout.ranks * layout.here(), " are needed");
   const std::vector<int64_t> list = HostList(ends.reshape({-1}).narrow(0, 0, layout.ranks * layout.here()));
   std::vector<int64_t> counts(layout.ranks * layout.local, 0);
   int64_t before = 0;
@@ -50,16 +48,33 @@ std::vector<int64_t> CountsFromEnds(const ExpertLayout& layout, const Tensor& en
 constexpr int64_t kAsTheyAre = 0, kInt8 = 2, kE5m2 = 3, kE4m3 = 4;
 Grain GrainOf(int64_t mode) { return mode == kInt8 ? Grain::kRow : Grain::kMx; }
 
+void CheckCombine(const ExpertLayout& layout, const CombineInputs& in, int64_t out_elements) {
+  CheckChoice(in.expert_ids, in.mask);
+  TORCH_CHECK(in.ep_counts.numel() >= layout.ranks * layout.here(), "epSendCounts has ", in.ep_counts.numel(),
+              " elements; ", layout.ranks * layout.here(), " are needed");
+  TORCH_CHECK(in.comm_mode == kAsTheyAre || (in.comm_mode >= kInt8 && in.comm_mode <= kE4m3), "commQuantMode is ",
+              in.comm_mode, "; 0 (none), 2 (int8), 3 (mx, float8_e5m2) and 4 (mx, float8_e4m3fn) are known");
+  TORCH_CHECK(in.expand_x.dim() == 2, "expandX has ", in.expand_x.dim(), " dimensions; it needs 2");
+  const int64_t tokens = in.expert_ids.size(0), width = in.expand_x.size(1);
+  TORCH_CHECK(in.expert_scales.numel() == in.expert_ids.numel() || in.expert_scales.numel() == 0,
+              "expertScales has shape ", in.expert_scales.sizes(), "; expertIds has ", in.expert_ids.sizes());
+  TORCH_CHECK(out_elements == tokens * width, "the result has ", out_elements, " elements; ", tokens, " tokens of ",
+              width, " come back");
+  TORCH_CHECK(!Given(in.shared_x).has_value() || in.shared_x->numel() == out_elements, "sharedExpertX has ",
+              Given(in.shared_x).has_value() ? in.shared_x->numel() : 0, " elements; the result has ", out_elements);
+}
+
 PackedRows RowsToSend(const Tensor& rows, int64_t mode) {
-  TORCH_CHECK(mode == kAsTheyAre || (mode >= kInt8 && mode <= kE4m3), "commQuantMode is ", mode,
-              "; 0 (none), 2 (int8), 3 (mx, float8_e5m2) and 4 (mx, float8_e4m3fn) are known");
   if (mode == kAsTheyAre) return {rows, {}};
   return Pack(rows, mode == kInt8 ? at::kChar : mode == kE5m2 ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn, GrainOf(mode));
 }
 
 // Asks for what is missing yet: true when all rows have come. kept: 0 rows that are sent, 1 their scales, 2 rows that
 // come, 3 their scales.
-bool BringBack(Group& group, string_view name, const ExpertLayout& layout, const CombineInputs& in) {
+bool BringBack(Group& group, string_view name, const ExpertLayout& layout, const CombineInputs& in,
+               int64_t out_elements) {
+  if (group.step() == 0) CheckCombine(layout, in, out_elements);
+  if (group.checking()) return false;  // how many rows it gives and gets only the values say
   const bool scaled = in.comm_mode != kAsTheyAre;
   const size_t step = group.step();
   if (step >= (scaled ? 2U : 1U)) return true;
@@ -128,8 +143,6 @@ Tensor AddUp(Group& group, const ExpertLayout& layout, const CombineInputs& in) 
   if (!from.empty()) by_slot.index_copy_(0, at::tensor(to, at::kLong), picked(from));
   AddStaying(copies, layout, in, by_slot);
   if (in.expert_scales.numel() != 0 || tokens == 0) {  // an empty tensor: all weigh the same
-    TORCH_CHECK(in.expert_scales.numel() == tokens * k, "expertScales has shape ", in.expert_scales.sizes(),
-                "; expertIds has ", in.expert_ids.sizes());
     by_slot.mul_(in.expert_scales.to(at::kFloat).reshape({-1, 1}));
   }
   const Tensor weighted = by_slot.view({tokens, k, width});
@@ -150,7 +163,7 @@ MP_GROUP_KERNEL(MoeDistributeCombine, const Tensor& expand_x, const Tensor& expe
                                              {experts, shared, shared_ranks, zero, copying, constant});
   const CombineInputs in{expand_x, expert_ids, ep_counts, expert_scales, mask,     shared_x,
                          ori_x,    alpha1,     alpha2,    vectors,       comm_mode};
-  if (!BringBack(group, name, layout, in)) return;
+  if (!BringBack(group, name, layout, in, x.numel())) return;
   WriteElements(x, AddUp(group, layout, in));
 }
 
@@ -164,7 +177,13 @@ MP_GROUP_KERNEL(MoeDistributeCombineAddRmsNorm, const Tensor& expand_x, const Te
                                              {experts, shared, shared_ranks, zero, copying, constant});
   const CombineInputs in{expand_x, expert_ids, ep_counts, expert_scales, mask,     shared_x,
                          ori_x,    alpha1,     alpha2,    vectors,       comm_mode};
-  if (!BringBack(group, name, layout, in)) return;
+  if (group.step() == 0) {
+    TORCH_CHECK(residual.dim() >= 1 && gamma.numel() == residual.size(-1), "residualX has shape ", residual.sizes(),
+                ", and gamma has ", gamma.numel(), " elements; it needs one for each column");
+    TORCH_CHECK(x.numel() == residual.numel() && y.numel() == residual.numel(), "residualX has shape ",
+                residual.sizes(), ", and the results ", x.sizes(), " and ", y.sizes());
+  }
+  if (!BringBack(group, name, layout, in, residual.numel())) return;
   const Tensor sum = AddUp(group, layout, in).to(residual.scalar_type()).reshape(residual.sizes());
   const Tensor added = at::add(sum, residual);
   const RmsNormResult norm = RmsNorm(added, gamma, eps);

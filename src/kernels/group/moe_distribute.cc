@@ -17,11 +17,14 @@ namespace {
 // quantMode: none, with scales that are given, or that follow from each row, 128 values of one, 32 of them.
 constexpr int64_t kNone = 0, kStatic = 1, kEachRow = 2, kEachTile = 3, kEachBlock = 4;
 
+void CheckRoom(const Tensor& out, int64_t needed, const char* name) {
+  TORCH_CHECK(out.numel() >= needed, name, " has room for ", out.numel(), " elements; ", needed, " are needed");
+}
+
 // Fills a 1-D output from its beginning; what is behind is zero.
 void WriteFront(Tensor* out, const std::vector<int64_t>& values, const char* name) {
   if (out == nullptr) return;
-  TORCH_CHECK(out->numel() >= static_cast<int64_t>(values.size()), name, " has room for ", out->numel(), " elements; ",
-              values.size(), " are needed");
+  CheckRoom(*out, static_cast<int64_t>(values.size()), name);
   Tensor filled = at::zeros({out->numel()}, out->options());
   if (!values.empty()) filled.narrow(0, 0, values.size()).copy_(at::tensor(values, at::kLong));
   out->copy_(filled.reshape(out->sizes()));
@@ -43,37 +46,50 @@ void WriteRows(Tensor& out, const Tensor& rows, const char* name) {
   if (out.size(0) > rows.size(0)) ZeroBytes(out.narrow(0, rows.size(0), out.size(0) - rows.size(0)));
 }
 
+// One value for all copies, or one for each column.
+bool AlikeForAll(const Tensor& scales, int64_t mode) { return mode == kStatic && scales.dim() <= 1; }
+
 // What `scales` multiplies the copies by: one value, one for each column, or a row for each expert.
-Tensor Smoothed(const Tensor& rows, const Copies& copies, const OptTensor& scales, const ExpertLayout& layout,
-                bool by_expert) {
+Tensor Smoothed(const Tensor& rows, const Copies& copies, const OptTensor& scales, int64_t mode) {
   const Tensor value = rows.to(at::kFloat);
   if (!Given(scales).has_value()) return value;
-  if (!by_expert && scales->dim() <= 1) return value.mul(scales->to(at::kFloat));
-  const int64_t needed = layout.experts.shared + layout.experts.routed;
-  TORCH_CHECK(scales->dim() == 2 && scales->size(0) == needed, "scales has shape ", scales->sizes(), "; it needs ",
-              needed, " rows, one for each expert");
+  if (AlikeForAll(*scales, mode)) return value.mul(scales->to(at::kFloat));
   return value.mul(scales->to(at::kFloat).index_select(0, at::tensor(copies.scales, at::kLong)));
 }
 
-// The tokens' copies as they travel, in the type of expandX.
-PackedRows CopiesToSend(const Tensor& x, const Copies& copies, const OptTensor& scales, const ExpertLayout& layout,
-                        int64_t mode, ScalarType type) {
-  const Tensor which = at::tensor(copies.tokens, at::kLong);
-  const Tensor rows = PickRows(x, which);
+void CheckScales(const Tensor& x, const OptTensor& scales, const ExpertLayout& layout, int64_t mode, ScalarType type) {
   const bool given = Given(scales).has_value();
   if (mode == kNone) {
     const bool quantised = at::isFloat8Type(x.scalar_type());  // by the client, whose scales go along
     TORCH_CHECK(x.scalar_type() == type && quantised == given, "x has type ", x.scalar_type(), ", expandX ", type,
                 " and scales are ", given ? "" : "not ",
                 "given; without quantisation (quantMode 0) expandX has x's type, and 8-bit floats alone have scales");
-    if (!quantised) return {rows, {}};
-    TORCH_CHECK(scales->dim() >= 1 && scales->size(0) == x.size(0), "scales has shape ", scales->sizes(), "; x has ",
-                x.size(0), " tokens");
-    return {rows, PickRows(scales->reshape({x.size(0), -1}), which)};
+    TORCH_CHECK(!quantised || (scales->dim() >= 1 && scales->size(0) == x.size(0)), "scales has ", scales->numel(),
+                " elements; x has ", x.size(0), " tokens");
+    return;
   }
   TORCH_CHECK(mode != kStatic || given, "quantMode is 1 (given scales), and scales is not given");
   TORCH_CHECK(mode != kEachBlock || !given, "quantMode is 4 (mx), and scales is given; pass NULL");
-  const Tensor value = Smoothed(rows, copies, scales, layout, /*by_expert=*/mode != kStatic);
+  if (!given || AlikeForAll(*scales, mode)) return;
+  const int64_t needed = layout.experts.shared + layout.experts.routed;
+  TORCH_CHECK(scales->dim() == 2 && scales->size(0) == needed, "scales has shape ", scales->sizes(), "; it needs ",
+              needed, " rows, one for each expert");
+}
+
+// Whether scales go with the copies.
+bool HaveScales(const Tensor& x, int64_t mode) {
+  return mode == kNone ? at::isFloat8Type(x.scalar_type()) : mode != kStatic;
+}
+
+// The tokens' copies as they travel, in the type of expandX.
+PackedRows CopiesToSend(const Tensor& x, const Copies& copies, const OptTensor& scales, int64_t mode, ScalarType type) {
+  const Tensor which = at::tensor(copies.tokens, at::kLong);
+  const Tensor rows = PickRows(x, which);
+  if (mode == kNone) {
+    if (!HaveScales(x, mode)) return {rows, {}};
+    return {rows, PickRows(scales->reshape({x.size(0), -1}), which)};
+  }
+  const Tensor value = Smoothed(rows, copies, scales, mode);
   if (mode != kStatic) {
     return Pack(value, type, mode == kEachRow ? Grain::kRow : mode == kEachTile ? Grain::kTile : Grain::kMx);
   }
@@ -121,10 +137,23 @@ MP_GROUP_KERNEL(MoeDistributeDispatch, const Tensor& x, const Tensor& expert_ids
   // kept: 0 rows to send, 1 their scales, 2 counts to send, 3 counts that came, 4 rows that came, 5 their scales
   if (group.step() == 0) {
     CheckMode(quant_mode, expand_x.scalar_type());
+    CheckChoice(expert_ids, mask);
     TORCH_CHECK(x.dim() == 2 && x.size(0) == expert_ids.size(0), "x has shape ", x.sizes(), " and expertIds ",
                 expert_ids.sizes());
+    CheckScales(x, scales, layout, quant_mode, expand_x.scalar_type());
+    TORCH_CHECK(!HaveScales(x, quant_mode) || dynamic_scales != nullptr,
+                "tokens have scales, and there is no dynamicScales");
+    CheckRoom(expert_nums, layout.here(), "expertTokenNums");
+    CheckRoom(ep_counts, layout.here() * layout.ranks, "epRecvCounts");
+    TORCH_CHECK(expand_x.dim() == 2 && expand_x.size(1) == x.size(1), "expandX has shape ", expand_x.sizes(),
+                "; a token has ", x.size(1), " elements");
+    if (group.checking()) {
+      group.kept(2) = at::empty({layout.ranks * layout.local}, at::kLong);
+      group.kept(3) = at::empty_like(group.kept(2));
+      return group.AlltoAll(name, group.kept(2), group.kept(3));
+    }
     const Copies copies = CopiesOf(layout, expert_ids, mask);
-    const PackedRows packed = CopiesToSend(x, copies, scales, layout, quant_mode, expand_x.scalar_type());
+    const PackedRows packed = CopiesToSend(x, copies, scales, quant_mode, expand_x.scalar_type());
     group.kept(0) = packed.rows;
     group.kept(1) = packed.scales;
     std::vector<int64_t> numbers = copies.numbers;
@@ -146,7 +175,6 @@ MP_GROUP_KERNEL(MoeDistributeDispatch, const Tensor& x, const Tensor& expert_ids
   const Tensor order = ByExpert(came, layout.ranks);
   WriteRows(expand_x, PickRows(group.kept(4), order), "expandX");
   if (scaled) {
-    TORCH_CHECK(dynamic_scales != nullptr, "tokens have scales, and there is no dynamicScales");
     WriteRows(*dynamic_scales, PickRows(group.kept(5), order), "dynamicScales");
   } else {
     Clear(dynamic_scales);

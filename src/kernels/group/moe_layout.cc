@@ -28,15 +28,20 @@ ExpertLayout ExpertLayoutOf(const Group& group, string_view name, int64_t ep_ran
   return layout;
 }
 
-Copies CopiesOf(const ExpertLayout& layout, const Tensor& expert_ids, const OptTensor& mask) {
+void CheckChoice(const Tensor& expert_ids, const OptTensor& mask) {
   TORCH_CHECK(expert_ids.dim() == 2, "expertIds has ", expert_ids.dim(), " dimensions; it needs 2");
+  if (!Given(mask).has_value()) return;
+  TORCH_CHECK(mask->numel() == expert_ids.size(0) || mask->numel() == expert_ids.numel(), "xActiveMask has shape ",
+              mask->sizes(), "; one entry for each token, or for each of its experts, is needed");
+}
+
+Copies CopiesOf(const ExpertLayout& layout, const Tensor& expert_ids, const OptTensor& mask) {
+  CheckChoice(expert_ids, mask);
   const int64_t tokens = expert_ids.size(0), k = expert_ids.size(1);
   const Tensor ids = expert_ids.to(at::kInt).contiguous();
   const int32_t* id = ids.const_data_ptr<int32_t>();
   Tensor active;
   if (Given(mask).has_value()) {
-    TORCH_CHECK(mask->numel() == tokens || mask->numel() == tokens * k, "xActiveMask has shape ", mask->sizes(),
-                "; one entry for each token, or for each of its experts, is needed");
     active = mask->to(at::kBool).reshape({tokens, -1}).expand({tokens, k}).contiguous();
   }
   struct Copy {

@@ -43,6 +43,8 @@ struct Copies {
   std::vector<int64_t> numbers;  // by slot: how many of this rank's copies go to that expert before it
   std::vector<int64_t> staying;  // slots of copying and constant experts, whose work is done where the token is
 };
+// Refuses ids and a mask that do not fit together.
+void CheckChoice(const Tensor& expert_ids, const OptTensor& mask);
 Copies CopiesOf(const ExpertLayout& layout, const Tensor& expert_ids, const OptTensor& mask);
 
 }  // namespace millpond::kernels

@@ -17,7 +17,7 @@ inline Tensor Turned(const Tensor& matrix, bool turn) { return turn ? matrix.tra
 Tensor& Workspace(Group& group, const Tensor& out);
 void Finish(Group& group, Tensor& out);
 
-void AddTo(Tensor& work, const OptTensor& addend);
+void AddTo(Group& group, Tensor& work, const OptTensor& addend);
 
 // Rows and columns may be scaled integers or 8-bit floats.
 struct Factors {
@@ -29,8 +29,10 @@ struct Factors {
 };
 inline bool IsQuantized(const Tensor& x) { return x.scalar_type() == at::kChar || at::isFloat8Type(x.scalar_type()); }
 
-// The plain operator's product, rounded to the output's type.
-void Product(Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors);
+// The plain operator's product, rounded to the output's type. While the group checks: whether there is one.
+void Product(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors);
+// Refuses factors and a result that do not fit together.
+void CheckSizes(const Tensor& out, const Tensor& x1, const Tensor& x2);
 
 // Refuses other axes of an exchange than these; none are these.
 void CheckAxes(const OptIntArrayRef& axes, int64_t first, int64_t second);

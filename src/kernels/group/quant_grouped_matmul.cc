@@ -23,13 +23,14 @@ Tensor WeightInFloat(const Tensor& weight, const Tensor& scale, bool turn) {
   return MxColumnsInFloat(turn ? weight.t() : weight, scale, /*by_column=*/turn);
 }
 
-void SharedExpert(const Operands& mm, int64_t x_mode, int64_t weight_mode, Tensor* out) {
+void SharedExpert(Group& group, const Operands& mm, int64_t x_mode, int64_t weight_mode, Tensor* out) {
   if (!Given(mm.x).has_value()) return;
   TORCH_CHECK(Given(mm.weight).has_value() && Given(mm.x_scale).has_value() && Given(mm.weight_scale).has_value() &&
                   out != nullptr,
               "mmX is given; mmWeight, both scales and mmY are needed with it");
   TORCH_CHECK(x_mode == kByMx && weight_mode == kByMx, "mmXQuantMode is ", x_mode, " and mmWeightQuantMode ",
               weight_mode, "; 6 (mx) is supported");
+  if (group.checking()) return;
   Write(*out, at::matmul(MxInFloat(*mm.x, *mm.x_scale), WeightInFloat(*mm.weight, *mm.weight_scale, mm.turn)));
 }
 
@@ -61,13 +62,14 @@ MP_GROUP_KERNEL(AlltoAllvQuantGroupedMatMul, const Tensor& x, const Tensor& weig
                 IntArrayRef recv_counts, bool turn, bool mm_turn, bool permute_flag, Tensor& y, Tensor* mm_y,
                 Tensor* permute_out) {
   if (group.step() == 0) CheckExperts(x, weight, weight_scale, group_size);
+  const Operands shared{mm_x, mm_weight, mm_x_scale, mm_weight_scale, mm_turn};
   const int64_t ranks = group.ranks(name), experts = weight.size(0), scales = MxPairs(x.size(1)) * 2;
   const std::vector<int64_t> gives = Counts("sendCounts", send_counts, experts, ranks, x.size(0), "gmmX");
   const std::vector<int64_t> gets = Counts("recvCounts", recv_counts, experts, ranks, y.size(0), "gmmY");
   // kept: 0 what is sent, 1 rows that came, 2 their scales
   const auto exchange = [&](const Tensor& rows, size_t place) {
     const int64_t width = rows.size(1);
-    group.kept(0) = rows.contiguous();
+    group.kept(0) = group.Packed(rows);
     group.kept(place) = at::empty({y.size(0), width}, rows.options());
     group.AlltoAllV(name, group.kept(0), RowsOfRanks(gives, ranks, width), group.kept(place),
                     RowsOfRanks(gets, ranks, width));
@@ -76,18 +78,17 @@ MP_GROUP_KERNEL(AlltoAllvQuantGroupedMatMul, const Tensor& x, const Tensor& weig
     group.CheckRanks(name, ep_ranks);
     TORCH_CHECK(x_scale.numel() == x.size(0) * scales, "gmmXScale has shape ", x_scale.sizes(), "; each of gmmX's ",
                 x.size(0), " rows needs ", scales / 2, " pairs");
+    TORCH_CHECK(!permute_flag || permute_out != nullptr, "permuteOutFlag is set, and there is no permuteOut");
+    if (group.checking()) SharedExpert(group, shared, mm_x_mode, mm_weight_mode, mm_y);
     return exchange(x.view(at::kByte), 1);
   }
   if (group.step() == 1) return exchange(x_scale.view(at::kByte).reshape({x.size(0), scales}), 2);
   const Tensor order = ByExpert(gets, ranks);
   const Tensor rows = group.kept(1).index_select(0, order).view(x.scalar_type());
-  if (permute_flag) {
-    TORCH_CHECK(permute_out != nullptr, "permuteOutFlag is set, and there is no permuteOut");
-    permute_out->copy_(rows);
-  }
+  if (permute_flag) permute_out->copy_(rows);
   const Tensor plain = MxInFloat(rows, group.kept(2).index_select(0, order));
   Write(y, MultiplyEach(plain, gets, weight, weight_scale, turn));
-  SharedExpert({mm_x, mm_weight, mm_x_scale, mm_weight_scale, mm_turn}, mm_x_mode, mm_weight_mode, mm_y);
+  SharedExpert(group, shared, mm_x_mode, mm_weight_mode, mm_y);
 }
 
 MP_GROUP_KERNEL(QuantGroupedMatMulAlltoAllv, const Tensor& x, const Tensor& weight, const Tensor& x_scale,
@@ -95,15 +96,21 @@ MP_GROUP_KERNEL(QuantGroupedMatMulAlltoAllv, const Tensor& x, const Tensor& weig
                 const OptTensor& mm_x_scale, const OptTensor& mm_weight_scale, int64_t mm_x_mode,
                 int64_t mm_weight_mode, int64_t group_size, string_view name, int64_t ep_ranks, IntArrayRef send_counts,
                 IntArrayRef recv_counts, bool turn, bool mm_turn, Tensor& y, Tensor* mm_y) {
+  const Operands shared{mm_x, mm_weight, mm_x_scale, mm_weight_scale, mm_turn};
   if (group.step() > 0) {
     if (!group.kept(0).is_same(y)) Write(y, group.kept(0));
-    return SharedExpert({mm_x, mm_weight, mm_x_scale, mm_weight_scale, mm_turn}, mm_x_mode, mm_weight_mode, mm_y);
+    return SharedExpert(group, shared, mm_x_mode, mm_weight_mode, mm_y);
   }
   group.CheckRanks(name, ep_ranks);
   CheckExperts(x, weight, weight_scale, group_size);
   const int64_t ranks = group.ranks(name), experts = weight.size(0);
   const std::vector<int64_t> gives = Counts("sendCounts", send_counts, experts, ranks, x.size(0), "gmmX");
-  group.kept(1) = MultiplyEach(MxInFloat(x, x_scale), gives, weight, weight_scale, turn).to(y.scalar_type());
+  if (group.checking()) {
+    SharedExpert(group, shared, mm_x_mode, mm_weight_mode, mm_y);
+    group.kept(1) = at::empty({x.size(0), weight.size(turn ? 1 : 2)}, y.options());
+  } else {
+    group.kept(1) = MultiplyEach(MxInFloat(x, x_scale), gives, weight, weight_scale, turn).to(y.scalar_type());
+  }
   SendBackRows(group, name, gives, Counts("recvCounts", recv_counts, experts, ranks, y.size(0), "y"), y);
 }
 

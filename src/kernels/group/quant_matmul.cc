@@ -37,8 +37,12 @@ void AllReduceInInt8(Group& group, string_view name, const CommScales& scales, T
   const int64_t ranks = group.ranks(name), columns = out.size(-1);
   const int64_t rows = columns == 0 ? 0 : out.numel() / columns, share = (rows + ranks - 1) / ranks;
   if (group.step() == 0) {
-    const Tensor value = group.kept(0).reshape({rows, columns}).to(at::kFloat).div(scales.there);
-    group.kept(1) = Quantised(at::constant_pad_nd(value, {0, 0, 0, share * ranks - rows}));
+    if (group.checking()) {
+      group.kept(1) = at::empty({share * ranks, columns}, out.options().dtype(at::kChar));
+    } else {
+      const Tensor value = group.kept(0).reshape({rows, columns}).to(at::kFloat).div(scales.there);
+      group.kept(1) = Quantised(at::constant_pad_nd(value, {0, 0, 0, share * ranks - rows}));
+    }
     group.kept(2) = at::empty_like(group.kept(1));
     return group.AlltoAll(name, group.kept(1), group.kept(2));
   }
@@ -65,8 +69,8 @@ MP_GROUP_KERNEL(QuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, const 
     TORCH_CHECK(!in_int8 || x1.scalar_type() == at::kChar,
                 "commQuantScale1 and commQuantScale2 belong to an int8 x1, and it has type ", x1.scalar_type());
     Tensor& work = Workspace(group, out);
-    Product(work, x1, x2, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
-    AddTo(work, x3);
+    Product(group, work, x1, x2, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
+    AddTo(group, work, x3);
     if (!in_int8) return group.AllReduce(name, work, reduction);
   }
   AllReduceInInt8(group, name, CommScalesOf(comm_scale1, comm_scale2, out.size(-1), reduction), out);
@@ -100,6 +104,8 @@ MP_GROUP_KERNEL(AlltoAllQuantMatmul, const Tensor& x1, const Tensor& x2, const O
                 "; 7 (rows that are quantised when they have come) and 2, or 6 and 6 (mx), are supported");
     TORCH_CHECK(!mx || Given(x1_scale).has_value(), "x1QuantMode is 6 (mx), and x1Scale is not given");
     CheckAxes(axes, -2, -1);
+    if (mx) CheckGroupSize(group_size, Blocks::kMx);
+    if (!mx) DynamicType(x2, x1_type);
     return ShareRows(group, name, x1, 0);
   }
   if (mx && group.step() == 1) {
@@ -109,7 +115,6 @@ MP_GROUP_KERNEL(AlltoAllQuantMatmul, const Tensor& x1, const Tensor& x2, const O
   const Tensor rows = SideBySide(group.kept(1));
   if (alltoall_out != nullptr && alltoall_out->numel() != 0) Write(*alltoall_out, rows);
   if (mx) {
-    CheckGroupSize(group_size, Blocks::kMx);
     const Tensor left = SideBySide(MxInFloat(group.kept(1), group.kept(3)));
     const Tensor value = at::matmul(left, MxColumnsInFloat(columns, x2_scale, /*by_column=*/true));
     return Write(out, Given(bias).has_value() ? value.add(bias->to(at::kFloat)) : value);
@@ -118,7 +123,7 @@ MP_GROUP_KERNEL(AlltoAllQuantMatmul, const Tensor& x1, const Tensor& x2, const O
   if (Given(x1_scale).has_value()) value = value.mul(x1_scale->to(at::kFloat));
   const ScalarType type = DynamicType(x2, x1_type);
   const Scaled scaled = ScaledToLargest(value, {-1}, QuantizedMaximum(at::empty({0}, value.options().dtype(type))));
-  Product(out, Quantised(scaled.values, type), columns,
+  Product(group, out, Quantised(scaled.values, type), columns,
           {bias, scaled.scale.reshape({-1}), x2_scale, group_size, /*bias_first=*/true});
 }
 

@@ -92,13 +92,11 @@ Status RunStep(OpCall& call, GroupSteps& steps, void (*body)(Frame& frame, Group
   };
   static thread_local Running running;
   running = {&steps, body};
-  return RunGuarded(
-      call,
-      [](Frame& frame) {
-        Group group(running.steps);
-        running.body(frame, group);
-      },
-      /*once=*/true);
+  const auto step = [](Frame& frame) {
+    Group group(running.steps);
+    running.body(frame, group);
+  };
+  return steps.checking ? RunChecks(call, step) : RunGuarded(call, step, /*once=*/true);
 }
 
 const GroupSteps::Member& Group::Member(string_view name) const {

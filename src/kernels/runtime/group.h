@@ -4,7 +4,8 @@
 //   MP_GROUP_KERNEL(SumOfProducts, const Tensor& a, const Tensor& b, string_view name, Tensor& out) {
 //     switch (group.step()) {
 //       case 0:
-//         Write(out, at::matmul(a, b));
+//         TORCH_CHECK(a.size(1) == b.size(0), "...");
+//         if (!group.checking()) Write(out, at::matmul(a, b));
 //         return group.AllReduce(name, out, "sum");
 //     }
 //   }
@@ -28,6 +29,13 @@ class Group {
   explicit Group(GroupSteps* steps) : steps_(*steps) {}
 
   size_t step() const { return steps_.step; }
+  // Only the arguments count: step 0 refuses them, those that a later step would refuse too, and asks for its
+  // operation. Nothing is computed, and no output is written.
+  bool checking() const { return steps_.checking; }
+  // The same tensor without gaps; while checking, without its values.
+  Tensor Packed(const Tensor& tensor) const {
+    return tensor.is_contiguous() || !checking() ? tensor.contiguous() : at::empty(tensor.sizes(), tensor.options());
+  }
   int64_t ranks(string_view name) const { return Member(name).ranks; }
   int64_t rank(string_view name) const { return Member(name).rank; }
   // Refuses a number of ranks that the caller gives and that is not the group's. 0: not given.

@@ -134,12 +134,12 @@ bool ReadsWhatItWrites(const OpCall& call) {
 }
 
 template <class Failed>
-Status RunOnce(OpCall& call, void (*body)(Frame& frame), Frame::Lift lift, const Failed& failed) {
+Status RunOnce(OpCall& call, void (*body)(Frame& frame), Frame::Lift lift, const Failed& failed, bool writes = true) {
   try {
     Frame frame(&call);
     if (lift != Frame::Lift::kNone && !frame.LiftTo(lift)) return failed("there is no other type to compute in");
     body(frame);
-    frame.LayOut();
+    if (writes) frame.LayOut();
     return Ok();
   } catch (const c10::Error& error) {
     return failed(error.what_without_backtrace());
@@ -154,6 +154,23 @@ Status RunOnce(OpCall& call, void (*body)(Frame& frame), Frame::Lift lift, const
 
 }  // namespace
 
+namespace {
+
+Status Refusal(const OpCall& call, const char* what) {
+  return {Code::kOperatorRefused, Format("%s: %s", call.row().name, what)};
+}
+
+}  // namespace
+
+// On the client's thread, which waits for no other kernel: nothing computes.
+Status RunChecks(OpCall& call, void (*body)(Frame& frame)) {
+  PlainAten& plain = PlainAten::OfThread();
+  plain.Enter();
+  plain.SetThreads(1);
+  return RunOnce(
+      call, body, Frame::Lift::kNone, [&](const char* what) { return Refusal(call, what); }, /*writes=*/false);
+}
+
 Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
   static std::mutex team_turn;
   PlainAten& plain = PlainAten::OfThread();
@@ -162,9 +179,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
   const bool team = NeedsTeam(call);
   const auto turn = team ? std::unique_lock(team_turn) : std::unique_lock<std::mutex>();
   plain.SetThreads(team ? g_team : 1);
-  const auto failed = [&](const char* what) {
-    return Status(Code::kOperatorRefused, Format("%s: %s", call.row().name, what));
-  };
+  const auto failed = [&](const char* what) { return Refusal(call, what); };
   if (const std::string reason = RefusedArgument(call); !reason.empty()) return failed(reason.c_str());
   Status refused;
   for (const Frame::Lift lift : {Frame::Lift::kNone, Frame::Lift::kExact, Frame::Lift::kDouble}) {

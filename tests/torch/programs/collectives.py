@@ -22,12 +22,13 @@ def of(rank, dtype=torch.float32):
 
 def reductions(rank, world):
     total = sum(of(other) for other in range(world))
-    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64):
+    product = torch.stack([of(other) for other in range(world)]).prod(0)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64):
         tensor = of(rank, dtype).npu()
         distributed.all_reduce(tensor)
         judge(f"all_reduce {dtype}", tensor, total.to(dtype))
     for name, operation, expected in (("max", distributed.ReduceOp.MAX, of(world - 1)), ("min", distributed.ReduceOp.MIN, of(0)),
-                                      ("avg", distributed.ReduceOp.AVG, total / world)):
+                                      ("avg", distributed.ReduceOp.AVG, total / world), ("product", distributed.ReduceOp.PRODUCT, product)):
         tensor = of(rank).npu()
         distributed.all_reduce(tensor, op=operation)
         judge(f"all_reduce {name}", tensor, expected)

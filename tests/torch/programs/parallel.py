@@ -237,11 +237,19 @@ def through_torchair(rank, world):
     group = distributed.group.WORLD
 
     def work(tensor):
-        return collectives.all_reduce(tensor * 2, "sum", group) + 1
+        total = collectives.all_reduce(tensor * 2, "sum", group) + 1
+        gathered = collectives.all_gather_tensor(tensor + 1, 0, group)
+        scattered = collectives.reduce_scatter_tensor(gathered * 1, "sum", 0, group)
+        swapped = collectives.all_to_all_single(gathered - 1, None, None, group)
+        return total, gathered, scattered, swapped
 
-    config = torchair.CompilerConfig()
-    call = torch.compile(work, backend=torchair.get_npu_backend(compiler_config=config), dynamic=False)
-    judge("torchair", call(torch.arange(4.0).npu() + rank), 2 * sum(torch.arange(4.0) + other for other in range(world)) + 1)
+    everybody = torch.stack([torch.arange(4.0) + other for other in range(world)])
+    own, config = everybody[rank], torchair.CompilerConfig()
+    expected = (2 * everybody.sum(0) + 1, everybody.flatten() + 1, (own + 1) * world, own.repeat(world))
+    for dynamic in (False, True):
+        call = torch.compile(work, backend=torchair.get_npu_backend(compiler_config=config), dynamic=dynamic)
+        for name, found, wanted in zip(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"), call(own.npu()), expected, strict=True):
+            judge(f"torchair, dynamic={dynamic}, {name}", found, wanted)
 
 
 def checkpoint(rank, world):

@@ -2,6 +2,7 @@
 """Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
 
 import os
+import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,6 +132,40 @@ os._exit(0)
 def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
     (tmp_path / "disagreeing.py").write_text(DISAGREEING)
     torchrun(2, tmp_path / "disagreeing.py").says("rank 0 heard: True True", "rank 1 heard: True True")
+
+
+HUNG = """
+import datetime, os, sys, time, torch, torch_npu
+from torch import distributed
+rank = int(os.environ["LOCAL_RANK"])
+torch.npu.set_device(rank)
+distributed.init_process_group("hccl", timeout=datetime.timedelta(seconds=5))
+distributed.all_reduce(torch.ones(4, device="npu"))
+torch.npu.synchronize()
+if rank == 1:  # does not come to the next one, and stays until both ranks' watchdogs have written what they know
+    while not all(os.path.exists(sys.argv[1] + str(other)) for other in range(2)):
+        time.sleep(0.1)
+    time.sleep(1)
+    sys.exit("rank 1 ends")
+distributed.all_reduce(torch.ones(77, device="npu"))
+torch.npu.synchronize()
+"""
+
+
+def test_a_rank_that_hangs_is_reported_by_the_watchdog_and_the_flight_recorder(start, tmp_path):
+    (tmp_path / "hung.py").write_text(HUNG)
+    dump = tmp_path / "recorder_"
+    program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, tmp_path / "hung.py", dump,
+                    env={"MILLPOND_DEVICES": "2", "TORCH_HCCL_TRACE_BUFFER_SIZE": "100", "TORCH_HCCL_DUMP_ON_TIMEOUT": "1",
+                         "TORCH_HCCL_ENABLE_MONITORING": "1", "TORCH_HCCL_COORD_CHECK_MILSEC": "200",
+                         "TORCH_HCCL_DEBUG_INFO_TEMP_FILE": str(dump)})
+    said = program.output + program.errors
+    assert program.status != 0
+    assert "Watchdog caught collective operation timeout: WorkHCCL(SeqNum=2, OpType=ALLREDUCE, NumelIn=77" in said, said[-6000:]
+    assert "rank 1 ends" in said, said[-6000:]
+    entries = [pickle.loads((tmp_path / f"recorder_{rank}").read_bytes())["entries"] for rank in range(2)]
+    found = [[(entry["input_sizes"], entry["state"]) for entry in sorted(each, key=lambda entry: entry["record_id"])] for each in entries]
+    assert found == [[([[4]], "completed"), ([[77]], "scheduled")], [([[4]], "completed")]]
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
