@@ -3,7 +3,8 @@
 # project that asks for a kernel is told at once, because kernels of an NPU's cores cannot be compiled for a CPU here.
 function(_millpond_no_kernels asked)
   message(FATAL_ERROR "${asked}: Millpond cannot compile AscendC kernels: it has no compiler for the cores of an NPU. "
-                      "Use an operator that Millpond has (aclnn*, aclop*), or leave this target out of the build.")
+                      "Compile the kernel for this machine with ./millpond kernel (docs/kernels.md), use an operator that "
+                      "Millpond has (aclnn*, aclop*), or leave this target out of the build.")
 endfunction()
 
 function(ascendc_library name)

@@ -28,6 +28,10 @@ enum class HandleKind : uint8_t {
   kTaskGroup,
   kCondition,
   kMemPool,
+  kKernelImage,
+  kKernelBinary,
+  kKernel,
+  kKernelArguments,
 };
 
 // T must be default-constructible. Safe from any thread; Find is lock-free.
