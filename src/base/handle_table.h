@@ -32,6 +32,13 @@ enum class HandleKind : uint8_t {
   kKernelBinary,
   kKernel,
   kKernelArguments,
+  kPicture,
+  kPictureBatch,
+  kPictureArea,
+  kResizing,
+  kBordering,
+  kJpegSettings,
+  kMediaChannel,
 };
 
 // T must be default-constructible. Safe from any thread; Find is lock-free.

@@ -109,7 +109,7 @@ def test_every_installed_header_compiles_alone(ascend, tmp_path, language):
         source = tmp_path / f"h{number}.{suffix}"
         source.write_text(f'#include "{name}"\n#include "{name}"\nint millpond_header_{number};\n')
         sources.append(source)
-    flags = [f"-std={language}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ascend}/include", "-fsyntax-only"]
+    flags = [f"-std={language}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DENABLE_DVPP_INTERFACE", f"-I{ascend}/include", "-fsyntax-only"]
     failed = {}
     outcome = subprocess.run([compiler, *flags, *map(str, sources)], capture_output=True, text=True, check=False)
     if outcome.returncode != 0:

@@ -15,8 +15,9 @@ Status FindArguments(const void* handle, std::shared_ptr<KernelArguments>* out_l
   if (handle == nullptr) return NullPointer("argsHandle");
   *out_list = KernelArgumentLists().Find(handle);
   if (*out_list != nullptr) return Ok();
-  return InvalidValue("argsHandle", Format("%p", handle),
-                      "it names no arguments, or the binary of their kernel was unloaded; aclrtKernelArgsInit makes one");
+  return InvalidValue(
+      "argsHandle", Format("%p", handle),
+      "it names no arguments, or the binary of their kernel was unloaded; aclrtKernelArgsInit makes one");
 }
 
 namespace {
