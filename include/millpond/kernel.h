@@ -65,67 +65,73 @@ __attribute__((noreturn)) static inline void millpond_kernel_fail(const char* me
 #include <type_traits>
 #include <utility>
 
-namespace __attribute__((visibility("hidden"))) millpond_kernel {
+/* Else each library that is loaded would see the first one's. */
+#pragma GCC visibility push(hidden)
 
+namespace millpond_kernel {
+
+template <class... P>
+struct Parameters {
+  static constexpr millpond_kernel_parameter kAll[sizeof...(P) + 1] = {
+      {static_cast<uint32_t>(sizeof(P)), static_cast<uint32_t>(alignof(P))}..., {0, 0}};
+};
+template <class... P>
+constexpr millpond_kernel_parameter Parameters<P...>::kAll[];
+
+template <class F, F* kFunction>
+struct Kernel;
+template <class... P, void (*kFunction)(P...)>
+struct Kernel<void(P...), kFunction> {
+  template <size_t... kIndex>
+  static void CallWith(void* const* arguments, std::index_sequence<kIndex...>) {
+    (void)arguments;
+    kFunction(*static_cast<std::remove_reference_t<P>*>(arguments[kIndex])...);
+  }
+  static void Call(void* const* arguments) { CallWith(arguments, std::index_sequence_for<P...>()); }
+  static constexpr millpond_kernel_info Info(const char* name) {
+    static_assert((std::is_trivially_copyable_v<P> && ...), "a kernel's parameters are copied byte by byte");
+    return {sizeof(millpond_kernel_info), name, &Call, Parameters<P...>::kAll, sizeof...(P)};
+  }
+};
+
+/* kFunction<<<blocks, ..., stream>>>, waiting for its arguments. A failure is told on stderr and as acl's last error.
+ */
+template <auto kFunction>
+struct Launch {
+  Launch(const char* kernel_name, uint32_t block_count, void* on_stream)
+      : name(kernel_name), blocks(block_count), stream(on_stream) {}
+  template <class... A>
+  int operator()(A&&... given) const {
+    return With(kFunction, std::forward<A>(given)...);
+  }
+
+  const char* name;
+  uint32_t blocks;
+  void* stream;
+
+ private:
+  template <class... P, class... A>
+  int With(void (*)(P...), A&&... given) const {
+    static_assert(sizeof...(P) == sizeof...(A), "a launch has an argument for each of the kernel's parameters");
+    return Send<P...>(static_cast<P>(given)...);
+  }
   template <class... P>
-  struct Parameters {
-    static constexpr millpond_kernel_parameter kAll[sizeof...(P) + 1] = {
-        {static_cast<uint32_t>(sizeof(P)), static_cast<uint32_t>(alignof(P))}..., {0, 0}};
-  };
-  template <class... P>
-  constexpr millpond_kernel_parameter Parameters<P...>::kAll[];
-
-  template <class F, F* kFunction>
-  struct Kernel;
-  template <class... P, void (*kFunction)(P...)>
-  struct Kernel<void(P...), kFunction> {
-    template <size_t... kIndex>
-    static void CallWith(void* const* arguments, std::index_sequence<kIndex...>) {
-      (void)arguments;
-      kFunction(*static_cast<std::remove_reference_t<P>*>(arguments[kIndex])...);
+  int Send(P... values) const {
+    void* const arguments[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+    const millpond_kernel_info info = Kernel<void(P...), kFunction>::Info(name);
+    if (millpond_launch_kernel == nullptr) {
+      fprintf(stderr, "millpond: %s<<<...>>> needs libascendcl.so of Millpond; link it (-lascendcl)\n", name);
+      abort();
     }
-    static void Call(void* const* arguments) { CallWith(arguments, std::index_sequence_for<P...>()); }
-    static constexpr millpond_kernel_info Info(const char* name) {
-      static_assert((std::is_trivially_copyable_v<P> && ...), "a kernel's parameters are copied byte by byte");
-      return {sizeof(millpond_kernel_info), name, &Call, Parameters<P...>::kAll, sizeof...(P)};
-    }
-  };
-
-  /* kFunction<<<blocks, ..., stream>>>, waiting for its arguments. A failure is told on stderr and as acl's last error.
-   */
-  template <auto kFunction>
-  struct Launch {
-    Launch(const char* kernel_name, uint32_t block_count, void* on_stream)
-        : name(kernel_name), blocks(block_count), stream(on_stream) {}
-    template <class... A>
-    void operator()(A&&... given) const {
-      With(kFunction, std::forward<A>(given)...);
-    }
-
-    const char* name;
-    uint32_t blocks;
-    void* stream;
-
-   private:
-    template <class... P, class... A>
-    void With(void (*)(P...), A&&... given) const {
-      static_assert(sizeof...(P) == sizeof...(A), "a launch has an argument for each of the kernel's parameters");
-      Send<P...>(static_cast<P>(given)...);
-    }
-    template <class... P>
-    void Send(P... values) const {
-      void* const arguments[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-      const millpond_kernel_info info = Kernel<void(P...), kFunction>::Info(name);
-      if (millpond_launch_kernel == nullptr) {
-        fprintf(stderr, "millpond: %s<<<...>>> needs libascendcl.so of Millpond; link it (-lascendcl)\n", name);
-        abort();
-      }
-      const int failed = millpond_launch_kernel(stream, blocks, &info, arguments, &millpond_kernel_runtime);
-      if (failed != 0) fprintf(stderr, "millpond: %s<<<...>>> was not launched: error %d\n", name, failed);
-    }
-  };
+    const int failed = millpond_launch_kernel(stream, blocks, &info, arguments, &millpond_kernel_runtime);
+    if (failed != 0) fprintf(stderr, "millpond: %s<<<...>>> was not launched: error %d\n", name, failed);
+    return failed;
+  }
+};
 
 }  // namespace millpond_kernel
+
+#pragma GCC visibility pop
 
 /* After the definition of the kernel `name`, outside of every namespace. Empty where the source is compiled for a card.
  */

@@ -125,6 +125,8 @@ enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5,
 inline void set_flag(pipe_t, pipe_t, int) {}
 inline void wait_flag(pipe_t, pipe_t, int) {}
 inline void pipe_barrier(pipe_t) {}
+/* Stops the kernel. */
+[[noreturn]] inline void trap() { millpond_kernel::Fail("trap: the kernel stopped itself"); }
 
 /* The block's number and how many there are, as some sources spell them. */
 namespace millpond_kernel {
@@ -238,6 +240,8 @@ template <bool kOnlyVector = true, class Workspace, class Local>
 inline void SyncAll(const Workspace&, const Local&, int32_t = 0) {
   SyncAll<kOnlyVector>();
 }
+
+inline void Trap() { ::trap(); }
 
 template <class... Arguments>
 inline void printf(const char* format, Arguments... arguments) {
