@@ -1,23 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-# The file that CANN's projects include to compile AscendC kernels. Many include it and have no kernel: they build. A
-# project that asks for a kernel is told at once, because kernels of an NPU's cores cannot be compiled for a CPU here.
-function(_millpond_no_kernels asked)
-  message(FATAL_ERROR "${asked}: Millpond cannot compile AscendC kernels: it has no compiler for the cores of an NPU. "
-                      "Use an operator that Millpond has (aclnn*, aclop*), or leave this target out of the build.")
+# The file that CANN's projects include to compile AscendC kernels. Here the host's compiler compiles them, from a copy that
+# `millpond kernel --translate` writes (docs/kernels.md): ascendc_library makes a library that programs link, and
+# ascendc_fatbin_library what aclrtBinaryLoadFromFile loads. A kernel that needs more than kernel_operator.h has does not compile.
+get_filename_component(_millpond_tree "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+while(NOT EXISTS "${_millpond_tree}/share/millpond/cli")
+  get_filename_component(_millpond_above "${_millpond_tree}" DIRECTORY)
+  if(_millpond_above STREQUAL _millpond_tree)
+    message(FATAL_ERROR "ascendc.cmake: no share/millpond/cli in a folder above ${CMAKE_CURRENT_LIST_DIR}; include the file where it is installed")
+  endif()
+  set(_millpond_tree "${_millpond_above}")
+endwhile()
+set(MILLPOND_TREE "${_millpond_tree}" CACHE INTERNAL "where Millpond is installed")
+find_program(MILLPOND_PYTHON3 NAMES python3 REQUIRED)
+
+# The translated sources, and what every target of kernels has.
+function(_millpond_kernels name kind)
+  set(translated)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(path "${source}" ABSOLUTE)
+    get_filename_component(stem "${source}" NAME_WE)
+    set(copy "${CMAKE_CURRENT_BINARY_DIR}/${name}_kernels/${stem}.cc")
+    file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${name}_kernels")
+    add_custom_command(OUTPUT "${copy}" DEPENDS "${path}" VERBATIM
+      COMMAND "${MILLPOND_PYTHON3}" -I -S "${MILLPOND_TREE}/share/millpond/cli" kernel --translate "${path}" -o "${copy}")
+    list(APPEND translated "${copy}")
+    get_filename_component(folder "${path}" DIRECTORY)
+    list(APPEND folders "${folder}")
+  endforeach()
+  if(NOT translated)
+    message(FATAL_ERROR "${name}: no source of a kernel is named")
+  endif()
+  add_library(${name} ${kind} ${translated})
+  target_include_directories(${name} PRIVATE ${folders} "${MILLPOND_TREE}/include")
+  target_compile_features(${name} PRIVATE cxx_std_17)
+  target_compile_options(${name} PRIVATE -O2 -fno-strict-aliasing)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-function(ascendc_library name)
-  _millpond_no_kernels("ascendc_library(${name})")
+function(ascendc_library name kind)
+  if(NOT kind MATCHES "^(STATIC|SHARED|OBJECT)$")
+    message(FATAL_ERROR "ascendc_library(${name} ${kind}): the kind is STATIC, SHARED or OBJECT")
+  endif()
+  _millpond_kernels(${name} ${kind} ${ARGN})
+  target_include_directories(${name} INTERFACE "${CMAKE_CURRENT_BINARY_DIR}/${name}_kernels")  # aclrtlaunch_<kernel>.h
+  target_link_libraries(${name} PUBLIC "${MILLPOND_TREE}/lib64/libascendcl.so")
 endfunction()
 
+# Where CANN's leaves it: <install prefix>/fatbin/<name>/<name>.o, which is there after the build already.
 function(ascendc_fatbin_library name)
-  _millpond_no_kernels("ascendc_fatbin_library(${name})")
+  _millpond_kernels(${name} MODULE ${ARGN})
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".o" LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fatbin/${name}")
+  install(TARGETS ${name} LIBRARY DESTINATION fatbin/${name})
 endfunction()
 
-# Settings of a kernel library: there is none by the time a project gets to them.
-foreach(setting include_directories compile_definitions compile_options)
-  cmake_language(EVAL CODE "
-    function(ascendc_${setting} name)
-      _millpond_no_kernels(\"ascendc_${setting}(\${name})\")
-    endfunction()")
-endforeach()
+function(ascendc_include_directories name)
+  list(REMOVE_ITEM ARGN PRIVATE PUBLIC INTERFACE)
+  target_include_directories(${name} PRIVATE ${ARGN})
+endfunction()
+function(ascendc_compile_definitions name)
+  list(REMOVE_ITEM ARGN PRIVATE PUBLIC INTERFACE)
+  target_compile_definitions(${name} PRIVATE ${ARGN})
+endfunction()
+function(ascendc_compile_options name)
+  list(REMOVE_ITEM ARGN PRIVATE PUBLIC INTERFACE)
+  target_compile_options(${name} PRIVATE ${ARGN})
+endfunction()

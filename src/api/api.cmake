@@ -8,7 +8,7 @@ target_link_libraries(api_common PRIVATE mp_options)
 target_include_directories(api_common PRIVATE "${PROJECT_SOURCE_DIR}/include")
 set_target_properties(api_common PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
-mp_sources(acl_sources acl_tests api/acl/rt/device api/acl/rt/memory api/acl/rt/stream api/acl/rt/capture api/acl/mdl api/acl/op api/acl/prof api/acl/refused)
+mp_sources(acl_sources acl_tests api/acl/rt/device api/acl/rt/memory api/acl/rt/stream api/acl/rt/capture api/acl/rt/kernel api/acl/mdl api/acl/op api/acl/prof api/acl/refused)
 list(APPEND acl_sources ${CMAKE_CURRENT_SOURCE_DIR}/api/common/refuse.cc)
 list(APPEND acl_tests ${common_tests})
 # Compiled once, linked into the library and into its tests. Only what a public header declares is exported;

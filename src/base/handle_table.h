@@ -28,6 +28,17 @@ enum class HandleKind : uint8_t {
   kTaskGroup,
   kCondition,
   kMemPool,
+  kKernelImage,
+  kKernelBinary,
+  kKernel,
+  kKernelArguments,
+  kPicture,
+  kPictureBatch,
+  kPictureArea,
+  kResizing,
+  kBordering,
+  kJpegSettings,
+  kMediaChannel,
 };
 
 // T must be default-constructible. Safe from any thread; Find is lock-free.

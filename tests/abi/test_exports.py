@@ -78,7 +78,7 @@ def test_a_program_that_names_every_function_links_and_loads(libraries, include,
                       "found += all[i] != 0;\n  printf(\"%zu\\n\", found);\n  return 0;\n}\n")
     flags = [f"-l{Path(name).stem[3:]}" for name in surface.recorded() if name != "libc_sec.so"]
     program = tmp_path / "all"
-    subprocess.run(["gcc", "-std=c99", f"-I{include}", str(source), "-o", str(program), f"-L{libraries}", *flags,
+    subprocess.run(["gcc", "-std=c99", "-DENABLE_DVPP_INTERFACE", f"-I{include}", str(source), "-o", str(program), f"-L{libraries}", *flags,
                     f"-Wl,-rpath-link,{libraries}"], check=True)
     environment = {**ascend_env, "LD_BIND_NOW": "1", "LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
     outcome = subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=True, timeout=60)

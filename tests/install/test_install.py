@@ -79,17 +79,79 @@ def test_as_cann_samples_do_it(ascend, tmp_path):
     sh("g++", "-std=c++17", f"-I{ascend}/include", STRANGER / "stranger.cc", f"-L{ascend}/devlib", "-lascendcl", "-o", tmp_path / "dev")
 
 
-@pytest.mark.parametrize("kernel", [False, True])
-def test_a_project_that_includes_ascendc_cmake_builds_unless_it_has_a_kernel(ascend, tmp_path, kernel):
-    """CANN's samples include the file whether they have kernels or not."""
-    machine = os.uname().machine
-    lines = ["cmake_minimum_required(VERSION 3.16)", "project(sample CXX)",
-             f"include({ascend}/{machine}-linux/tikcpp/ascendc_kernel_cmake/ascendc.cmake)"]
-    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines + ["ascendc_library(kernels STATIC add.cpp)"] * kernel) + "\n")
-    outcome = subprocess.run(["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")], env=bare(), capture_output=True, text=True,
-                             check=False)
-    assert (outcome.returncode != 0) == kernel, outcome.stderr
-    assert ("ascendc_library(kernels)" in outcome.stderr) == kernel, outcome.stderr
+def ascendc(ascend, folder, *lines):
+    """Configures a project that includes CANN's file for kernels, as its samples do; (build folder, outcome)."""
+    head = ["cmake_minimum_required(VERSION 3.16)", "project(sample CXX)",
+            f"include({ascend}/{os.uname().machine}-linux/tikcpp/ascendc_kernel_cmake/ascendc.cmake)"]
+    (folder / "CMakeLists.txt").write_text("\n".join([*head, *lines]) + "\n")
+    build = folder / "build"
+    return build, subprocess.run(["cmake", "-S", str(folder), "-B", str(build), f"-DCMAKE_INSTALL_PREFIX={folder}/out"], env=bare(),
+                                 capture_output=True, text=True, check=False)
+
+
+def test_a_project_that_includes_ascendc_cmake_and_has_no_kernel_builds(ascend, tmp_path):
+    _, outcome = ascendc(ascend, tmp_path)
+    assert outcome.returncode == 0, outcome.stderr
+
+
+KERNEL = """
+#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void add_number(__gm__ int* where, int number) {
+  if (number == 13) asm("trap");
+  where[block_idx] += number * SCALE;
+}
+int add_number_do(uint32_t blocks, void* stream, int* where, int number) {
+  return static_cast<int>(add_number<<<blocks, nullptr, stream>>>(where, number));
+}
+"""
+LAUNCHER = """
+#include <cstdint>
+#include <cstdio>
+#include "acl/acl.h"
+#include "aclrtlaunch_add_number.h"
+int add_number_do(uint32_t blocks, void* stream, int* where, int number);
+int main(int, char** words) {
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  void* memory = nullptr;
+  int host[2] = {1, 2};
+  aclrtMalloc(&memory, sizeof(host), ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemcpy(memory, sizeof(host), host, sizeof(host), ACL_MEMCPY_HOST_TO_DEVICE);
+  const int launched = add_number_do(2, nullptr, static_cast<int*>(memory), 5);
+  const int done = aclrtSynchronizeStream(nullptr);
+  add_number_do(1, nullptr, static_cast<int*>(memory), 13);
+  const int trapped = aclrtSynchronizeStream(nullptr);
+  ACLRT_LAUNCH_KERNEL(add_number)(1, nullptr, memory, 30);
+  aclrtBinHandle binary = nullptr;
+  aclrtFuncHandle function = nullptr;
+  struct { void* where; int number; } arguments = {memory, 1};
+  const int loaded = aclrtBinaryLoadFromFile(words[1], nullptr, &binary);
+  aclrtBinaryGetFunction(binary, "add_number", &function);
+  aclrtLaunchKernelWithHostArgs(function, 1, nullptr, nullptr, &arguments, sizeof(arguments), nullptr, 0);
+  aclrtSynchronizeStream(nullptr);
+  aclrtMemcpy(host, sizeof(host), memory, sizeof(host), ACL_MEMCPY_DEVICE_TO_HOST);
+  std::printf("%d %d %d %d: %d %d\\n", launched, done, trapped != 0, loaded, host[0], host[1]);
+}
+"""
+
+
+def test_kernels_of_a_project_are_compiled_linked_and_loaded(ascend, ascend_env, tmp_path):
+    (tmp_path / "kernel.cpp").write_text(KERNEL)
+    (tmp_path / "main.cpp").write_text(LAUNCHER)
+    build, outcome = ascendc(
+        ascend, tmp_path, "ascendc_library(kernels STATIC kernel.cpp)", "ascendc_compile_definitions(kernels PRIVATE SCALE=10)",
+        "ascendc_fatbin_library(loaded kernel.cpp)", "ascendc_compile_definitions(loaded PRIVATE SCALE=1000)", "add_executable(main main.cpp)",
+        f"target_include_directories(main PRIVATE {ascend}/include)", f"target_link_libraries(main kernels {ascend}/lib64/libacl_rt.so)")
+    assert outcome.returncode == 0, outcome.stderr
+    sh("cmake", "--build", build, env=bare())
+    sh("cmake", "--install", build, env=bare())
+    fatbin = tmp_path / "out" / "fatbin" / "loaded" / "loaded.o"
+    assert sh(build / "main", fatbin, env=ascend_env).strip() == "0 0 1 0: 1351 52"
+
+
+def test_a_library_of_kernels_without_a_source_is_refused(ascend, tmp_path):
+    _, outcome = ascendc(ascend, tmp_path, "ascendc_library(kernels STATIC)")
+    assert outcome.returncode != 0 and "no source" in outcome.stderr
 
 
 C_FOLDERS = ("acl", "aclnn", "aclnnop", "hccl", "securec.h")
@@ -109,7 +171,7 @@ def test_every_installed_header_compiles_alone(ascend, tmp_path, language):
         source = tmp_path / f"h{number}.{suffix}"
         source.write_text(f'#include "{name}"\n#include "{name}"\nint millpond_header_{number};\n')
         sources.append(source)
-    flags = [f"-std={language}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ascend}/include", "-fsyntax-only"]
+    flags = [f"-std={language}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DENABLE_DVPP_INTERFACE", f"-I{ascend}/include", "-fsyntax-only"]
     failed = {}
     outcome = subprocess.run([compiler, *flags, *map(str, sources)], capture_output=True, text=True, check=False)
     if outcome.returncode != 0:

@@ -37,6 +37,7 @@ PYTHON_MAY = {
     "tools/cli/ui.py": "build/log",
     "tools/cli/checks.py": "a page of docs/",
     "tools/doc_page.py": "a page of docs/",
+    "tools/cli/cmd_kernel.py": "a new folder that nobody else can write to",
     "tools/msprof/msprof.py": "a new folder that nobody else can write to",
     "tools/unity.py": "build/",
     "tools/site_pages.py": "build/: pages of the site",

@@ -23,6 +23,7 @@ ALL = {
     "graph": Command("cmd_graph", "compile a model: steps, fused nodes, weights, planned memory; as a page"),
     "plan": Command("cmd_plan", "plan memory: peak, bound, ratio, time; draws it"),
     "trace": Command("cmd_trace", "merge the traces of several ranks, with arrows between them"),
+    "kernel": Command("cmd_kernel", "compile a kernel of your own (Ascend C) for this machine"),
     "bench": Command("cmd_bench", "benchmarks against their peers", True),
     "build-kernels": Command("cmd_build_kernels", "compile the kernels for the torch of another Python"),
     "package": Command("cmd_package", "build a wheel into dist/", True),

@@ -52,6 +52,7 @@ thread_local uint32_t t_owns_faults MP_FAST_TLS = 0;
 struct Landing {
   sigjmp_buf place;
   internal::HostFault fault;
+  bool of_kernel = false;  // device addresses are its to tell of, too
 };
 thread_local Landing* t_landing MP_FAST_TLS = nullptr;
 
@@ -311,6 +312,12 @@ void Chain(int signal, siginfo_t* info, void* context) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+[[noreturn]] void Land(Landing* landing, const internal::FaultFacts& facts, int saved_errno) {
+  landing->fault = {facts.address, facts.write};
+  errno = saved_errno;
+  siglongjmp(landing->place, 1);
+}
+
 void OnFault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   const internal::FaultFacts facts = internal::FactsOfFault(info, context);
@@ -332,14 +339,13 @@ void OnFault(int signal, siginfo_t* info, void* context) {
         errno = saved;
         return;
       }
+      if (Landing* landing = t_landing; landing != nullptr && landing->of_kernel) Land(landing, facts, saved);
       ReportHostTouch(facts);
     } else if (HandleTargetTouch(facts)) {
       errno = saved;
       return;
     } else if (Landing* landing = t_landing) {
-      landing->fault = {facts.address, facts.write};
-      errno = saved;
-      siglongjmp(landing->place, 1);
+      Land(landing, facts, saved);
     }
   }
   errno = saved;
@@ -384,10 +390,11 @@ OwnsFaults::~OwnsFaults() { --t_owns_faults; }
 
 bool FaultsAreTaken() { return t_owns_faults != 0 || InTask(); }
 
-bool TouchHost(void (*touch)(const void* argument), const void* argument, HostFault* out_fault) {
+static bool Touch(void (*touch)(const void* argument), const void* argument, bool of_kernel, HostFault* out_fault) {
   // A call may name memory before there is a device.
   if (__builtin_expect(!g_installed.load(std::memory_order_acquire), false)) InstallFaultHandler();
   Landing landing;
+  landing.of_kernel = of_kernel;
   Landing* const former = t_landing;
   if (sigsetjmp(landing.place, 0) != 0) {
     t_landing = former;
@@ -406,6 +413,14 @@ bool TouchHost(void (*touch)(const void* argument), const void* argument, HostFa
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t_landing = former;
   return true;
+}
+
+bool TouchHost(void (*touch)(const void* argument), const void* argument, HostFault* out_fault) {
+  return Touch(touch, argument, false, out_fault);
+}
+
+bool TouchAsKernel(void (*touch)(const void* argument), const void* argument, HostFault* out_fault) {
+  return Touch(touch, argument, true, out_fault);
 }
 
 void LeaveHostFault(const HostFault& fault) {

@@ -46,6 +46,8 @@ struct HostFault {
 // touch(argument) reads and writes memory and does nothing else: it may be left in the middle. False when it was.
 // Costs some nanoseconds, which no look at the process's mappings could.
 bool TouchHost(void (*touch)(const void* argument), const void* argument, HostFault* out_fault);
+// The same for a kernel that the client wrote: it may also touch a device address that nobody translated for it.
+bool TouchAsKernel(void (*touch)(const void* argument), const void* argument, HostFault* out_fault);
 template <class Touch>
 bool TouchHost(const Touch& touch, HostFault* out_fault) {
   return TouchHost([](const void* self) { (*static_cast<const Touch*>(self))(); }, &touch, out_fault);
