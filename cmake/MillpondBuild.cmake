@@ -66,6 +66,30 @@ elseif(MILLPOND_SANITIZER)
   message(FATAL_ERROR "MILLPOND_SANITIZER is '${MILLPOND_SANITIZER}'; known: asan, tsan, coverage, or empty")
 endif()
 
+# mp_installed(NAME): a library or program that is installed. With MILLPOND_FLOOR it is linked for systems older than this one
+# (tools/link_floor.py). Only with the compiler and C library that CI has: newer headers ask for functions that
+# cmake/floor has no stand-in for.
+option(MILLPOND_FLOOR "Link what is installed for glibc 2.28 and gcc 8's libstdc++, where this machine can" OFF)
+set(floor_dir "")
+if(MILLPOND_FLOOR AND NOT MILLPOND_SANITIZER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(floor_dir "${PROJECT_BINARY_DIR}/floor")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/link_floor.py"
+    "${PROJECT_SOURCE_DIR}/cmake/floor/floor.c" "${PROJECT_SOURCE_DIR}/cmake/floor/start.c")
+  execute_process(COMMAND python3 "${PROJECT_SOURCE_DIR}/tools/link_floor.py" --compiler "${CMAKE_CXX_COMPILER}" --output "${floor_dir}"
+                  RESULT_VARIABLE status ERROR_VARIABLE reason ERROR_STRIP_TRAILING_WHITESPACE)
+  if(NOT status EQUAL 0)
+    message(STATUS "what is installed needs a system as new as this one: ${reason}")
+    set(floor_dir "")
+  endif()
+endif()
+function(mp_installed name)
+  if(floor_dir)
+    target_link_options(${name} PRIVATE "-L${floor_dir}" -Wl,--exclude-libs,ALL
+      "-Wl,--push-state,--no-as-needed,${floor_dir}/libpthread.so.0,${floor_dir}/libdl.so.2,--pop-state")
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS "${floor_dir}/libfloor.a")
+  endif()
+endfunction()
+
 # Where every build leaves CANN's libraries, so that tests and tools find them without an install.
 set(MILLPOND_LIB_DIR "${PROJECT_BINARY_DIR}/lib64")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${MILLPOND_LIB_DIR}")
@@ -75,6 +99,13 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(MILLPOND_TEST_LAUNCHER "")
 if(MILLPOND_SANITIZER STREQUAL "tsan")
   set(MILLPOND_TEST_LAUNCHER setarch;-R)
+elseif(CMAKE_CROSSCOMPILING)
+  set(MILLPOND_TEST_LAUNCHER ${CMAKE_CROSSCOMPILING_EMULATOR})
+  # Debian has gtest's library for its own processors alone, and the sources for all.
+  if(EXISTS /usr/src/googletest/CMakeLists.txt)
+    add_subdirectory(/usr/src/googletest "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+    set(GTest_FOUND TRUE)
+  endif()
 endif()
 
 # mp_units(OUT NAME file.cc...): what to compile for these files: units of several (tools/unity.py), and what has flags of its
@@ -132,7 +163,9 @@ function(mp_test name)
   if(MILLPOND_SANITIZER AND NOT T_CORE)
     return()
   endif()
-  find_package(GTest QUIET)
+  if(NOT CMAKE_CROSSCOMPILING)
+    find_package(GTest QUIET)
+  endif()
   if(NOT GTest_FOUND)
     # Who only builds and runs needs no gtest: a target for what is said about it later, never built. ./millpond test sees
     # to gtest, and fails where it finds no test.

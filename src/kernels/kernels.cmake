@@ -8,6 +8,9 @@ if(MILLPOND_SANITIZER AND NOT MILLPOND_SANITIZED_KERNELS)
   return()
 endif()
 
+if(MILLPOND_KERNELS_FOR)
+  find_package(MillpondTorch REQUIRED)  # there is nothing else to build
+endif()
 find_package(MillpondTorch)
 if(NOT MillpondTorch_FOUND)
   message(STATUS "libmillpond_kernels.so is not built (${MillpondTorch_REASON}): operators will say so")
@@ -44,6 +47,7 @@ endif()
 mp_units(kernel_units millpond_kernels ${kernel_sources})
 add_library(millpond_kernels SHARED ${kernel_units})
 target_link_libraries(millpond_kernels PRIVATE mp_options millpond MillpondTorch::cpu)
+mp_installed(millpond_kernels)
 # ATen's headers are not written for our warnings; its calls convert freely between its integer types.
 # TORCH_CHECK keeps the name of its file: the path in this tree, wherever it stands.
 target_compile_options(millpond_kernels PRIVATE -Wno-conversion

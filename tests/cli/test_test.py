@@ -87,12 +87,24 @@ if [ -n "$FAKE_RANKS_LEAVE" ]; then
 fi
 echo "[2/2] passed ranks_failure x 20 in 9 s"
 """
+VERSIONS = """#!/bin/sh
+echo "2.10.0 import: yes"
+if [ -n "$FAKE_OLD_TORCH_FAILS" ]; then
+  echo "2.10.0 conformance: 600 of 620, 18 refused, 2 wrong"
+  echo "1 passed, 1 failed"
+  echo "FAILED 2.10.0 conformance"
+  exit 1
+fi
+echo "2.10.0 conformance: 602 of 620, 18 refused, 0 wrong"
+echo "2 passed, 0 failed"
+"""
 
 
 @pytest.fixture(name="long_tree")
 def long_tree_fixture(tree):
     tree.program("run-clang-tidy-19", TIDY)
-    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT), ("site_pages.py", SITE), ("ranks_long.py", RANKS)):
+    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT), ("site_pages.py", SITE), ("ranks_long.py", RANKS),
+                       ("torch_versions.py", VERSIONS)):
         tool = tree.root / "tools" / name
         tool.write_text(text)
         tool.chmod(0o755)
@@ -109,9 +121,10 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
     # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; ranks two, and two by torch; the kernels two
-    # of ctest and two of pytest.
-    assert last_line(outcome) == "23 passed, 0 failed", outcome.stderr
+    # of ctest and two of pytest; aarch64 two of ctest; another torch two programs.
+    assert last_line(outcome) == "27 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
+    assert any("ctest" in line and "build/aarch64" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
 
 
@@ -122,11 +135,12 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     pytest.param("FAKE_RANKS_LEAVE", ["left behind: socket millpond-7-1"], id="ranks that leave something behind"),
     pytest.param("FAKE_TIDY_FINDS", ["FAILED clang-tidy", "[bugprone-branch-clone]"], id="a finding of clang-tidy"),
     pytest.param("FAKE_DEAD_LINK", ["FAILED site", "no heading #gone"], id="a link of the site that leads nowhere"),
+    pytest.param("FAKE_OLD_TORCH_FAILS", ["FAILED torch 2.10.0 conformance"], id="a program that another release of torch breaks"),
     pytest.param("FAKE_ROUNDS_TWICE", ["FAILED half types", "softmax float16 forward"], id="an operator that rounds more than once"),
 ])
 def test_what_a_long_check_finds_is_a_failure_that_names_it(long_tree, broken, told):
     outcome = long_tree.call("test", "--quick", "--long", **{broken: "1"})
-    assert last_line(outcome) == "22 passed, 1 failed"
+    assert last_line(outcome) == "26 passed, 1 failed"
     for text in told:
         assert text in outcome.stderr
 
@@ -233,5 +247,5 @@ def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
 
 def test_a_type_that_fails_behind_phase_1_is_a_failure(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_TYPE_FAILS="1")
-    assert last_line(outcome) == "22 passed, 1 failed"
+    assert last_line(outcome) == "26 passed, 1 failed"
     assert "FAILED all types" in outcome.stderr and "aclnnCat int4" in outcome.stderr

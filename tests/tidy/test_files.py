@@ -40,6 +40,8 @@ PYTHON_MAY = {
     "tools/cli/cmd_kernel.py": "a new folder that nobody else can write to",
     "tools/msprof/msprof.py": "a new folder that nobody else can write to",
     "tools/unity.py": "build/",
+    "tools/link_floor.py": "build/",
+    "tools/torch_versions.py": "build/, and a page of docs/",
     "tools/site_pages.py": "build/: pages of the site",
     "bench/plan/compare.py": "a new folder that nobody else can write to",
     "bench/start/start.py": "a new folder that nobody else can write to",

@@ -2,7 +2,7 @@
 """What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
 
 Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, every
-example under the checker with 64 seeds, ranks, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+example under the checker with 64 seeds, ranks, other releases of torch, aarch64 under an emulator, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
 """
 
 import argparse
@@ -136,6 +136,17 @@ def ranks():
 def ranks_result(text):
     failed = re.findall(r"^\[\d+/\d+\] FAILED (.*?) in \d+ s: (.*)$", text, re.M)
     return junit.Result(passed=len(re.findall(r"^\[\d+/\d+\] passed ", text, re.M)), failed=[(f"ranks: {name}", what) for name, what in failed])
+
+
+def torch_versions():
+    """Other releases of torch with their torch_npu: tools/torch_versions.py. One test for each program."""
+    return _parts_of("torch versions", "torch_versions.py", versions_result, "{} programs ran, {} did not")
+
+
+def versions_result(text):
+    failed = re.findall(r"^FAILED (.*)$", text, re.M)
+    tried = re.findall(r"^[\d.]+ \w+: .*$", text, re.M)
+    return junit.Result(passed=len(tried) - len(failed), failed=[(f"torch {name}", "see the log") for name in failed])
 
 
 def half_types():

@@ -31,12 +31,13 @@ def build_kernels_parser():
 
 def build_kernels(argv):
     arguments = build_kernels_parser().parse_args(argv)
-    python = arguments.python or pytorch.active() or pytorch.chosen()
+    # Absolute, for cmake asks it from another folder; not resolved, for the link of an environment is what knows of its packages.
+    python = Path(os.path.abspath(arguments.python)) if arguments.python else pytorch.active() or pytorch.chosen()
     found = pytorch.probe(python)
     if found.error or not found.torch:
         raise ui.Stop(f"{python}: {found.error or 'no torch'}; --python names one that has the torch you want to use")
     release = pytorch.release(found.torch["version"])
-    if release == pytorch.wanted()["torch"]:
+    if release == pytorch.wanted()["torch"] and (IN_TREE or (ASCEND / "lib64" / "libmillpond_kernels.so").exists()):  # not in a wheel for aarch64
         raise ui.Stop(f"{python}: torch {found.torch['version']} has kernels already: Millpond comes with them")
     require_tools()
     if IN_TREE:
@@ -58,8 +59,8 @@ def folders():
 
 
 def built():
-    """{release: build folder} of the further kernels that were made here."""
-    return {path.name[len(PREFIX):]: path for path in sorted(folders().glob(f"{PREFIX}*")) if (path / "CMakeCache.txt").exists()}
+    """{release: build folder} of the further kernels that were made here, to the end."""
+    return {path.name[len(PREFIX):]: path for path in sorted(folders().glob(f"{PREFIX}*")) if (path / "lib64" / "libmillpond_kernels.so").exists()}
 
 
 def _sources():
@@ -90,6 +91,7 @@ def _require_place():
 def configure(folder, python):
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     ui.step(f"configuring {folder.name}", ["cmake", "-S", _sources(), "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DMILLPOND_UNITY=ON",
+            f"-DMILLPOND_FLOOR={'ON' if IN_TREE else 'OFF'}",  # a wheel goes elsewhere; what is compiled in an install stays there
             f"-DMILLPOND_KERNELS_FOR={ASCEND / 'lib64'}", f"-DMILLPOND_TORCH_PYTHON={python}", f"-DCMAKE_INSTALL_PREFIX={ASCEND}"], f"configure-{folder.name}.log")
 
 

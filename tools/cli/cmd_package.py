@@ -32,37 +32,76 @@ def package_parser():
     parser = Parser("package", description="Builds a wheel of the install tree into dist/: the command millpond, libraries, headers, Python modules, "
                     "examples. auditwheel says which systems it is for. Two builds of one commit are equal byte by byte.")
     parser.add_argument("--output", metavar="DIR", type=Path, default=DIST, help="another folder than dist/")
-    parser.add_argument("--as-built", action="store_true", help="pack what build/release has, without looking whether it is current")
+    parser.add_argument("--aarch64", action="store_true", help="for aarch64, cross-compiled (Debian's g++-12-aarch64-linux-gnu): all but the kernels, which "
+                                                               "build-kernels makes where the wheel is installed")
+    parser.add_argument("--as-built", action="store_true", help="pack what the build folder has, without looking whether it is current")
     return parser
 
 
 def package(argv):
     arguments = package_parser().parse_args(argv)
+    target = AARCH64 if arguments.aarch64 else HERE
     if not arguments.as_built:
-        ensure.ready()
+        target.make()
     tools()
-    install()
+    target.install()
     arguments.output.mkdir(parents=True, exist_ok=True)
     facts = version.facts()
-    content = Content(facts)
+    content = Content(facts, target.tree)
     with tempfile.TemporaryDirectory(dir=arguments.output) as folder:
-        first = content.write(Path(folder), f"linux_{os.uname().machine}")
+        first = content.write(Path(folder), f"linux_{target.machine}")
         tag = audited(first)
         path = content.write(Path(folder), tag)
         done = arguments.output / path.name
         path.replace(done)
-    releases = ", ".join([pytorch.wanted()["torch"], *cmd_build_kernels.built()])
-    print(f"kernels for torch {releases}" if pytorch.enabled() else "no kernels")
+    releases = target.releases()
+    print(f"kernels for torch {', '.join(releases)}" if releases else "no kernels")
     print(f"{ui.shown(done.absolute())}: {done.stat().st_size / (1 << 20):.1f} MB, {len(content.files)} files")
     return 0
 
 
-def install():
-    """A tree for the wheel alone: build/ascend may hold what an earlier commit installed."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    ui.step("installing into build/package", ["cmake", "--install", build_dir("release"), "--prefix", TREE], "install-package.log")
-    for release, folder in cmd_build_kernels.built().items():
-        cmd_build_kernels.make(folder, release, ensure.jobs(), prefix=TREE)
+class Here:
+    """The release build, for this processor."""
+
+    tree = TREE
+    machine = os.uname().machine
+
+    def make(self):
+        ensure.ready()
+
+    def install(self):
+        """A tree for the wheel alone: build/ascend may hold what an earlier commit installed."""
+        _install("release", self.tree)
+        for release, folder in cmd_build_kernels.built().items():
+            cmd_build_kernels.make(folder, release, ensure.jobs(), prefix=self.tree)
+
+    def releases(self):
+        return [pytorch.wanted()["torch"], *cmd_build_kernels.built()] if pytorch.enabled() else []
+
+
+class Aarch64:
+    """The same, cross-compiled. Operators are computed by ATen: their kernels need that processor's torch."""
+
+    tree = BUILD / "package" / "ascend-aarch64"
+    machine = "aarch64"
+
+    def make(self):
+        ensure.packages("debian-packages-long.txt")
+        ensure.build("aarch64", defines=("-DMILLPOND_TORCH_PYTHON=off",))
+
+    def install(self):
+        _install("aarch64", self.tree)
+
+    def releases(self):
+        return []
+
+
+HERE, AARCH64 = Here(), Aarch64()
+
+
+def _install(preset, tree):
+    shutil.rmtree(tree, ignore_errors=True)
+    ui.step(f"installing into {ui.shown(tree)}", ["cmake", "--install", build_dir(preset), "--prefix", tree], f"install-package-{preset}.log")
 
 
 def tools():
@@ -92,12 +131,13 @@ def commit_seconds():
 class Content(wheel.Content):
     """All that is in the wheel, whatever it is called for in the end."""
 
-    def __init__(self, facts):
+    def __init__(self, facts, tree):
         super().__init__()
         self.facts = facts
+        self.tree = tree
         self.seconds = commit_seconds()
         self.info = f"millpond-{facts['version']}.dist-info"
-        self.add_tree(TREE)
+        self.add_tree(tree)
         self._add_facts()
         self._add_package()
         self._add_notices()
@@ -107,7 +147,7 @@ class Content(wheel.Content):
         lines = "".join(f"{name}={value}\n" for name, value in sorted(self.facts.items()))
         self.add(f"{wheel.TREE}/share/millpond/build.info", lines)
         try:
-            torch = (TREE / "share" / "millpond" / "torch.info").read_text()
+            torch = (self.tree / "share" / "millpond" / "torch.info").read_text()
         except OSError:
             return  # built without kernels
         self.add(f"{wheel.TREE}/share/millpond/torch.info", "".join(re.findall(r"^version=.*\n", torch, re.M)))
@@ -117,7 +157,7 @@ class Content(wheel.Content):
             self.add(f"{wheel.PACKAGE}/{path.name}", path.read_bytes())
         # What a shell and man look for below the prefix that pip installs to.
         data = f"millpond-{self.facts['version']}.data/data/share"
-        installed = TREE / "share" / "millpond" / "cli"
+        installed = self.tree / "share" / "millpond" / "cli"
         for shell, place in (("bash", "bash-completion/completions/millpond"), ("zsh", "zsh/site-functions/_millpond"),
                              ("fish", "fish/vendor_completions.d/millpond.fish")):
             self.add(f"{data}/{place}", said_by(installed, "completion", shell))

@@ -41,6 +41,7 @@ TSAN_OPTIONS = "atexit_sleep_ms=20"
 CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core"),
                 Suite("ctest tsan", "tsan", "core", (("TSAN_OPTIONS", TSAN_OPTIONS),)))
 KERNELS_ASAN = Suite("ctest kernels-asan", "kernels-asan", "core", (("ASAN_OPTIONS", checks.ASAN_OPTIONS),))
+AARCH64 = Suite("ctest aarch64", "aarch64", "core")
 COVERAGE = Suite("ctest coverage", "coverage", "core")
 
 
@@ -52,8 +53,8 @@ def test_parser():
                     "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
     parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
     parser.add_argument("--long", action="store_true", help="also what takes hours: clang on everything, clang-tidy, deliberate bugs that the "
-                                                            "suites must catch, every example under the checker with 64 seeds, the real "
-                                                            "kernels under ASan and UBSan")
+                                                            "suites must catch, every example under the checker with 64 seeds, aarch64 under an emulator, other releases of torch, "
+                                                            "the real kernels under ASan and UBSan")
     parser.add_argument("--coverage", action="store_true", help="only count the lines and branches that the core's tests reach: "
                                                                 "docs/line_coverage.md")
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
@@ -105,12 +106,14 @@ def _long_suites(arguments, total):
         yield "no false alarm", checks.no_false_alarm
         yield "site", checks.site
         yield "ranks", checks.ranks
+    yield AARCH64.name, lambda: _aarch64(arguments.k)
     if not pytorch.enabled():
         total.skipped.append(("kernels-asan", f"{pytorch.SWITCH}=off: the kernels need torch"))
         return
     if not arguments.k:
         yield "half types", checks.half_types
         yield "all types", checks.all_types
+        yield "torch versions", checks.torch_versions
         yield "pytest ranks", lambda: checks.divided_models(_run)
     yield KERNELS_ASAN.name, lambda: _ctest(KERNELS_ASAN, arguments.k)
     yield "pytest kernels-asan", lambda: checks.sanitized_kernels(arguments.k, _run)
@@ -155,6 +158,13 @@ def _expect_some(result, name, pattern):
 def _ctest(suite, pattern):
     ensure.build(suite.preset, targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
     return _run_ctest(suite, pattern)
+
+
+def _aarch64(pattern):
+    """The core's suites, cross-compiled, under an emulator of user programs: what depends on the processor has its twin."""
+    ensure.packages(checks.LONG_PACKAGES)
+    ensure.build(AARCH64.preset, targets=(), defines=checks.NO_TORCH, sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
+    return _run_ctest(AARCH64, pattern)
 
 
 def _run_ctest(suite, pattern):

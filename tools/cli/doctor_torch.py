@@ -8,10 +8,10 @@ from pathlib import Path
 
 import environment
 import pytorch
-from layout import ASCEND, HERE, IN_TREE, VENV
+from layout import HERE, INSTALLED, IN_TREE, VENV
 
-KERNELS = ASCEND / "lib64" / "libmillpond_kernels.so"
-INFO = ASCEND / "share" / "millpond" / "torch.info"
+KERNELS = INSTALLED / "lib64" / "libmillpond_kernels.so"
+INFO = INSTALLED / "share" / "millpond" / "torch.info"
 
 
 def torch(report):
@@ -59,7 +59,7 @@ def versions(report, found):
 
 
 def imports(report, python):
-    if not (ASCEND / "lib64" / "libascendcl.so").exists():
+    if not (INSTALLED / "lib64" / "libascendcl.so").exists():
         return  # the libraries' own section says so
     variables = environment.for_program(argparse.Namespace())
     command = [str(python), str(HERE / "torch_check.py"), "operators" if KERNELS.exists() else "import"]

@@ -9,6 +9,7 @@ import contextlib
 import os
 from pathlib import Path
 
+import ui
 from layout import ROOT
 
 LINKS = Path("share/millpond/links.txt")
@@ -26,10 +27,14 @@ def links(tree=ROOT):
 def complete(tree, source=ROOT):
     """Makes the links that are missing in tree, which is source or, where that cannot be written, a folder of the user's."""
     wanted = links(source)
-    if tree != source and wanted:
-        _mirror(source, tree, {Path(path).parent for path in wanted})
-    for path, target in wanted.items():
-        _link(target, tree / path)
+    try:
+        if tree != source and wanted:
+            _mirror(source, tree, {Path(path).parent for path in wanted})
+        for path, target in wanted.items():
+            _link(target, tree / path)
+    except OSError as error:
+        raise ui.Stop(f"CANN's layout has {len(wanted)} symbolic links, which a wheel cannot carry; they are made at the first use, and neither {source} nor {tree} can "
+                      f"be written ({error.strerror}). XDG_CACHE_HOME=FOLDER names another place") from None
 
 
 def _link(target, path):

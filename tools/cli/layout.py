@@ -28,6 +28,8 @@ def _installed_tree():
 
 
 ASCEND = BUILD / "ascend" if IN_TREE else _installed_tree()
+# Where the files themselves are, whether or not somebody has made the links yet: for who only looks.
+INSTALLED = BUILD / "ascend" if IN_TREE else ROOT
 PROFILES = ROOT / "profiles" if IN_TREE else ROOT / "share" / "millpond" / "profiles"
 STAMPS = BUILD / "stamp" if IN_TREE else _cache()
 LOG = BUILD / "log" if IN_TREE else _cache() / "log"

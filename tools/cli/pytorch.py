@@ -14,7 +14,7 @@ from collections import namedtuple
 from pathlib import Path
 
 import ui
-from layout import ASCEND, HERE, IN_TREE, STAMPS, VENV, data
+from layout import HERE, INSTALLED, IN_TREE, STAMPS, VENV, data
 
 REQUIREMENTS = "requirements-torch.txt"
 PIN = re.compile(r"^([\w.-]+)==([^\s\\]+)", re.M)
@@ -52,7 +52,7 @@ def release(version):
 
 def further():
     """Releases of torch with kernels beside those of the pinned one (cmd_build_kernels.py)."""
-    return sorted(path.parent.name[len("torch-"):] for path in (ASCEND / "lib64" / "kernels").glob("torch-*/libmillpond_kernels.so"))
+    return sorted(path.parent.name[len("torch-"):] for path in (INSTALLED / "lib64" / "kernels").glob("torch-*/libmillpond_kernels.so"))
 
 
 _NOT_INSTALLED = {}
@@ -195,7 +195,7 @@ def _chosen_by_install():
 
 def library_folder():
     """Of the torch under `run`, for programs that do not load it themselves; None in the tree, whose libraries know theirs."""
-    if IN_TREE or not enabled() or not (ASCEND / "lib64" / "libmillpond_kernels.so").exists():
+    if IN_TREE or not enabled() or not (INSTALLED / "lib64" / "libmillpond_kernels.so").exists():
         return None
     found = probe(chosen())
     return None if found.complaint("torch") else os.path.join(found.torch["folder"], "lib")

@@ -3,7 +3,7 @@
 
 import re
 
-from layout import ASCEND, IN_TREE, ROOT
+from layout import IN_TREE, ROOT
 
 
 def _of_tree():
@@ -20,7 +20,7 @@ def _of_tree():
 
 
 def _of_install():
-    text = (ASCEND / "share" / "millpond" / "build.info").read_text()
+    text = (ROOT / "share" / "millpond" / "build.info").read_text()
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fault reporter needs from the processor (fault_x86.cc), and what copies tell it.
+// What the fault reporter needs from the processor (fault_x86.cc, fault_arm64.cc), and what copies tell it.
 #ifndef MILLPOND_SRC_DEVICE_MEMORY_FAULT_H_
 #define MILLPOND_SRC_DEVICE_MEMORY_FAULT_H_
 

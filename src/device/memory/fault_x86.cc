@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The x86-64 part of the fault reporter: which address, read or write, which instruction. A port to another processor
-// is a port of this file; without one the address still comes from the kernel, and that is all.
+// The x86-64 part of the fault reporter: which address, read or write, which instruction. fault_arm64.cc is its
+// twin; on a processor without one the address still comes from the kernel, and that is all.
 #include <ucontext.h>
 
 #include "src/device/memory/fault.h"
@@ -28,7 +28,7 @@ FaultFacts FactsOfFault(const siginfo_t* info, const void* context) {
   return facts;
 }
 
-#else
+#elif !defined(__aarch64__)
 
 FaultFacts FactsOfFault(const siginfo_t* info, const void*) {
   FaultFacts facts;

@@ -5,7 +5,11 @@
 
 // Vectors of the compiler's own, for whatever the processor has. Sums have sixteen lanes everywhere, so that their
 // order does not depend on the processor.
+#if defined(__x86_64__)
 #define MP_VECTORISED __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#else
+#define MP_VECTORISED  // what the compiler assumes of the processor is enough: aarch64 always has its vectors
+#endif
 
 namespace millpond::kernels {
 namespace {
