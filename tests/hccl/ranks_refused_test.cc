@@ -116,16 +116,18 @@ TEST_P(RankTables, SayWhatIsWrongWithThem) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, RankTables,
-    ::testing::Values(BadTable{"NotJson", "ranks: 0, 1", "EI0004"}, BadTable{"NoObject", "[1, 2]", "EI0004"},
-                      BadTable{"NotCompleted",
-                               R"({"version": "1.0", "status": "initializing", "server_count": "1", "server_list": [
+    ::testing::Values(
+        BadTable{"NotJson", "ranks: 0, 1", "EI0004"}, BadTable{"NoObject", "[1, 2]", "EI0004"},
+        BadTable{"NotCompleted", R"({"version": "1.0", "status": "initializing", "server_count": "1", "server_list": [
             {"server_id": "10.0.0.1", "device": [{"device_id": "0", "rank_id": "0"}]}]})",
-                               "EI0014"},
-                      BadTable{"NoServers", R"({"version": "1.0", "status": "completed"})", "EI0017"},
-                      BadTable{"NoDevices",
-                               R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
+                 "EI0014"},
+        BadTable{"NoSuchRank", R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
+            {"server_id": "10.0.0.1", "device": [{"device_id": "0", "rank_id": "1"}]}]})",
+                 "EI0014"},
+        BadTable{"NoServers", R"({"version": "1.0", "status": "completed"})", "EI0017"},
+        BadTable{"NoDevices", R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
             {"server_id": "10.0.0.1"}]})",
-                               "EI0017"}),
+                 "EI0017"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
