@@ -77,14 +77,17 @@ Status ListDevices(const char* path, const json& servers, const char* key, Liste
   return Ok();
 }
 
-// With several servers the ranks must know where each of them is, and where to meet.
+// Ranks that are numbered are all there. With several servers they must know where each of them is, and where to meet;
+// on one, tables of the old template may leave the numbers out.
 Status CheckSeats(const char* path, const Listed& listed) {
+  const bool several = listed.servers.size() > 1;
+  if (!several && listed.seats.empty()) return Ok();
   for (uint32_t rank = 0; rank < listed.ranks; ++rank) {
     MP_CHECK(listed.seats.contains(rank), kParseFile,
              "[EI0014] the rank table '%s' lists %zu ranks on %zu servers, and none of them has the \"rank_id\" %u",
              path, listed.ranks, listed.servers.size(), rank);
   }
-  MP_CHECK(!listed.seats.at(0).address.empty(), kParseFile,
+  MP_CHECK(!several || !listed.seats.at(0).address.empty(), kParseFile,
            "[EI0017] the rank table '%s' has several servers, and no IP address for that of rank 0: give its server a "
            "\"host_ip\", an address as \"server_id\", or its device a \"device_ip\"",
            path);
@@ -126,7 +129,7 @@ Status ParseRankTable(std::string text, const char* path, RankTable* out_table) 
   }
   MP_CHECK(listed.ranks > 0 && listed.ranks <= UINT32_MAX, kParseFile, "[EI0014] the rank table '%s' names no rank",
            path);
-  if (listed.servers.size() > 1) MP_RETURN_IF_ERROR(CheckSeats(path, listed));
+  MP_RETURN_IF_ERROR(CheckSeats(path, listed));
   out_table->ranks = static_cast<uint32_t>(listed.ranks);
   out_table->servers = listed.servers.empty() ? 1 : static_cast<uint32_t>(listed.servers.size());
   out_table->seats = std::move(listed.seats);

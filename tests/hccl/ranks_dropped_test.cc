@@ -27,7 +27,7 @@ HcclComm SameRanks(Rank& r, uint64_t id) {
   return comm;
 }
 
-void Judge(Rank& r, int result, std::initializer_list<std::string> texts) {
+void Validate(Rank& r, int result, std::initializer_list<std::string> texts) {
   if (result == 0) return r.Complain("the stream has not failed");
   const std::string message = acl_test::RecentMessage();
   for (const std::string& text : texts) {
@@ -36,7 +36,7 @@ void Judge(Rank& r, int result, std::initializer_list<std::string> texts) {
 }
 
 void ExpectFailure(Rank& r, std::initializer_list<std::string> texts) {
-  Judge(r, aclrtSynchronizeStream(r.stream), texts);
+  Validate(r, aclrtSynchronizeStream(r.stream), texts);
 }
 
 // What rank 0 had begun it may have given to all others, who then go on; what comes next nobody gets.
@@ -47,7 +47,7 @@ void ExpectMissed(Rank& r, const std::function<void()>& launch, const std::strin
     launch();
     result = aclrtSynchronizeStream(r.stream);
   }
-  Judge(r, result, {"EI0002", text});
+  Validate(r, result, {"EI0002", text});
 }
 
 // What is behind this on the stream does not begin: nobody else comes to it.
