@@ -38,6 +38,7 @@ PYTHON_MAY = {
     "tools/cli/checks.py": "a page of docs/",
     "tools/doc_page.py": "a page of docs/",
     "tools/msprof/msprof.py": "a new folder that nobody else can write to",
+    "tools/forked_programs.py": "a new folder that nobody else can write to",
     "tools/unity.py": "build/",
     "tools/site_pages.py": "build/: pages of the site",
     "bench/plan/compare.py": "a new folder that nobody else can write to",
