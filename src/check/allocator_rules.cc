@@ -57,8 +57,11 @@ bool AllocatorRules::IsRegistered(const void* object) const {
 
 bool AllocatorRules::IsFrameworks(uint32_t stack) const {
   static constexpr std::string_view kModules[] = {"libtorch_npu", "_torchair", "_npu_graph_executor"};
+  Symbols& symbols = ledger_.reporter.symbols();
+  // Python's `ge` lends a stream an allocator of its own for runs of programs that bring none.
+  if (symbols.PassesThrough(stack, "libge_python", "gepy_session_ensure_allocator")) return true;
   return std::any_of(std::begin(kModules), std::end(kModules),
-                     [&](std::string_view module) { return ledger_.reporter.symbols().PassesThrough(stack, module); });
+                     [&](std::string_view module) { return symbols.PassesThrough(stack, module); });
 }
 
 void AllocatorRules::TellEnded(const void* object, const char* label, uint32_t stack, uint32_t thread) {
@@ -277,29 +280,34 @@ void AllocatorRules::CheckShared(const trace::AllocatorCall& call, Object* objec
   }
 }
 
-// Page "aclrtMalloc": a piece of memory that a program cuts from a larger one takes its length, rounded up to 32, and
-// 32 more.
 void AllocatorRules::CheckSpacing(const trace::AllocatorCall& call) {
   const uintptr_t begin = Address(call.address);
   const Block* block = ledger_.blocks.Find(begin);
   if (block == nullptr) return;
-  const auto needs = [](size_t bytes) { return (bytes + 31) / 32 * 32 + 32; };
+  // What is asked for a tensor has the 32 in it.
+  using trace::Purpose;
+  const auto needs = [](size_t bytes, Purpose purpose) {
+    const bool whole = purpose == Purpose::kConstants || purpose == Purpose::kFeature || purpose == Purpose::kUnknown;
+    return whole ? SpacedBytes(bytes) : (bytes + 31) / 32 * 32;
+  };
   const auto after = handed_.lower_bound(begin);
-  const auto report = [&](const Handed& other, size_t apart, size_t bytes) {
-    Finding finding = Make(Rule::MP203,
-                           Format("two pieces of one block begin %zu bytes apart, where %zu bytes of data need %zu",
-                                  apart, bytes, needs(bytes)),
-                           "the second was asked for here", call.stack, call.thread);
+  const auto report = [&](const Handed& other, size_t apart, size_t bytes, size_t need) {
+    Finding finding = Make(
+        Rule::MP203,
+        Format("two pieces of one block begin %zu bytes apart, where %zu bytes of data need %zu", apart, bytes, need),
+        "the second was asked for here", call.stack, call.thread);
     finding.parts.push_back({"allocated", "the first was asked for here", "", other.stack, 0});
     finding.things.push_back(ledger_.ThingOf(*block, begin, begin + call.bytes));
     ledger_.reporter.Report(finding);
   };
-  if (after != handed_.end() && after->first < block->end && after->first - begin < needs(call.bytes)) {
-    report(after->second, after->first - begin, call.bytes);
+  const size_t need = needs(call.bytes, call.asker.purpose);
+  if (after != handed_.end() && after->first < block->end && after->first - begin < need) {
+    report(after->second, after->first - begin, call.bytes, need);
   } else if (after != handed_.begin()) {
     const Handed& before = std::prev(after)->second;
-    if (before.begin >= block->begin && begin - before.begin < needs(before.end - before.begin)) {
-      report(before, begin - before.begin, before.end - before.begin);
+    const size_t bytes = before.end - before.begin;
+    if (before.begin >= block->begin && begin - before.begin < needs(bytes, before.purpose)) {
+      report(before, begin - before.begin, bytes, needs(bytes, before.purpose));
     }
   }
 }

@@ -26,20 +26,19 @@ thread_local std::vector<trace::Access> t_next_task;
 Status Checker::Open(const Options& options) {
   MutexLock lock(mutex_);
   reports_ = !options.report.empty() && options.report != "0";
-  Status status = ledger_.reporter.Open(options);
+  MP_RETURN_IF_ERROR(ledger_.reporter.Choose(options));
+  const std::string& order = options.check_host_order;
+  MP_REQUIRE(order == "time" || order == "threads", "MILLPOND_CHECK_HOST_ORDER is '%s'; known: time, threads",
+             order.c_str());
+  MP_REQUIRE(ShareOf(options.check_sample) != 0, "MILLPOND_CHECK_SAMPLE is '%s'; it is 1/N, such as 1/100",
+             options.check_sample.c_str());
+  MP_REQUIRE(options.check_status == "keep" || options.check_status == "66",
+             "MILLPOND_CHECK_STATUS is '%s'; known: keep, 66", options.check_status.c_str());
+  if (order == "threads") ledger_.order.ByThreads();
+  ledger_.reporter.Open(options);
   asks_contents_ = contents_.asked();
   HearWhatIsNeeded();
-  if (options.check_host_order == "threads") {
-    ledger_.order.ByThreads();
-  } else if (options.check_host_order != "time" && status.ok()) {
-    status = InvalidArgument(
-        Format("MILLPOND_CHECK_HOST_ORDER is '%s'; known: time, threads", options.check_host_order.c_str()));
-  }
-  if (ShareOf(options.check_sample) == 0 && status.ok()) {
-    status = InvalidArgument(
-        Format("MILLPOND_CHECK_SAMPLE is '%s'; it is 1/N, such as 1/100", options.check_sample.c_str()));
-  }
-  return status;
+  return Ok();
 }
 
 uint32_t Checker::interests() const {
@@ -212,6 +211,12 @@ void Checker::OnPluggableAllocated(PluggableCall call) {
   call.stack = Here(call.stack);
   if (call.failed != nullptr) call.failed_stack = Here(call.failed_stack);
   torch_.OnAllocated(call);
+}
+
+void Checker::OnPluggableThrew(PluggableCall call) {
+  MutexLock lock(mutex_);
+  call.stack = Here(call.stack);
+  torch_.OnThrown(call);
 }
 
 void Checker::OnSwapRefused(uint32_t stack, uint32_t thread) {

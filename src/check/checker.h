@@ -27,7 +27,7 @@ namespace millpond::check {
 
 class Checker final : public trace::Sink {
  public:
-  // What cannot be done of what is asked for; the checker works all the same.
+  // An error for a setting that cannot be read; nothing is to be checked then.
   Status Open(const Options& options);
 
   // Without the lock: which rules are looked for is settled before the first record.
@@ -52,6 +52,7 @@ class Checker final : public trace::Sink {
 
   // torch_npu's door (torch_door.h). Stacks are the trace's.
   void OnPluggableAllocated(PluggableCall call);
+  void OnPluggableThrew(PluggableCall call);
   // `free`, which frees, is called in between, without a lock.
   template <class Free>
   void OnPluggableFreed(PluggableCall call, Free free) {

@@ -144,8 +144,9 @@ void ContentRules::OnMemory(const trace::MemoryChange& change) {
 }
 
 void ContentRules::OnApi(std::string_view call) {
-  if (call.find("Export") == std::string_view::npos && call.find("Ipc") == std::string_view::npos &&
-      !call.starts_with("Hccl")) {
+  // torch_npu sets HCCL's options in every process.
+  const bool collective = call.starts_with("Hccl") && !call.starts_with("HcclGet") && !call.starts_with("HcclSet");
+  if (!collective && call.find("Export") == std::string_view::npos && call.find("Ipc") == std::string_view::npos) {
     return;
   }
   shared_ = true;

@@ -99,6 +99,10 @@ struct StreamLife {
   Recent<RecentTask, 16> recent;
 };
 
+// Page "aclrtMalloc": a piece of memory that a program cuts from a larger one takes its length, rounded up to 32, and
+// 32 more.
+constexpr size_t SpacedBytes(size_t bytes) { return (bytes + 31) / 32 * 32 + 32; }
+
 struct Ledger {
   Order order;
   Shadow shadow{&order};

@@ -22,7 +22,9 @@ bool IsGraphRun(const std::string& name) { return name == "GraphExecute"; }
 bool IsCollective(const std::string& name) { return name.starts_with("Hccl"); }
 
 // Memory goes by itself too: at the end of a model, inside a task, with a device. That is Millpond's business.
-bool IsClientsFree(const std::string& call) { return call.starts_with("aclrtFree") || call.starts_with("aclrtUnmap"); }
+bool IsClientsFree(const std::string& call) {
+  return call.starts_with("aclrtFree") || call.starts_with("aclrtUnmap") || call.starts_with("aclrtHostUnregister");
+}
 
 const char* Verb(bool writes) { return writes ? "writes" : "reads"; }
 
@@ -31,7 +33,9 @@ bool IsSignal(trace::TaskKind kind) {
   return kind == trace::TaskKind::kValueWrite || kind == trace::TaskKind::kValueWait;
 }
 
-bool IsPinned(trace::MemoryKind kind) { return kind == trace::MemoryKind::kPinned; }
+bool IsPinned(trace::MemoryKind kind) {
+  return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered;
+}
 
 }  // namespace
 
@@ -335,7 +339,7 @@ void MemoryRules::CheckGoing(const Block& block, uint32_t stack, uint32_t thread
 
 void MemoryRules::OnMemory(const trace::MemoryChange& change) {
   using trace::MemoryKind;
-  if (change.kind == MemoryKind::kPhysical || change.kind == MemoryKind::kRegistered) return;
+  if (change.kind == MemoryKind::kPhysical) return;  // told when it is mapped
   const uintptr_t begin = Address(change.address);
   if (change.allocated) {
     ledger_.shadow.Forget(begin, begin + change.bytes);

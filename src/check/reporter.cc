@@ -149,29 +149,34 @@ std::string List(const std::vector<T>& all, ToJson to_json) {
 
 }  // namespace
 
-Status Reporter::Open(const Options& options) {
-  ReadIdentity();
+Status Reporter::Choose(const Options& options) {
   until_first_ = IsOn(options.check_until_first);
   break_ = IsOn(options.check_break);
   std::string unknown;
   rules_ = IsOn(options.check) ? RuleSet::From(options.check_only, options.check_except, options.check_also, &unknown)
                                : RuleSet::From("", "*", "", &unknown);
-  Status status = unknown.empty() ? Ok()
-                                  : InvalidArgument(Format("'%s' names no rule of the checker; docs/rules.md and "
-                                                           "`millpond check --rules` list them",
-                                                           unknown.c_str()));
-  if (!options.check_suppress.empty()) {
-    std::string text;
-    Status read = files::Read(options.check_suppress, "the suppression file", kMaxSuppressionBytes, &text);
-    if (read.ok()) read = Suppressions::Parse(text, &suppressions_).Prefixed(options.check_suppress);
-    if (status.ok()) status = std::move(read);
-  }
+  MP_REQUIRE(unknown.empty(),
+             "'%s' in MILLPOND_CHECK_ONLY, _EXCEPT or _ALSO names no rule; write ids, names, or the beginning of an id "
+             "before a * (MP3*), with commas. Known: %s",
+             unknown.c_str(), KnownRules().c_str());
+  if (options.check_suppress.empty() || !IsOn(options.check)) return Ok();
+  std::string text;
+  MP_RETURN_IF_ERROR(files::Read(options.check_suppress, "the suppression file", kMaxSuppressionBytes, &text));
+  return Suppressions::Parse(text, &suppressions_)
+      .Prefixed(Format("the suppression file '%s'", options.check_suppress.c_str()));
+}
+
+void Reporter::Open(const Options& options) {
+  ReadIdentity();
   if (!options.check_json.empty()) {
-    Status opened = file_.Open(options.check_json);
-    if (status.ok()) status = std::move(opened);
+    const Status opened = file_.Open(options.check_json);
+    if (!opened.ok()) {
+      WriteQuietly(STDERR_FILENO, Format("millpond check: findings cannot be written: %s; the program goes on without "
+                                         "the file\n",
+                                         opened.message().c_str()));
+    }
   }
   WriteStart();
-  return status;
 }
 
 void Reporter::ReadIdentity() {

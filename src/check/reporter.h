@@ -23,9 +23,10 @@ namespace millpond::check {
 // Not safe from several threads: the checker's lock is held.
 class Reporter {
  public:
-  // What the settings ask for that cannot be done comes back as an error; the reporter works all the same, with stderr
-  // alone.
-  Status Open(const Options& options);
+  // Which findings are wanted. A setting that cannot be read is an error: what it asked for would not be done.
+  Status Choose(const Options& options);
+  // Where they go. A file that cannot be opened is told and lost; stderr has them all the same.
+  void Open(const Options& options);
   // In a forked child whose parent had no device yet: a process of its own from now on, of which nothing is written
   // before it has something to do with one (Begin), or a finding.
   void BecomeProcess();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/rules.h"
 
+#include <algorithm>
+#include <cctype>
 #include <iterator>
 
 #include "src/base/parts.h"
@@ -18,9 +20,15 @@ constexpr RuleInfo kRules[] = {
 #undef MP_RULE
 };
 
-bool Matches(std::string_view pattern, std::string_view id) {
-  if (pattern.ends_with('*')) return id.starts_with(pattern.substr(0, pattern.size() - 1));
-  return id == pattern;
+// As the command takes them: MP304 in any case, free-in-flight, MP3*.
+bool Matches(std::string_view pattern, const RuleInfo& info) {
+  const std::string_view id = info.id;
+  const bool open = pattern.ends_with('*');
+  const std::string_view wanted = open ? pattern.substr(0, pattern.size() - 1) : pattern;
+  const bool begins = wanted.size() <= id.size() &&
+                      std::equal(wanted.begin(), wanted.end(), id.begin(),
+                                 [](unsigned char given, unsigned char known) { return std::toupper(given) == known; });
+  return (begins && (open || wanted.size() == id.size())) || pattern == info.name;
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -37,7 +45,7 @@ void ForEachNamed(std::string_view list, std::string* out_unknown, Take take) {
     if (part.empty()) return true;
     bool found = false;
     for (size_t i = 0; i < std::size(kRules); ++i) {
-      if (!Matches(part, kRules[i].id)) continue;
+      if (!Matches(part, kRules[i])) continue;
       found = true;
       take(i);
     }
@@ -55,6 +63,14 @@ std::optional<Rule> FindRule(std::string_view id) {
     if (id == kRules[i].id) return static_cast<Rule>(i);
   }
   return std::nullopt;
+}
+
+std::string KnownRules() {
+  std::string list;
+  for (const RuleInfo& info : kRules) {
+    list += (list.empty() ? "" : ", ") + std::string(info.id) + " " + info.name;
+  }
+  return list;
 }
 
 const char* SeverityName(Severity severity) {

@@ -32,12 +32,14 @@ struct RuleInfo {
 
 const RuleInfo& InfoOf(Rule rule);
 std::optional<Rule> FindRule(std::string_view id);
+// Every rule by id and name, for whoever asked for one that is not there.
+std::string KnownRules();
 const char* SeverityName(Severity severity);
 
 // Which rules are checked.
 class RuleSet {
  public:
-  // Lists of ids or beginnings ("MP3*") with commas between; `only` empty: all that are on by default.
+  // Lists of ids, names or beginnings ("MP3*") with commas between; `only` empty: all that are on by default.
   // `*out_unknown` gets the first part that names no rule, or stays empty.
   static RuleSet From(std::string_view only, std::string_view except, std::string_view also, std::string* out_unknown);
   bool Has(Rule rule) const { return on_[static_cast<size_t>(rule)]; }

@@ -10,12 +10,16 @@
 
 #include "src/base/options.h"
 #include "src/check/checker.h"
+#include "src/check/line_file.h"
 #include "src/check/torch_door.h"
 
 namespace {
 
 // The status of a program that ended well although errors were found.
 constexpr int kErrorsFound = 66;
+
+// The status of a bad option or suppression file, as of the command.
+constexpr int kBadSetting = 2;
 
 // Null until the start. Never destroyed: records come until the very end.
 millpond::check::Checker* g_checker = nullptr;
@@ -29,6 +33,15 @@ void Finish(int status, void*) {
   std::exit(kErrorsFound);
 }
 
+// Before the program's first call is answered. A run with other rules than those asked for would look like a good one.
+[[noreturn]] void RefuseToStart(const millpond::Status& status) {
+  millpond::check::WriteQuietly(STDERR_FILENO,
+                                "millpond check: " + status.message() +
+                                    "; the process ends here with 2: mend the variable, or unset MILLPOND_CHECK\n");
+  std::fflush(nullptr);  // of a program that opens the libraries late
+  _exit(kBadSetting);
+}
+
 // Programs that fork before they open a device have it used by their children.
 void InChild() {
   if (g_checker != nullptr && g_checker->BecomeProcess()) g_pid = getpid();
@@ -39,7 +52,7 @@ void InChild() {
 extern "C" __attribute__((visibility("default"))) void millpond_check_start() {
   auto* checker = new millpond::check::Checker;
   const millpond::Status status = checker->Open(millpond::GetOptions());
-  if (!status.ok()) std::fprintf(stderr, "millpond check: %s\n", status.message().c_str());
+  if (!status.ok()) RefuseToStart(status);
   // As `millpond check` sets it: from its queue torch_npu launches tasks on blocks that it has freed, without the lines
   // that called. It is loaded after this library, and looks then.
   const std::string& check = millpond::GetOptions().check;

@@ -25,8 +25,8 @@ Status Suppressions::Parse(std::string_view text, Suppressions* out) {
     Entry entry;
     if (!(words >> entry.rule)) continue;
     entry.line = number;
-    MP_REQUIRE(entry.rule == "*" || FindRule(entry.rule), "line %d: '%s' is no rule; write an id such as MP304, or *",
-               number, entry.rule.c_str());
+    MP_REQUIRE(entry.rule == "*" || FindRule(entry.rule), "line %d: '%s' is no rule; write * or one of: %s", number,
+               entry.rule.c_str(), KnownRules().c_str());
     const std::map<std::string, std::string Entry::*> keys = {{"function", &Entry::function},
                                                               {"file", &Entry::file},
                                                               {"module", &Entry::module},
@@ -37,10 +37,26 @@ Status Suppressions::Parse(std::string_view text, Suppressions* out) {
       MP_REQUIRE(key != keys.end() && equals + 1 < word.size(),
                  "line %d: '%s' is no condition; write function=, file=, module= or fingerprint= and a pattern", number,
                  word.c_str());
+      MP_REQUIRE((entry.*(key->second)).empty(), "line %d: '%s=' stands twice", number, key->first.c_str());
       entry.*(key->second) = word.substr(equals + 1);
     }
+    MP_RETURN_IF_ERROR(Validate(entry));
     out->entries_.push_back(std::move(entry));
   }
+  return Ok();
+}
+
+// What the command's own reading refuses too (tools/cli/check/suppress.py).
+Status Suppressions::Validate(const Entry& entry) {
+  const bool has_pattern = !entry.function.empty() || !entry.file.empty() || !entry.module.empty();
+  MP_REQUIRE(entry.rule != "*" || has_pattern || !entry.fingerprint.empty(),
+             "line %d: '*' alone would hide everything; name a rule, a function, a file, a module or a fingerprint",
+             entry.line);
+  if (entry.fingerprint.empty()) return Ok();
+  MP_REQUIRE(
+      entry.fingerprint.size() == 16 && entry.fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos,
+      "line %d: '%s' is no fingerprint: 16 hexadecimal digits in small letters", entry.line, entry.fingerprint.c_str());
+  MP_REQUIRE(!has_pattern, "line %d: a fingerprint names one finding; no other condition goes with it", entry.line);
   return Ok();
 }
 

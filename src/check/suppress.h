@@ -35,6 +35,7 @@ class Suppressions {
     std::string function, file, module, fingerprint;
     uint64_t count = 0;
   };
+  static Status Validate(const Entry& entry);
   static bool Covers(const Entry& entry, const std::vector<std::vector<const Frame*>>& stacks);
 
   std::vector<Entry> entries_;

@@ -152,13 +152,14 @@ std::string Symbols::EntryPoint(uint32_t stack) {
   return place->second = last.substr(0, last.find('('));
 }
 
-bool Symbols::PassesThrough(uint32_t stack, std::string_view module) {
+bool Symbols::PassesThrough(uint32_t stack, std::string_view module, std::string_view function) {
   std::array<void*, trace::kMaxStackFrames> addresses;
   const size_t count = trace::StackFrames(TraceStack(stack), addresses);
   for (size_t i = 0; i < count; ++i) {
     Dl_info info;
     if (dladdr(addresses[i], &info) == 0 || info.dli_fname == nullptr) continue;
-    if (FileName(info.dli_fname).starts_with(module)) return true;
+    if (!FileName(info.dli_fname).starts_with(module)) continue;
+    if (function.empty() || (info.dli_sname != nullptr && function == info.dli_sname)) return true;
   }
   return false;
 }

@@ -53,7 +53,7 @@ class Symbols {
   // The entry point that the program called: "aclrtFree". Looks at the dynamic symbols alone, so it is cheap.
   std::string EntryPoint(uint32_t stack);
   // Does the stack pass through a library whose file name begins like this?
-  bool PassesThrough(uint32_t stack, std::string_view module);
+  bool PassesThrough(uint32_t stack, std::string_view module, std::string_view function = {});
   // The version of a Python whose frames cannot be read, or "".
   const std::string& unread_python() const { return python_.unread_version(); }
 

@@ -117,6 +117,9 @@ void* Allocate(size_t bytes, int device, void* stream) {
     address = g_functions[kIndex].allocate(bytes, device, stream);
   } catch (...) {
     t_call = outer;
+    call.stack = trace::CurrentStack();
+    call.thread = trace::ThreadNumber();
+    if (Checker* checker = g_checker.load(std::memory_order_acquire)) checker->OnPluggableThrew(call);
     throw;  // as it would without us
   }
   t_call = outer;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/check/torch_rules.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "src/base/format.h"
@@ -10,6 +13,19 @@ namespace millpond::check {
 namespace {
 
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Page "aclrtMallocAlign32": less than this no operator takes.
+constexpr size_t kAlignment = 32;
+
+// The host cannot reach memory of the device, and asking the kernel costs no fault.
+bool HostCanRead(const void* address) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  const bool readable = write(ends[1], address, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
 
 }  // namespace
 
@@ -27,6 +43,64 @@ void TorchRules::OnSwapRefused(uint32_t stack, uint32_t thread) {
   finding.parts = {{"later", "changed here", "change_current_allocator", stack, thread},
                    {"earlier", "torch_npu was first used here", "", first_use_, 0}};
   ledger_.reporter.Report(finding);
+}
+
+void TorchRules::OnThrown(const PluggableCall& call) {
+  Finding finding = Make(Rule::MP210, Format("my_malloc threw when it was asked for %zu bytes", call.bytes));
+  finding.parts = {{"later", "my_malloc was called here", "my_malloc", call.stack, call.thread}};
+  ledger_.reporter.Report(finding);
+}
+
+// The piece of the same block that leaves too little room between the two.
+const Piece* TorchRules::TooClose(const PluggableCall& call, const Block& block) const {
+  if (!ledger_.reporter.Wants(Rule::MP203)) return nullptr;
+  const uintptr_t begin = Address(call.address);
+  if (const Piece* behind = ledger_.pieces.Overlapping(begin, begin + SpacedBytes(call.bytes))) {
+    return behind->begin < block.end ? behind : nullptr;
+  }
+  const Piece* const before = ledger_.pieces.Overlapping(begin - SpacedBytes(1), begin);
+  const bool close =
+      before != nullptr && before->begin >= block.begin && begin - before->begin < SpacedBytes(before->bytes());
+  return close ? before : nullptr;
+}
+
+void TorchRules::CheckPlace(const PluggableCall& call, const Block* block, Finding* out_finding) {
+  const uintptr_t begin = Address(call.address);
+  const bool on_host = block != nullptr ? block->kind == trace::MemoryKind::kPinned : HostCanRead(call.address);
+  if (on_host) {
+    out_finding->rule = Rule::MP205;
+    out_finding->message = Format(
+        "my_malloc was asked for %zu bytes of device %d and returned %p, which is memory of "
+        "the host",
+        call.bytes, call.device, call.address);
+    return;
+  }
+  if (begin % kAlignment != 0) {
+    out_finding->rule = Rule::MP202;
+    out_finding->message = Format("my_malloc returned %p for %zu bytes, which is not a multiple of %zu", call.address,
+                                  call.bytes, kAlignment);
+    return;
+  }
+  // Neighbours that are mapped side by side are one piece of memory for whoever mapped them.
+  const bool ends_early =
+      block != nullptr && begin + call.bytes > block->end && ledger_.blocks.Find(block->end) == nullptr;
+  if (ends_early) {
+    out_finding->rule = Rule::MP206;
+    out_finding->message = Format("my_malloc was asked for %zu bytes and returned %p, where the memory ends after %zu",
+                                  call.bytes, call.address, static_cast<size_t>(block->end - begin));
+    out_finding->parts.push_back({"allocated", "allocated here", "", block->allocated, 0});
+    out_finding->things.push_back(ledger_.ThingOf(*block, begin, block->end));
+    return;
+  }
+  const Piece* const close = block != nullptr ? TooClose(call, *block) : nullptr;
+  if (close == nullptr) return;
+  const bool first = begin < close->begin;
+  const size_t bytes = first ? call.bytes : close->bytes();
+  out_finding->rule = Rule::MP203;
+  out_finding->message =
+      Format("two pieces of one block begin %zu bytes apart, where %zu bytes of data need %zu",
+             static_cast<size_t>(first ? close->begin - begin : begin - close->begin), bytes, SpacedBytes(bytes));
+  out_finding->parts.push_back({"allocated", "the other was given out here", "my_malloc", close->allocated, 0});
 }
 
 // The first thing that is wrong with it: the rest follows.
@@ -56,9 +130,9 @@ void TorchRules::CheckAllocated(const PluggableCall& call) {
     finding.parts.push_back({"allocated", "allocated here", "", block->allocated, 0});
     finding.things.push_back(ledger_.ThingOf(*block, begin, begin + call.bytes));
   } else {
-    return;
+    CheckPlace(call, block, &finding);
   }
-  ledger_.reporter.Report(finding);
+  if (!finding.message.empty()) ledger_.reporter.Report(finding);
 }
 
 void TorchRules::OnAllocated(const PluggableCall& call) {

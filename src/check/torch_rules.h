@@ -42,11 +42,16 @@ class TorchRules {
   void OnFreeEnds(const Piece& piece, uint32_t stack, uint32_t thread);
   // torch_npu refuses to give my_free a pointer that is none of my_malloc's.
   void OnFreeRefused(const void* address, uint32_t stack, uint32_t thread);
+  // my_malloc threw.
+  void OnThrown(const PluggableCall& call);
   // record_stream was called, and the allocator in use has no function for it.
   void OnRecordLost(const void* address, const void* stream, uint32_t stack);
 
  private:
   void CheckAllocated(const PluggableCall& call);
+  // What is wrong with where the memory lies, if anything; else the rule of `out_finding` stays.
+  void CheckPlace(const PluggableCall& call, const Block* block, Finding* out_finding);
+  const Piece* TooClose(const PluggableCall& call, const Block& block) const;
   void Foreign(const void* address, uint32_t stack, uint32_t thread);
   static Finding Make(Rule rule, std::string message);
 

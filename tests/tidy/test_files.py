@@ -39,6 +39,7 @@ PYTHON_MAY = {
     "tools/doc_page.py": "a page of docs/",
     "tools/cli/cmd_kernel.py": "a new folder that nobody else can write to",
     "tools/msprof/msprof.py": "a new folder that nobody else can write to",
+    "tools/forked_programs.py": "a new folder that nobody else can write to",
     "tools/unity.py": "build/",
     "tools/link_floor.py": "build/",
     "tools/torch_versions.py": "build/, and a page of docs/",

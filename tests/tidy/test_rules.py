@@ -84,3 +84,16 @@ def test_a_page_that_is_not_current_is_told(root, tmp_path):
     assert subprocess.run([*command, "--check"], capture_output=True, check=False).returncode == 1
     assert subprocess.run(command, check=False).returncode == 0
     assert subprocess.run([*command, "--check"], capture_output=True, check=False).returncode == 0
+
+
+# Where a wrong program and its right twin are, by the door they stand at.
+PROGRAMS = {"acl": ("tests/wrong/rules_acl*_test.cc", "tests/wrong/rules_guard_test.cc", "tests/wrong/rules_told_test.cc", "tests/wrong/rules_hccl_test.cc"),
+            "ge": ("tests/wrong/rules_ge*_test.cc",), "torch": ("tests/torch/programs/test_checked.py",)}
+
+
+@pytest.mark.parametrize("door", PROGRAMS)
+def test_every_rule_has_a_program_at_each_of_its_doors(root, table, door):
+    texts = [path.read_text() for pattern in PROGRAMS[door] for path in root.glob(pattern)]
+    tested = {rule for text in texts for rule in re.findall(r'(?:MP_PROGRAM\(|TEST\(Rules, |"|\()(MP\d{3})', text)}
+    assert len(tested) > 15
+    assert [rule.id for rule in table.load() if door in rule.doors and rule.on != "later" and rule.id not in tested] == []

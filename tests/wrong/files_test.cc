@@ -109,10 +109,66 @@ MP_ROLE(aborts) {
   setrlimit(RLIMIT_CORE, &none);
   std::abort();
 }
+MP_ROLE(faults) {
+  InitAndFreeTooEarly();
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  raise(SIGSEGV);
+  return 0;
+}
 TEST(CheckedFiles, AreCompleteAfterASignal) {
+  EXPECT_EQ(EndOf("faults").result.exit_code, -SIGSEGV);
   EXPECT_EQ(EndOf("is_killed").result.exit_code, -SIGKILL);
   EXPECT_EQ(EndOf("is_terminated").result.exit_code, -SIGTERM);
   EXPECT_EQ(EndOf("aborts").result.exit_code, -SIGABRT);
+}
+
+// Under the same number, with nothing of what the first program knew; what it found stays found.
+MP_ROLE(becomes_another_program) {
+  if (std::getenv("CHECKED_AGAIN") != nullptr) {
+    InitAndFreeTooEarly();
+    return 0;
+  }
+  InitAndFreeTooEarly();
+  setenv("CHECKED_AGAIN", "1", 1);
+  execl("/proc/self/exe", "/proc/self/exe", "--role", "becomes_another_program", nullptr);
+  return 9;
+}
+TEST(CheckedFiles, HaveBothProgramsOfAProcessThatCallsExec) {
+  const Ended ended = ProcessOf("becomes_another_program");
+  EXPECT_EQ(ended.result.exit_code, 66) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("start"), 2U);
+  EXPECT_EQ(ended.lines.Count("finding"), 2U);
+  EXPECT_EQ(ended.lines.Count("end"), 1U) << "exec leaves no time for a last line";
+}
+
+// Two forks, a session of its own and no descriptor of the parent's, as daemons do it. The parent waits by the pipe.
+MP_ROLE(becomes_a_daemon) {
+  int ends[2];
+  ROLE_CHECK(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    for (int number = 0; number < 256; ++number) {
+      if (number != ends[1]) close(number);
+    }
+    InitAndFreeTooEarly();
+    std::exit(0);
+  }
+  close(ends[1]);
+  int status = 0;
+  ROLE_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  char byte = 0;
+  ROLE_CHECK(read(ends[0], &byte, 1) == 0);  // the daemon's end is closed by the kernel, when it is gone
+  return 0;
+}
+TEST(CheckedFiles, HaveWhatADaemonFound) {
+  const Ended ended = ProcessOf("becomes_a_daemon");
+  EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("finding"), 1U) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("start"), 2U) << "the program, and the daemon";
+  EXPECT_EQ(ended.lines.Count("end"), 2U);
 }
 
 // The child ends with everything that exit() runs; it has a copy of what the parent knows, and adds nothing.
@@ -212,6 +268,16 @@ TEST(CheckedFiles, AFullDiskLosesTheFileAndNotTheProgram) {
   EXPECT_NE(result.output.find("MP304"), std::string::npos) << "the text has it all the same";
 }
 
+TEST(CheckedFiles, AFolderThatIsNotThereLosesTheFileAndNotTheProgram) {
+  const auto result =
+      acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", "/no/such/folder/lines"}});
+  EXPECT_EQ(result.exit_code, 66) << result.output;
+  EXPECT_NE(result.output.find("went on"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("findings cannot be written: "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("/no/such/folder/lines"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("MP304"), std::string::npos) << result.output;
+}
+
 // The kernel's answer to a write past the limit on files is a signal that ends the process.
 MP_ROLE(may_write_little) {
   ROLE_INIT();  // device memory is a file too
@@ -229,11 +295,60 @@ TEST(CheckedFiles, ALimitOnTheSizeOfFilesLosesTheRestAndNotTheProgram) {
   unlink(path.c_str());
 }
 
-TEST(CheckedFiles, AnUnknownRuleOrOrderInTheEnvironmentIsNamedWithTheKnownOnes) {
-  const auto rule = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_ONLY", "MP999"}});
-  EXPECT_NE(rule.output.find("'MP999' names no rule"), std::string::npos) << rule.output;
-  const auto order = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_HOST_ORDER", "locks"}});
-  EXPECT_NE(order.output.find("'locks'; known: time, threads"), std::string::npos) << order.output;
+// With 2, before it has done anything, as the command would have refused it.
+void ExpectRefused(const std::string& variable, const std::string& value, const std::vector<std::string>& parts) {
+  const std::string path = testing::TempDir() + "refused." + std::to_string(getpid());
+  const auto ended =
+      acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_JSON", path}, {variable, value}});
+  EXPECT_EQ(ended.exit_code, 2) << variable << ": " << ended.output;
+  EXPECT_EQ(ended.output.find("went on"), std::string::npos) << variable;
+  for (const std::string& part : parts) EXPECT_NE(ended.output.find(part), std::string::npos) << ended.output;
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "nothing was checked";
+}
+
+TEST(CheckedFiles, AnUnknownSettingInTheEnvironmentStopsAndListsTheKnownOnes) {
+  for (const char* variable : {"MILLPOND_CHECK_ONLY", "MILLPOND_CHECK_EXCEPT", "MILLPOND_CHECK_ALSO"}) {
+    ExpectRefused(variable, "MP304,MP999", {"'MP999'", "MP101 register-null-stream", "MP803 call-before-init"});
+    ExpectRefused(variable, "MP9*", {"'MP9*'", "MP304 free-in-flight"});
+  }
+  ExpectRefused("MILLPOND_CHECK_HOST_ORDER", "locks", {"'locks'; known: time, threads"});
+  ExpectRefused("MILLPOND_CHECK_SAMPLE", "half", {"'half'", "1/N"});
+  ExpectRefused("MILLPOND_CHECK_STATUS", "kept", {"'kept'; known: keep, 66"});
+}
+
+TEST(CheckedFiles, AnUnreadableSuppressionFileInTheEnvironmentStopsBeforeTheProgram) {
+  const std::string variable = "MILLPOND_CHECK_SUPPRESS";
+  ExpectRefused(variable, "/no/such/file", {"the suppression file '/no/such/file' cannot be opened: No such file"});
+  ExpectRefused(variable, "/", {"'/'"});
+  const std::string path = testing::TempDir() + "suppressions." + std::to_string(getpid());
+  const std::pair<const char*, const char*> wrong[] = {
+      {"MP999", "MP803 call-before-init"},
+      {"MP304 functoin=a", "'functoin=a' is no condition"},
+      {"MP304 file=a file=b", "'file=' stands twice"},
+      {"*", "'*' alone would hide everything"},
+      {"MP304 fingerprint=12", "16 hexadecimal digits"},
+      {"MP304 fingerprint=0123456789abcdef file=a", "no other condition"},
+  };
+  for (const auto& [line, reason] : wrong) {
+    std::ofstream(path) << "MP304 function=Other\n" << line << "\n";
+    ExpectRefused(variable, path, {path, "line 2: ", reason});
+  }
+  std::ofstream(path) << "MP304 function=*FreeTooEarly*  # known\n";
+  const auto ended = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {variable, path}});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  unlink(path.c_str());
+}
+
+TEST(CheckedFiles, RulesInTheEnvironmentAreIdsNamesAndBeginnings) {
+  for (const char* list : {"MP304", "mp304", "free-in-flight", "MP3*", "MP611, free-in-flight"}) {
+    const auto only = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_ONLY", list}});
+    EXPECT_EQ(only.exit_code, 66) << list << ": " << only.output;
+    const auto except = acl_test::RunRole("goes_on", {{"MILLPOND_CHECK", "1"}, {"MILLPOND_CHECK_EXCEPT", list}});
+    EXPECT_EQ(except.exit_code, 0) << list << ": " << except.output;
+  }
+}
+
+TEST(CheckedFiles, AnUnknownScheduleIsRefused) {
   const auto schedule = acl_test::RunRole("goes_on", {{"MILLPOND_SCHEDULE", "sometimes"}});
   EXPECT_NE(schedule.exit_code, 0);
   EXPECT_NE(schedule.output.find("hold:STREAM:TASK"), std::string::npos) << schedule.output;

@@ -78,6 +78,7 @@ class Cutter : public ge::Allocator {
   }
   size_t shift = 0;       // of each block's beginning
   bool overlaps = false;  // each block begins inside the one before
+  bool tight = false;     // each block begins where the one before ends
   bool on_host = false;
   bool throws = false;
   size_t hides = 0;               // bytes that a block's size does not tell of
@@ -93,7 +94,7 @@ class Cutter : public ge::Allocator {
       return new ge::MemBlock(*this, host_, size);
     }
     const size_t at = next_ + shift;
-    next_ += overlaps ? 64 : (size + 127) / 64 * 64;
+    next_ += overlaps ? 64 : (size + (tight ? 63 : 127)) / 64 * 64;
     ++out_;
     return new ge::MemBlock(home != nullptr ? *home : *this, static_cast<char*>(memory_) + at, size - hides);
   }

@@ -2,7 +2,9 @@
 // Rules of clients' allocators at acl's door, with single operators and offline models.
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "acl/acl_op.h"
 #include "acl/acl_rt_allocator.h"
@@ -178,6 +180,60 @@ MP_PROGRAM(MP206, memory_ends_early, kError) {
   return result;
 }
 
+// Blocks that are cut from one piece of memory, one behind the other.
+struct Slab {
+  ~Slab() { Free(memory); }
+  Slab() = default;
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  // `step` 0: the bytes, the 32 that some products want between two pieces, and what makes the next one begin well.
+  void Serve(Pool* pool, size_t shift = 0, size_t step = 0) {
+    pool->alloc = [this, shift, step](size_t bytes) {
+      char* const block = static_cast<char*>(memory) + at + shift;
+      at += step != 0 ? step : (bytes + 95) / 64 * 64;
+      return block;
+    };
+    pool->free = [](void*) {};
+  }
+  void* const memory = Malloc(size_t{1} << 20);
+  size_t at = 0;
+};
+
+// A pool that cuts a slab; the wrong program's cuts it badly, and it may be that the run fails of it.
+int RunsWithSlab(bool wrong, size_t shift, size_t step, bool fails) {
+  Device device;
+  Slab slab;
+  Pool pool;
+  Output output;
+  slab.Serve(&pool, wrong ? shift : 0, wrong ? step : 0);
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK((Add(device.one, &output.memory) == ACL_SUCCESS) == !(wrong && fails));
+  Unregister(device.one);
+  return 0;
+}
+
+MP_PROGRAM(MP201, alloc_returns_null, kNoError) {
+  return RunsWith(
+      wrong, [](Pool* pool) { pool->alloc = [](size_t) { return nullptr; }; }, true);
+}
+MP_PROGRAM(MP202, address_off_by_eight, kError) { return RunsWithSlab(wrong, 8, 0, true); }
+MP_PROGRAM(MP204, blocks_overlap, kError) { return RunsWithSlab(wrong, 0, 64, true); }
+MP_PROGRAM(MP205, host_memory, kError) {
+  alignas(64) static char host[4096];
+  return RunsWith(
+      wrong,
+      [](Pool* pool) {
+        pool->alloc = [](size_t) { return host; };
+        pool->free = [](void*) {};
+      },
+      true);
+}
+MP_PROGRAM(MP210, alloc_throws, kError) {
+  return RunsWith(
+      wrong, [](Pool* pool) { pool->alloc = [](size_t) -> void* { throw std::length_error("no such length"); }; },
+      true);
+}
+
 // Each block is memory of its own, which is freed when the block comes back.
 void FreeOnce(void* block) {
   Synchronize();
@@ -240,6 +296,36 @@ MP_PROGRAM(MP211, two_threads_at_once, kNoError, {"MILLPOND_CHECK_ALSO", "MP211"
   if (!wrong) thread = std::thread(run_second);
   thread.join();
   Unregister(device.one);
+  return 0;
+}
+
+MP_PROGRAM(MP301, slab_freed_while_running, kError) {
+  Device device;
+  Pool pool;
+  Output output;
+  void* const memory = Malloc();
+  pool.alloc = [&, at = size_t{0}](size_t) mutable {
+    return static_cast<char*>(memory) + std::exchange(at, kBytes / 2);
+  };
+  pool.free = [](void*) {};
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &output.memory) == ACL_SUCCESS);
+  if (!wrong) Synchronize(device.one);
+  Free(memory);
+  aclrtSynchronizeStream(device.one);  // may have failed: its memory was gone
+  Unregister(device.one);
+  return 0;
+}
+
+MP_PROGRAM(MP302, one_allocator_two_streams, kError) {
+  Device device;
+  Pool pool;
+  Output first, second;
+  ROLE_CHECK(pool.Register(device.one) == ACL_SUCCESS && pool.Register(device.two) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &first.memory) == ACL_SUCCESS);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(Add(device.two, &second.memory) == ACL_SUCCESS);
+  for (aclrtStream stream : {device.one, device.two}) Unregister(stream);
   return 0;
 }
 

@@ -160,6 +160,19 @@ MP_PROGRAM(MP506, pinned_freed_while_copied, kError) {
   return 0;
 }
 
+MP_PROGRAM(MP506, unregistered_while_copied, kError) {
+  Device device;
+  const Memory memory;
+  alignas(4096) static char host[kBytes];
+  void* mapped = nullptr;
+  ROLE_CHECK(aclrtHostRegister(host, kBytes, ACL_HOST_REGISTER_MAPPED, &mapped) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtMemcpyAsync(memory, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.one) == ACL_SUCCESS);
+  if (!wrong) Synchronize(device.one);
+  ROLE_CHECK(aclrtHostUnregister(host) == ACL_SUCCESS);
+  Synchronize(device.one);
+  return 0;
+}
+
 // One huge page of physical memory, mapped at an address of its own.
 using Mapped = std::pair<void*, aclrtDrvMemHandle>;
 Mapped Map() {

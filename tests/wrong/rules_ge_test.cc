@@ -11,6 +11,18 @@ using namespace rules_test;  // NOLINT: the programs' world
 MP_PROGRAM(MP202, address_off_by_eight, kError) {
   return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->shift = 8; });
 }
+MP_PROGRAM(MP203, blocks_without_space_between, kError, {"MILLPOND_CHECK_ALSO", "MP203"}) {
+  World world;
+  auto pool = std::make_shared<Cutter>();
+  pool->tight = wrong;
+  world.Register(world.one, pool);
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.Run(world.one, &outputs));
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  world.Close(world.one);
+  return 0;
+}
 MP_PROGRAM(MP204, blocks_overlap, kError) {
   return RunsWith<Cutter>(wrong, [](Cutter* pool) { pool->overlaps = true; });
 }
@@ -23,6 +35,72 @@ MP_PROGRAM(MP210, malloc_throws, kError) {
 
 MP_PROGRAM(MP201, malloc_returns_null, kNoError) {
   return RunsWith<CountingAllocator>(wrong, [](CountingAllocator* pool) { pool->fail_at = 2; });
+}
+
+MP_PROGRAM(MP101, registered_for_no_stream, kError) {
+  World world;
+  auto pool = std::make_shared<Cutter>();
+  aclrtStream const stream = wrong ? nullptr : world.one;
+  ROLE_CHECK((world.session->RegisterExternalAllocator(stream, pool) == ge::SUCCESS) == !wrong);
+  if (!wrong) GE_CHECK(world.session->UnregisterExternalAllocator(stream));
+  return 0;
+}
+
+MP_PROGRAM(MP109, unregistered_twice, kNoError) {
+  World world;
+  world.Register(world.one, std::make_shared<Cutter>());
+  GE_CHECK(world.session->UnregisterExternalAllocator(world.one));
+  if (wrong) GE_CHECK(world.session->UnregisterExternalAllocator(world.one));
+  return 0;
+}
+
+MP_PROGRAM(MP609, stream_destroyed_while_registered, kError) {
+  World world;
+  aclrtStream stream = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  world.Register(stream, std::make_shared<Cutter>());
+  if (!wrong) GE_CHECK(world.session->UnregisterExternalAllocator(stream));
+  ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  return 0;
+}
+
+MP_PROGRAM(MP602, run_on_a_destroyed_stream, kError) {
+  World world;
+  aclrtStream stream = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+  if (wrong) ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  std::vector<ge::Tensor> outputs;
+  ROLE_CHECK((world.Run(stream, &outputs) == ge::SUCCESS) == !wrong);
+  ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+  outputs.clear();
+  if (!wrong) ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+  return 0;
+}
+
+// What a run reads and nobody has written.
+MP_PROGRAM(MP503, input_never_written, kNoError, {"MILLPOND_CHECK_ALSO", "MP503"}) {
+  World world;
+  DeviceMemory fresh(ge_test::kBytes);
+  const void* const input = wrong ? fresh.data() : world.input->data();
+  std::vector<ge::Tensor> outputs;
+  GE_CHECK(world.session->RunGraphWithStreamAsync(1, world.one, {ge_test::DeviceTensor(input)}, outputs));
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  outputs.clear();
+  return 0;
+}
+
+// The tensor says that it is as long as the graph's input, and its memory ends before.
+MP_PROGRAM(MP504, input_reaches_past_its_block, kError) {
+  World world;
+  DeviceMemory longer(ge_test::Counting());
+  DeviceMemory block(size_t{128});
+  ROLE_CHECK(aclrtMemset(block.data(), 128, 0, 128) == ACL_SUCCESS);
+  const char* const input = wrong ? static_cast<char*>(block.data()) + 128 : static_cast<char*>(longer.data());
+  std::vector<ge::Tensor> outputs;
+  (void)world.session->RunGraphWithStreamAsync(1, world.one, {ge_test::DeviceTensor(input)}, outputs);
+  aclrtSynchronizeStream(world.one);
+  outputs.clear();
+  return 0;
 }
 
 MP_PROGRAM(MP105, replaced_with_blocks_out, kNoError) {
@@ -104,6 +182,32 @@ MP_PROGRAM(MP305, output_read_early, kError) {
   ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
   world.outputs.clear();
   return 0;
+}
+
+// The process dies of it, as it would without the checker; the finding is there all the same.
+MP_ROLE(MP512_dereference) {
+  RanAlone world;
+  ROLE_CHECK(aclrtSynchronizeStream(world.one) == ACL_SUCCESS);
+  if (rules_test::IsWrong()) {
+    (void)*reinterpret_cast<volatile float*>(world.outputs[0].GetData());
+  } else {
+    ge_test::Read(world.outputs[0].GetData());
+  }
+  world.outputs.clear();
+  return 0;
+}
+TEST(Rules, MP512_dereference) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP()
+      << "the finding is made in a signal's handler, and ThreadSanitizer reports each request for memory there";
+#endif
+  const Checked right = Check("MP512_dereference", false, {});
+  EXPECT_EQ(right.result.exit_code, 0) << right.result.output;
+  EXPECT_TRUE(right.rules.empty()) << right.result.output;
+  const Checked wrong = Check("MP512_dereference", true, {});
+  EXPECT_LT(wrong.result.exit_code, 0) << wrong.result.output;
+  EXPECT_EQ(wrong.rules.size(), 1U) << wrong.result.output;
+  EXPECT_TRUE(wrong.rules.contains("MP512")) << wrong.result.output;
 }
 
 MP_PROGRAM(MP308, input_on_the_host, kError) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -33,16 +34,36 @@ void* Reuse(size_t bytes, aclrtStream stream) {
   return nullptr;
 }
 
+// From one large piece of memory, a piece behind the other: with the room that the next one needs before it, or not.
+bool cuts = false;
+void* Cut(size_t bytes) {
+  static char* next = nullptr;
+  if (next == nullptr) (void)aclrtMalloc(reinterpret_cast<void**>(&next), size_t{64} << 20, ACL_MEM_MALLOC_HUGE_FIRST);
+  return std::exchange(next, next + (bytes + 31) / 32 * 32 + (Wrong("MP203") ? 0 : 32));
+}
+
 }  // namespace
 
 extern "C" {
+
+// From now on all memory is cut from one piece.
+void cut_pieces() { cuts = true; }
 
 // From now on my_free gives memory back to the system.
 void keep_nothing() { keeps = false; }
 
 void* my_malloc(ssize_t size, int device, aclrtStream stream) {
   const auto bytes = static_cast<size_t>(size);
+  if (Wrong("MP201")) return nullptr;
+  if (Wrong("MP205")) return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (Wrong("MP206")) {
+    void* half = nullptr;
+    (void)aclrtMalloc(&half, bytes / 2, ACL_MEM_MALLOC_HUGE_FIRST);
+    return half;
+  }
+  if (Wrong("MP210")) throw std::length_error("no such length");
   if (void* block = Reuse(bytes, stream)) return block;
+  if (cuts) return Cut(bytes);
   int32_t former = 0;
   (void)aclrtGetDevice(&former);
   (void)aclrtSetDevice(Wrong("MP407") ? 0 : device);
@@ -50,6 +71,7 @@ void* my_malloc(ssize_t size, int device, aclrtStream stream) {
   if (Wrong("MP402")) block = reinterpret_cast<void*>(0x0ff1ce000000);
   const aclError error = aclrtMallocAlign32(&block, bytes + 32, ACL_MEM_MALLOC_HUGE_FIRST);
   (void)aclrtSetDevice(former);
+  if (error == ACL_SUCCESS && Wrong("MP202")) return static_cast<char*>(block) + 8;
   if (error != ACL_SUCCESS && !Wrong("MP402")) return nullptr;
   return block;
 }

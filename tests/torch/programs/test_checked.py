@@ -106,6 +106,12 @@ def test_a_replay_races_with_what_fills_its_input(start, tmp_path, rounds, statu
 HERE = Path(__file__).resolve().parent
 # Rules of torch_npu's door: a program, what it exits with when it is wrong, and a line of it that the finding names.
 DOOR = [
+    ("MP201", 0, "tensors = [torch.empty"),  # these six leave by _exit
+    ("MP202", 0, "tensors = [torch.empty"),
+    ("MP203", 0, "tensors = [torch.empty"),
+    ("MP205", 0, "tensors = [torch.empty"),
+    ("MP206", 0, "tensors = [torch.empty"),
+    ("MP210", 0, "tensors = [torch.empty"),
     ("MP204", 0, "y = torch.empty"),  # it leaves by _exit: the wheel cannot free the same address twice
     ("MP303", 66, "z = torch.zeros"),
     ("MP401", 66, "torch_npu.npu.change_current_allocator"),
@@ -128,8 +134,20 @@ def allocator(ascend, tmp_path_factory):
     return library
 
 
+# Of its own allocator, with seed 0, where a copy runs when somebody waits for it.
+OWN = [
+    ("MP503", 0, "y = x + 1"),
+    ("MP504", 66, "y.fill_(2)"),
+    ("MP507", 66, "host.fill_(7)"),
+    ("MP510", 66, "x.cpu()"),
+    ("MP511", 66, "host[0, 0].item()"),
+    ("MP610", 66, "x.add_(1)"),
+    ("MP611", 66, "graph.replay()"),
+]
+
+
 def findings_of(start, lines, rule, *arguments, wrong):
-    variables = {**CHECKED, "MILLPOND_DEVICES": "2", "MILLPOND_CHECK_JSON": str(lines), "WRONG": rule if wrong else ""}
+    variables = {**CHECKED, "MILLPOND_CHECK_ALSO": rule[:5], "MILLPOND_SEED": "0", "MILLPOND_DEVICES": "2", "MILLPOND_CHECK_JSON": str(lines), "WRONG": rule if wrong else ""}
     ended = start(HERE / "rules.py", rule, *arguments, env=variables)
     found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
     return ended, found
@@ -148,6 +166,24 @@ def test_a_program_with_a_pluggable_allocator_earns_its_rule_and_its_twin_nothin
     assert wrong.status == status, wrong.errors
     assert [finding["rule"] for finding in found] == [rule[:5]]
     assert any(line in text for text in lines_of(found[0])), found[0]["stacks"]
+
+
+@pytest.mark.parametrize("rule, status, line", OWN)
+def test_a_program_earns_its_rule_and_its_twin_nothing(start, tmp_path, rule, status, line):
+    right, found = findings_of(start, tmp_path / "right", rule, wrong=False)
+    assert right.status == 0 and found == [], right.errors
+    wrong, found = findings_of(start, tmp_path / "wrong", rule, wrong=True)
+    assert wrong.status == status, wrong.errors
+    assert [finding["rule"] for finding in found] == [rule]
+    assert any(line in text for text in lines_of(found[0])), found[0]["stacks"]
+
+
+def test_a_host_that_touches_a_tensor_dies_of_it_and_is_told(start, tmp_path):
+    right, found = findings_of(start, tmp_path / "right", "MP512", wrong=False)
+    assert right.status == 0 and found == [], right.errors
+    wrong, found = findings_of(start, tmp_path / "wrong", "MP512", wrong=True)
+    assert wrong.status < 0, wrong.errors
+    assert [finding["rule"] for finding in found] == ["MP512"]
 
 
 def test_a_tensor_that_another_stream_used_dies_too_early(start, tmp_path):

@@ -96,7 +96,7 @@ def _finding(finding, number, rule, base):
               e("dt", "What to do"), e("dd", finding.advice or (rule.do if rule else "")), class_="words")
     drawn = None
     if finding.lanes:
-        drawn = e("figure", e("figcaption", "From left to right in the order of calls. What stands on one line runs in that order, and what a solid arrow joins; all else may run in any"),
+        drawn = e("figure", e("figcaption", "From left to right in the order of calls. What stands on one line runs in that order, and so does what a solid arrow joins; all else may run in any order."),
                   e("div", lanes.draw(finding.lanes, number), class_="scroll", tabindex="0", role="region", aria_label="Lanes of streams and host"))
     stacks = e("div", *(_stack(stack, stack.role == "later" and number == 1) for stack in finding.stacks), class_="stacks")
     return e("details", summary, e("div", words, drawn, memory_map.draw(finding.memory, finding.objects),

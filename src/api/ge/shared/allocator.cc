@@ -74,7 +74,7 @@ Status NullArgument(const char* name) { return SequenceError(Code::kInvalidArgum
 ::ge::Status RegisterAllocator(uint64_t session_id, const void* stream, ::ge::AllocatorPtr allocator) {
   return EnterSession(
       "RegisterExternalAllocator", session_id, Numbers::kMemory, [&](session::Session& session) -> Status {
-        if (stream == nullptr) return NullArgument("stream");
+        if (stream == nullptr) return NullArgument("stream").Breaks("MP101");
         if (allocator == nullptr) return NullArgument("allocator");
         TellSupport(session, stream);
         AllocatorRegistry::Get().Register(
