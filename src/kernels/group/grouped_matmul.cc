@@ -3,7 +3,7 @@
 // and within a rank expert by expert; what an expert multiplies lies together, rank by rank.
 #include "src/kernels/gemm/matmul.h"
 #include "src/kernels/group/expert_order.h"
-#include "src/kernels/group/product.h"
+#include "src/kernels/group/group_gemm.h"
 #include "src/kernels/quant/quant_gemm.h"
 #include "src/kernels/runtime/group.h"
 #include "src/kernels/runtime/outputs.h"
@@ -14,7 +14,7 @@ namespace {
 void SharedExpert(Group& group, const OptTensor& x, const OptTensor& weight, bool turn, Tensor* out) {
   if (!Given(x).has_value() || !Given(weight).has_value()) return;
   TORCH_CHECK(out != nullptr, "mmX and mmWeight are given, and there is no mmY");
-  Product(group, *out, *x, Turned(*weight, turn), {});
+  GroupGemm(group, *out, *x, Transposed(*weight, turn), {});
 }
 
 void CheckExperts(const Tensor& x, const Tensor& weight, bool turn, const Tensor& out) {

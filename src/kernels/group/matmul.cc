@@ -3,7 +3,7 @@
 // what the group does with it is the plain collective: the bits are those of calling one after the other.
 #include "src/kernels/gemm/matmul.h"
 
-#include "src/kernels/group/product.h"
+#include "src/kernels/group/group_gemm.h"
 #include "src/kernels/nn/rms_norm.h"
 #include "src/kernels/quant/block_scale.h"
 #include "src/kernels/runtime/outputs.h"
@@ -11,8 +11,8 @@
 namespace millpond::kernels {
 namespace {
 
-void WeightQuantProduct(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Tensor& scale,
-                        const OptTensor& offset, const OptTensor& bias) {
+void WeightQuantGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Tensor& scale,
+                     const OptTensor& offset, const OptTensor& bias) {
   TORCH_CHECK(at::isFloatingType(x1.scalar_type()), "x1 has type ", x1.scalar_type(), "; x2 alone is quantised");
   if (group.checking()) return;
   const Tensor plain = PlainWeight(x2, x1.size(-1));
@@ -48,7 +48,7 @@ MP_GROUP_KERNEL(MatmulAllReduce, const Tensor& x1, const Tensor& x2, const OptTe
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
-  Product(group, work, Turned(x1, turn1), Turned(x2, turn2), {bias, {}, {}});
+  GroupGemm(group, work, Transposed(x1, turn1), Transposed(x2, turn2), {bias, {}, {}});
   AddTo(group, work, x3);
   group.AllReduce(name, work, reduction);
 }
@@ -59,7 +59,7 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, 
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
-  WeightQuantProduct(group, work, x1, x2, scale, offset, bias);
+  WeightQuantGemm(group, work, x1, x2, scale, offset, bias);
   AddTo(group, work, x3);
   group.AllReduce(name, work, reduction);
 }
@@ -70,7 +70,7 @@ MP_GROUP_KERNEL(MatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, c
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
-  Product(group, sum, x1, x2, {bias, {}, {}});
+  GroupGemm(group, sum, x1, x2, {bias, {}, {}});
   group.AllReduce(name, sum, reduction);
 }
 MP_GROUP_KERNEL(QuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -79,7 +79,7 @@ MP_GROUP_KERNEL(QuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& 
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
-  Product(group, sum, x1, x2, {bias, {}, scale});
+  GroupGemm(group, sum, x1, x2, {bias, {}, scale});
   group.AllReduce(name, sum, reduction);
 }
 MP_GROUP_KERNEL(WeightQuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -88,7 +88,7 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Te
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
-  WeightQuantProduct(group, sum, x1, x2, scale, offset, bias);
+  WeightQuantGemm(group, sum, x1, x2, scale, offset, bias);
   group.AllReduce(name, sum, reduction);
 }
 
@@ -97,7 +97,7 @@ MP_GROUP_KERNEL(AllGatherMatmul, const Tensor& x1, const Tensor& x2, const OptTe
                 int64_t ranks, string_view name, bool gathered, Tensor& out, Tensor* gather_out) {
   TORCH_CHECK(gather_index == 0, "gatherIndex is ", gather_index, "; only x1, 0, can be gathered");
   group.CheckRanks(name, ranks);
-  const Tensor rows = Turned(x1, turn1), columns = Turned(x2, turn2);
+  const Tensor rows = Transposed(x1, turn1), columns = Transposed(x2, turn2);
   const bool scaled = Given(x1_scale).has_value();
   const bool in_blocks = BlocksOf(rows, columns, Given(x1_scale), Given(x2_scale)) != Blocks::kNone;
   const int64_t members = group.ranks(name);
@@ -111,7 +111,7 @@ MP_GROUP_KERNEL(AllGatherMatmul, const Tensor& x1, const Tensor& x2, const OptTe
                 ", and what is gathered ", group.kept(1).sizes());
     // Scales of rows belong to this rank's own.
     const Tensor& factor = IsQuantized(rows) ? rows : group.kept(1);
-    if (group.checking()) Product(group, out, factor, columns, {bias, x1_scale, x2_scale, group_size});
+    if (group.checking()) GroupGemm(group, out, factor, columns, {bias, x1_scale, x2_scale, group_size});
     return group.AllGather(name, group.kept(0), group.kept(1));
   }
   if (scaled && group.step() == 1) {
@@ -126,10 +126,10 @@ MP_GROUP_KERNEL(AllGatherMatmul, const Tensor& x1, const Tensor& x2, const OptTe
   if (gathered && gather_out != nullptr && gather_out->numel() != 0) Write(*gather_out, group.kept(1));
   const OptTensor scale = scaled ? OptTensor(group.kept(3)) : OptTensor();
   const Factors factors{bias, scale, x2_scale, group_size, /*bias_first=*/true};
-  if (!in_blocks) return Product(group, out, group.kept(1), columns, factors);
+  if (!in_blocks) return GroupGemm(group, out, group.kept(1), columns, factors);
   // Each rank's blocks begin anew.
   Tensor by_rank = out.unflatten(0, {members, rows.size(0)});
-  Product(group, by_rank, group.kept(1).unflatten(0, {members, rows.size(0)}), columns, factors);
+  GroupGemm(group, by_rank, group.kept(1).unflatten(0, {members, rows.size(0)}), columns, factors);
 }
 
 MP_GROUP_KERNEL(MatmulReduceScatter, const Tensor& x1, const Tensor& x2, const OptTensor& bias,
@@ -138,13 +138,13 @@ MP_GROUP_KERNEL(MatmulReduceScatter, const Tensor& x1, const Tensor& x2, const O
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
   group.CheckRanks(name, ranks);
-  const Tensor rows = Turned(x1, turn1), columns = Turned(x2, turn2);
+  const Tensor rows = Transposed(x1, turn1), columns = Transposed(x2, turn2);
   TORCH_CHECK(rows.dim() == 2 && columns.dim() == 2, "x1 has ", rows.dim(), " dimensions and x2 ", columns.dim(),
               "; both need 2");
   TORCH_CHECK(rows.size(0) % group.ranks(name) == 0, rows.size(0), " rows cannot be shared evenly by ",
               group.ranks(name), " ranks");
   group.kept(1) = at::empty({rows.size(0), out.size(-1)}, out.options());
-  Product(group, group.kept(1), rows, columns, {bias, x1_scale, x2_scale, group_size});
+  GroupGemm(group, group.kept(1), rows, columns, {bias, x1_scale, x2_scale, group_size});
   group.ReduceScatter(name, group.kept(1), Workspace(group, out), reduction);
 }
 
@@ -160,13 +160,13 @@ MP_GROUP_KERNEL(AlltoAllMatmul, const Tensor& x1, const Tensor& x2, const OptTen
     if (group.checking()) {
       const int64_t members = group.ranks(name);
       const Tensor come = at::empty({x1.size(0) / members, x1.size(1) * members}, x1.options());
-      Product(group, out, come, Turned(x2, turn2), {bias, {}, {}});
+      GroupGemm(group, out, come, Transposed(x2, turn2), {bias, {}, {}});
     }
     return;
   }
   const Tensor rows = SideBySide(group.kept(1));
   if (gathered && alltoall_out != nullptr && alltoall_out->numel() != 0) Write(*alltoall_out, rows);
-  Product(group, out, rows, Turned(x2, turn2), {bias, {}, {}});
+  GroupGemm(group, out, rows, Transposed(x2, turn2), {bias, {}, {}});
 }
 
 MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTensor& bias, OptIntArrayRef axes,
@@ -176,7 +176,7 @@ MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTen
   CheckPlain(x2, "x2");
   CheckAxes(axes, -1, -2);
   group.CheckRanks(name, ranks);
-  const Tensor rows = Turned(x1, turn1), columns = Turned(x2, turn2);
+  const Tensor rows = Transposed(x1, turn1), columns = Transposed(x2, turn2);
   const int64_t members = group.ranks(name);
   TORCH_CHECK(rows.dim() == 2 && columns.dim() == 2 && columns.size(1) % members == 0, "x1 has shape ", rows.sizes(),
               " and x2 ", columns.sizes(), "; x2's columns are shared evenly by ", members, " ranks");
@@ -185,7 +185,7 @@ MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTen
   const bool known = in_blocks ? x1_mode == kByMx && x2_mode == kByMx : x1_mode == kByRow && x2_mode == kByColumn;
   TORCH_CHECK(known || !Given(x2_scale).has_value(), "x1QuantMode is ", x1_mode, " and x2QuantMode ", x2_mode,
               "; 3 and 2 (scales for each row and column), or 6 and 6 (mx), are supported, with scales of those types");
-  Product(group, product, rows, columns, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
+  GroupGemm(group, product, rows, columns, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
   group.kept(1) = group.Packed(product.view({rows.size(0), members, columns.size(1) / members}).permute({1, 0, 2}));
   group.AlltoAll(name, group.kept(1), Workspace(group, out));
 }

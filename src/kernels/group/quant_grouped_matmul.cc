@@ -2,7 +2,7 @@
 // As grouped_matmul.cc, of 8-bit floats with a power of two for each 32 values (MX): products are computed in float and
 // rounded once.
 #include "src/kernels/group/expert_order.h"
-#include "src/kernels/group/product.h"
+#include "src/kernels/group/group_gemm.h"
 #include "src/kernels/quant/block_scale.h"
 #include "src/kernels/runtime/outputs.h"
 

@@ -2,7 +2,7 @@
 // Products of quantised matrices whose collective is more than a plain one: sums that travel in int8, and rows that are
 // quantised when they have come.
 #include "src/kernels/gemm/matmul.h"
-#include "src/kernels/group/product.h"
+#include "src/kernels/group/group_gemm.h"
 #include "src/kernels/quant/block_scale.h"
 #include "src/kernels/quant/quantized.h"
 #include "src/kernels/quant/row_quant.h"
@@ -69,7 +69,7 @@ MP_GROUP_KERNEL(QuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, const 
     TORCH_CHECK(!in_int8 || x1.scalar_type() == at::kChar,
                 "commQuantScale1 and commQuantScale2 belong to an int8 x1, and it has type ", x1.scalar_type());
     Tensor& work = Workspace(group, out);
-    Product(group, work, x1, x2, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
+    GroupGemm(group, work, x1, x2, {bias, x1_scale, x2_scale, group_size, /*bias_first=*/true});
     AddTo(group, work, x3);
     if (!in_int8) return group.AllReduce(name, work, reduction);
   }
@@ -111,7 +111,7 @@ MP_GROUP_KERNEL(AlltoAllQuantMatmul, const Tensor& x1, const Tensor& x2, const O
   if (mx && group.step() == 1) {
     return ShareRows(group, name, x1_scale->view(at::kByte).reshape({x1_scale->size(0), -1}), 2);
   }
-  const Tensor columns = Turned(x2, turn2);
+  const Tensor columns = Transposed(x2, turn2);
   const Tensor rows = SideBySide(group.kept(1));
   if (alltoall_out != nullptr && alltoall_out->numel() != 0) Write(*alltoall_out, rows);
   if (mx) {
@@ -123,8 +123,8 @@ MP_GROUP_KERNEL(AlltoAllQuantMatmul, const Tensor& x1, const Tensor& x2, const O
   if (Given(x1_scale).has_value()) value = value.mul(x1_scale->to(at::kFloat));
   const ScalarType type = DynamicType(x2, x1_type);
   const Scaled scaled = ScaledToLargest(value, {-1}, QuantizedMaximum(at::empty({0}, value.options().dtype(type))));
-  Product(group, out, Quantised(scaled.values, type), columns,
-          {bias, scaled.scale.reshape({-1}), x2_scale, group_size, /*bias_first=*/true});
+  GroupGemm(group, out, Quantised(scaled.values, type), columns,
+            {bias, scaled.scale.reshape({-1}), x2_scale, group_size, /*bias_first=*/true});
 }
 
 }  // namespace millpond::kernels

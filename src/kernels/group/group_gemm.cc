@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/kernels/group/product.h"
+#include "src/kernels/group/group_gemm.h"
 
 #include "src/kernels/gemm/matmul.h"
 #include "src/kernels/quant/block_scale.h"
@@ -33,7 +33,7 @@ void CheckSizes(const Tensor& out, const Tensor& x1, const Tensor& x2) {
               x2.sizes(), " does not fill the output's ", out.sizes());
 }
 
-void Product(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors) {
+void GroupGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors) {
   const OptTensor bias = Given(factors.bias), x1_scale = Given(factors.x1_scale), x2_scale = Given(factors.x2_scale);
   const Blocks blocks = BlocksOf(x1, x2, x1_scale, x2_scale);
   CheckGroupSize(factors.group_size, blocks);

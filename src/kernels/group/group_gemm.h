@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the products with a collective before or after them share.
-#ifndef MILLPOND_SRC_KERNELS_GROUP_PRODUCT_H_
-#define MILLPOND_SRC_KERNELS_GROUP_PRODUCT_H_
+#ifndef MILLPOND_SRC_KERNELS_GROUP_GROUP_GEMM_H_
+#define MILLPOND_SRC_KERNELS_GROUP_GROUP_GEMM_H_
 
 #include "src/kernels/quant/quant_gemm.h"
 #include "src/kernels/runtime/group.h"
@@ -11,7 +11,7 @@ namespace millpond::kernels {
 // Of the arguments called QuantMode.
 constexpr int64_t kByColumn = 2, kByRow = 3, kByMx = 6, kByRowWhenCome = 7;
 
-inline Tensor Turned(const Tensor& matrix, bool turn) { return turn ? matrix.transpose(-1, -2) : matrix; }
+inline Tensor Transposed(const Tensor& matrix, bool turn) { return turn ? matrix.transpose(-1, -2) : matrix; }
 
 // A contiguous tensor to compute into and to communicate: the output itself where that is one. Finish brings it there.
 Tensor& Workspace(Group& group, const Tensor& out);
@@ -30,7 +30,7 @@ struct Factors {
 inline bool IsQuantized(const Tensor& x) { return x.scalar_type() == at::kChar || at::isFloat8Type(x.scalar_type()); }
 
 // The plain operator's product, rounded to the output's type. While the group checks: whether there is one.
-void Product(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors);
+void GroupGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors);
 // Refuses factors and a result that do not fit together.
 void CheckSizes(const Tensor& out, const Tensor& x1, const Tensor& x2);
 
@@ -44,4 +44,4 @@ Tensor SideBySide(const Tensor& parts);
 
 }  // namespace millpond::kernels
 
-#endif  // MILLPOND_SRC_KERNELS_GROUP_PRODUCT_H_
+#endif  // MILLPOND_SRC_KERNELS_GROUP_GROUP_GEMM_H_
