@@ -38,8 +38,9 @@ def kernel_parser():
 
 def kernel(argv):
     parser = kernel_parser()
-    own, _, rest = (argv, None, []) if "--" not in argv else (argv[:argv.index("--")], None, argv[argv.index("--") + 1:])
-    arguments = parser.parse_args(own)
+    end = argv.index("--") if "--" in argv else len(argv)
+    rest = argv[end + 1:]
+    arguments = parser.parse_args(argv[:end])
     for source in arguments.sources:
         if not source.is_file():
             parser.error(f"'{source}' is not there")
@@ -68,7 +69,9 @@ def compile_all(compiler, arguments, rest, ascend):
             copy.write_text(_translated_file(source), encoding="utf-8", errors="surrogateescape")
             copies.append(str(copy))
         folders = dict.fromkeys([*(str(source.absolute().parent) for source in arguments.sources), *arguments.include, str(ascend / "include")])
-        command = [*compiler.split(), "-std=c++17", "-O2", "-g", "-fPIC", "-fno-strict-aliasing", *(["-fno-gnu-unique"] if "g++" in Path(compiler.split()[0]).name and "clang" not in compiler else []),
+        # A library whose symbols are unique in the process could not be unloaded; only gcc makes them.
+        unique = ["-fno-gnu-unique"] if "g++" in compiler and "clang" not in compiler else []
+        command = [*compiler.split(), "-std=c++17", "-O2", "-g", "-fPIC", "-fno-strict-aliasing", *unique,
                    *(f"-I{one}" for one in folders), *copies, "-o", str(arguments.output), *rest]
         if shared:
             command += ["-shared"]
