@@ -11,7 +11,8 @@ using namespace millpond::dvpp;  // NOLINT
 
 namespace {
 
-// Page "JPEGD functions and restrictions": what a decoder's output is aligned to, where the client does not say.
+// Page "Functions and Restrictions" of JPEGD, for the A2 series: what a decoder's output is aligned to, where the
+// client does not say.
 constexpr uint32_t kDecodedWidth = 64;
 constexpr uint32_t kDecodedHeight = 16;
 // A compressed file is at most this large.

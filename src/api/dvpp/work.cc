@@ -21,7 +21,7 @@ Status CheckArea(const char* what, const Area& area, const media::Layout& layout
         what, Format("{left %u, right %u, top %u, bottom %u}", area.left, area.right, area.top, area.bottom),
         Format("it must lie within a picture of %u x %u, and left and top come first", layout.width, layout.height));
   }
-  // Page "VPC functions and restrictions": colour samples are shared by pixels that begin at even ones.
+  // Page "Restrictions" of VPC: colour samples are shared by pixels that begin at even ones.
   if (media::SpaceOf(layout.format) == media::Space::kYuv && (area.left % 2 != 0 || area.top % 2 != 0)) {
     return InvalidValue(what, Format("{left %u, top %u}", area.left, area.top), "left and top must be even");
   }
