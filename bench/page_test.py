@@ -4,7 +4,7 @@
 import pathlib
 import sys
 import unittest
-import xml.etree.ElementTree as tree
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import page
@@ -55,10 +55,10 @@ class PageTest(unittest.TestCase):
     def test_plots_are_well_formed_and_name_every_line(self):
         drawn = page.draw("launch", [*STREAMS, row("a<b", 5.0, goal="ratio >= 3", verdict="short")])
         self.assertEqual(sorted(drawn), ["launch_goals.svg", "launch_streams_N.svg"])
-        words = [element.text for element in tree.fromstring(drawn["launch_streams_N.svg"]).iter() if element.text]
+        words = [element.text for element in ElementTree.fromstring(drawn["launch_streams_N.svg"]).iter() if element.text]
         for word in ("ours", "tbb", "pocl", "streams", "64"):
             self.assertIn(word, words)
-        self.assertIn("a<b / tbb", [element.text for element in tree.fromstring(drawn["launch_goals.svg"]).iter()])
+        self.assertIn("a<b / tbb", [element.text for element in ElementTree.fromstring(drawn["launch_goals.svg"]).iter()])
 
     def test_labels_of_lines_that_end_together_stand_apart(self):
         places = sorted(plots._spread({"a": 100.0, "b": 100.0, "c": 101.0}, 0, 110).values())

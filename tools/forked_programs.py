@@ -10,6 +10,7 @@ findings, what the checker wrote to MILLPOND_CHECK_JSON meanwhile.
 """
 
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -26,12 +27,8 @@ LOOKS = 0.02  # seconds between two questions whether a child has ended
 
 
 def preload():
-    import torch  # noqa: F401
-    import torch._dynamo
-    import torch._inductor
-    import torch.distributed
-    import torch_npu  # noqa: F401
-    import torchair  # noqa: F401
+    for name in ("torch", "torch._dynamo", "torch._inductor", "torch.distributed", "torch_npu", "torchair"):
+        importlib.import_module(name)
     # What is here now is nobody's garbage: without this each child walks through all of it when it ends.
     gc.collect()
     gc.freeze()

@@ -44,6 +44,7 @@ PYTHON_MAY = {
     "tools/link_floor.py": "build/",
     "tools/torch_versions.py": "build/, and a page of docs/",
     "tools/site_pages.py": "build/: pages of the site",
+    "bench/page.py": "a page of docs/ and its plots",
     "bench/plan/compare.py": "a new folder that nobody else can write to",
     "bench/start/start.py": "a new folder that nobody else can write to",
     "bench/pool/programs_check.py": "a new folder that nobody else can write to",
