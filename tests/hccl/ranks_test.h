@@ -299,6 +299,13 @@ inline std::string Complaints(const std::vector<acl_test::ChildResult>& results)
   return all;
 }
 
+// The body complains of nothing with its ranks as threads, as processes and on several hosts.
+inline void ExpectSilentEverywhere(const std::string& body, const Hosts& hosts) {
+  EXPECT_EQ(RunThreads(3, Bodies().at(body)), "");
+  EXPECT_EQ(Complaints(RunProcesses(2, body)), "");
+  EXPECT_EQ(Complaints(RunHosts(hosts, body)), "");
+}
+
 }  // namespace ranks_test
 
 #endif  // MILLPOND_TESTS_HCCL_RANKS_TEST_H_

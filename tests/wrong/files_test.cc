@@ -83,6 +83,16 @@ void ExpectEnded(const std::string& role) {
   EXPECT_EQ(ended.lines.Count("end"), 1U);
 }
 
+// The program itself ended well; what its processes found is in the file, and each of them wrote its first and last
+// line.
+void ExpectFoundInAll(const std::string& role, size_t findings, size_t processes) {
+  const Ended ended = ProcessOf(role);
+  EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("finding"), findings) << ended.result.output;
+  EXPECT_EQ(ended.lines.Count("start"), processes);
+  EXPECT_EQ(ended.lines.Count("end"), processes);
+}
+
 MP_ROLE(leaves_by_underscore_exit) {
   InitAndFreeTooEarly();
   _exit(4);
@@ -164,11 +174,7 @@ MP_ROLE(becomes_a_daemon) {
   return 0;
 }
 TEST(CheckedFiles, HaveWhatADaemonFound) {
-  const Ended ended = ProcessOf("becomes_a_daemon");
-  EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
-  EXPECT_EQ(ended.lines.Count("finding"), 1U) << ended.result.output;
-  EXPECT_EQ(ended.lines.Count("start"), 2U) << "the program, and the daemon";
-  EXPECT_EQ(ended.lines.Count("end"), 2U);
+  ExpectFoundInAll("becomes_a_daemon", 1, /*processes=*/2);  // the program, and the daemon
 }
 
 // The child ends with everything that exit() runs; it has a copy of what the parent knows, and adds nothing.
@@ -202,11 +208,7 @@ MP_ROLE(forks_first) {
   return 0;
 }
 TEST(CheckedFiles, HaveWhatForkedChildrenFound) {
-  const Ended ended = ProcessOf("forks_first");
-  EXPECT_EQ(ended.result.exit_code, 0) << ended.result.output;
-  EXPECT_EQ(ended.lines.Count("finding"), 2U) << ended.result.output;
-  EXPECT_EQ(ended.lines.Count("start"), 3U) << "the parent, and the children that have a device";
-  EXPECT_EQ(ended.lines.Count("end"), 3U);
+  ExpectFoundInAll("forks_first", 2, /*processes=*/3);  // the parent, and the children that have a device
 }
 
 MP_ROLE(closes_standard_error) {
