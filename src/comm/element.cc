@@ -48,7 +48,8 @@ T Combine(T a, T b) {
     }
   } else {
     bool takes_b = kOp == Reduction::kMax ? b > a : b < a;
-    if constexpr (std::is_floating_point_v<T>) takes_b = (takes_b | (b != b)) & (a == a);  // the first NaN stays
+    // The first NaN stays. NOLINTNEXTLINE(misc-redundant-expression): a NaN is not itself
+    if constexpr (std::is_floating_point_v<T>) takes_b = (takes_b | (b != b)) & (a == a);
     return takes_b ? b : a;
   }
 }

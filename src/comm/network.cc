@@ -226,8 +226,8 @@ Status ReadPortRanges(const std::string& text, std::vector<std::pair<uint32_t, u
   std::stringstream list(text);
   for (std::string item; well && std::getline(list, item, ',');) {
     const size_t dash = item.find('-');
-    const std::optional<int64_t> first = ParseInt(item.substr(0, dash).c_str());
-    const std::optional<int64_t> last = dash == std::string::npos ? first : ParseInt(item.substr(dash + 1).c_str());
+    const std::optional<int64_t> first = ParseInt(item.substr(0, dash));
+    const std::optional<int64_t> last = dash == std::string::npos ? first : ParseInt(item.substr(dash + 1));
     well = first && last && *first >= 1 && *first <= *last && *last <= UINT16_MAX;
     if (well) out_ranges->emplace_back(static_cast<uint32_t>(*first), static_cast<uint32_t>(*last));
   }

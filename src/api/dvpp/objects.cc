@@ -165,6 +165,7 @@ extern "C" aclError acldvppSetRoiConfig(acldvppRoiConfig* config, uint32_t left,
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and members
 #define MP_SETTER(Name, Client, Table, maker, Type, field)                         \
   extern "C" aclError acldvppSet##Name(Client* config, Type value) {               \
     return ChangeIn(__func__, Table(), "config", config, maker, [&](auto* found) { \
@@ -246,6 +247,7 @@ extern "C" aclError acldvppSetJpegeConfigLevel(acldvppJpegeConfig* jpegeConfig, 
 MP_GETTER(JpegeConfigLevel, acldvppJpegeConfig, JpegSettingsTable, kMakesJpege, uint32_t, level)
 #undef MP_SETTER
 #undef MP_GETTER
+// NOLINTEND(bugprone-macro-parentheses)
 
 // --- Channels -----------------------------------------------------------------------------------------------------
 

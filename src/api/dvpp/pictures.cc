@@ -163,6 +163,7 @@ extern "C" aclError acldvppVpcMakeBorderAsync(const acldvppChannelDesc* channelD
   return One(__func__, "VpcMakeBorder", channelDesc, inputDesc, outputDesc, {.border = borderConfig}, nullptr, stream);
 }
 
+// NOLINTBEGIN(readability-non-const-parameter): CANN's signatures
 extern "C" aclError acldvppVpcBatchCropAsync(acldvppChannelDesc* channelDesc, acldvppBatchPicDesc* srcBatchPicDescs,
                                              uint32_t* roiNums, uint32_t size, acldvppBatchPicDesc* dstBatchPicDescs,
                                              acldvppRoiConfig* cropAreas[], aclrtStream stream) {
@@ -217,3 +218,4 @@ extern "C" aclError acldvppVpcBatchCropResizeMakeBorderAsync(acldvppChannelDesc*
         return {.crops = true, .resizes = true, .crop = At(cropAreas, i), .border = At(borderCfgs, i)};
       });
 }
+// NOLINTEND(readability-non-const-parameter)
