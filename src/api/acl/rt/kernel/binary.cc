@@ -163,7 +163,7 @@ extern "C" aclError aclrtDestroyBinary(aclrtBinary binary) {
   });
 }
 
-extern "C" aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle* binHandle) {
+extern "C" aclError aclrtBinaryLoad(aclrtBinary binary, aclrtBinHandle* binHandle) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(binary);
     MP_NOT_NULL(binHandle);
@@ -194,7 +194,7 @@ extern "C" aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
   });
 }
 
-extern "C" aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char* kernelName,
+extern "C" aclError aclrtBinaryGetFunction(aclrtBinHandle binHandle, const char* kernelName,
                                            aclrtFuncHandle* funcHandle) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(kernelName);
@@ -217,7 +217,7 @@ extern "C" aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint
   });
 }
 
-extern "C" aclError aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle, aclrtBinHandle* binHandle) {
+extern "C" aclError aclrtFunctionGetBinary(aclrtFuncHandle funcHandle, aclrtBinHandle* binHandle) {
   return Guard(__func__, [&]() -> Status {
     MP_NOT_NULL(binHandle);
     std::shared_ptr<Kernel> kernel;
