@@ -71,6 +71,12 @@ Status CheckSharedObject(std::span<const std::byte> file, const std::string& ori
   if (header.e_type == ET_REL) return Refuse(origin, "is an object file that is not linked yet: link it with -shared");
   if (header.e_type != ET_DYN)
     return Refuse(origin, Format("is no shared object (ELF type %u)", unsigned{header.e_type}));
+  // The table of sections comes last, as a rule: what was cut off elsewhere than in a segment shows there, and the
+  // names of functions are found by it.
+  if (!Within(file, header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize)) {
+    return Refuse(
+        origin, Format("is cut off or damaged: its table of sections does not lie within its %zu bytes", file.size()));
+  }
   return CheckSegments(file, header, origin);
 }
 
