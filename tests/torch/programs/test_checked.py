@@ -138,7 +138,7 @@ def allocator(ascend, tmp_path_factory):
 OWN = [
     ("MP503", 0, "y = x + 1"),
     ("MP504", 66, "y.fill_(2)"),
-    ("MP507", 66, "host.fill_(7)"),
+    ("MP507", 66, "x.copy_(host, non_blocking=True)"),
     ("MP510", 66, "x.cpu()"),
     ("MP511", 66, "host[0, 0].item()"),
     ("MP610", 66, "x.add_(1)"),
