@@ -17,16 +17,6 @@ struct Buffers {
   Values<float> receive{std::vector<float>(64, -1)};
 };
 
-HcclComm SameRanks(Rank& r, uint64_t id) {
-  HcclCommConfig config;
-  HcclCommConfigInit(&config);
-  std::vector<uint32_t> all(r.ranks);
-  std::iota(all.begin(), all.end(), 0);
-  HcclComm comm = nullptr;
-  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), id, r.rank, &config, &comm));
-  return comm;
-}
-
 void Validate(Rank& r, int result, std::initializer_list<std::string> texts) {
   if (result == 0) return r.Complain("the stream has not failed");
   const std::string message = acl_test::RecentMessage();

@@ -100,17 +100,6 @@ RANK_BODY(OtherMessage) {
               Line(line + 1).c_str()});
 }
 
-// Another communicator of the same ranks.
-HcclComm SameRanks(Rank& r, uint64_t id) {
-  HcclCommConfig config;
-  HcclCommConfigInit(&config);
-  std::vector<uint32_t> all(r.ranks);
-  std::iota(all.begin(), all.end(), 0);
-  HcclComm comm = nullptr;
-  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), id, r.rank, &config, &comm));
-  return comm;
-}
-
 // The process lives, and a new communicator of the same ranks works.
 RANK_BODY(LifeAfterwards) {
   const Buffers b;

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -47,6 +48,17 @@ struct Rank {
 };
 // NOLINTNEXTLINE: a function would not show the call
 #define RANK_OK(r, call) (r).Check((call), #call)
+
+// Another communicator of the same ranks.
+inline HcclComm SameRanks(Rank& r, uint64_t id) {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::vector<uint32_t> all(r.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  HcclComm comm = nullptr;
+  RANK_OK(r, HcclCreateSubCommConfig(&r.comm, r.ranks, all.data(), id, r.rank, &config, &comm));
+  return comm;
+}
 
 using Body = void (*)(Rank&);
 inline std::map<std::string, Body>& Bodies() {
