@@ -196,7 +196,9 @@ void Shadow::Forget(uintptr_t begin, uintptr_t end) {
   cells_.erase(first, last);
   hint_ = cells_.end();
   const trace::Access range = Range(begin, end);
-  std::erase_if(strided_, [&](const Strided& kept) { return Overlap(kept.access, range); });
+  std::erase_if(strided_, [&](const Strided& kept) {
+    return kept.begin < end && begin < kept.end && Overlap(kept.access, range);
+  });
 }
 
 void Shadow::Sweep() {
@@ -291,11 +293,13 @@ bool Shadow::CompareCells(const trace::Access& access, const Use* later, Conflic
 }
 
 bool Shadow::CompareStrided(const trace::Access& access, const Use* later, Conflict* out) {
+  if (later != nullptr && later->at.stream == strided_stream_) return false;
+  const uintptr_t begin = Begin(access), end = End(access);
   for (const Strided& kept : strided_) {
-    if (!Overlap(kept.access, access)) continue;
+    if (kept.begin >= end || begin >= kept.end || !Overlap(kept.access, access)) continue;
     if (!CompareOne(kept.use, Writes(kept.access), Writes(access), later, out)) continue;
-    out->begin = std::max(Begin(kept.access), Begin(access));
-    out->end = std::min(End(kept.access), End(access));
+    out->begin = std::max(kept.begin, begin);
+    out->end = std::min(kept.end, end);
     return true;
   }
   return false;
@@ -383,7 +387,9 @@ void Shadow::KeepApart(const trace::Access& access, uint32_t use) {
     if (done == strided_.end()) ++forgotten_;
     strided_.erase(done == strided_.end() ? strided_.begin() : done);
   }
-  strided_.push_back({access, use});
+  const int32_t stream = uses_[use].at.stream;
+  strided_stream_ = strided_.empty() || strided_stream_ == stream ? stream : kSeveralStreams;
+  strided_.push_back({access, use, Begin(access), End(access)});
 }
 
 uint32_t Shadow::Number(const Use& use) {

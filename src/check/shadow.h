@@ -103,6 +103,7 @@ class Shadow {
   static constexpr size_t kMaxUses = 1 << 18;
   static constexpr size_t kMaxChanged = 64;  // ranges of a group; more are all of them
   static constexpr uint32_t kNobody = 0;
+  static constexpr int32_t kSeveralStreams = -2;
 
   using Readers = std::array<uint32_t, kReaders>;
   struct Cell {
@@ -118,6 +119,7 @@ class Shadow {
   struct Strided {
     trace::Access access;
     uint32_t use;
+    uintptr_t begin, end;  // of the access: most are rejected by these
   };
   // All cells of a group name one use, which moves on with each call.
   struct Group {
@@ -156,7 +158,8 @@ class Shadow {
   Cells::iterator hint_ = cells_.end();  // where the last access was; end() after every erasure
   std::unordered_map<uint32_t, Group> groups_;
   std::vector<Strided> strided_;
-  std::vector<Use> uses_{Use{}};  // 0 is nobody
+  int32_t strided_stream_ = kSeveralStreams;  // of all their uses, when that is one: it has no conflict with itself
+  std::vector<Use> uses_{Use{}};              // 0 is nobody
   uint64_t forgotten_ = 0;
   uint64_t swept_at_ = 0;  // Order::host_news
   uint64_t version_ = 0;   // another one when cells went or uses got other numbers
