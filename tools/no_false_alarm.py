@@ -183,7 +183,7 @@ def main():
             if not example.is_forked:
                 judges.tell(example.name, list(workers.map(lambda seed, e=example: alarm(e, seed, base), arguments.seeds)))
         if forked:
-            by_seed = list(workers.map(lambda seed: forked_alarms(forked, seed, base), arguments.seeds))
+            by_seed = judges.watched(workers.map(lambda seed: forked_alarms(forked, seed, base), arguments.seeds), len(forked))
             for example in forked:
                 judges.tell(example.name, [wrong[example.name] for wrong in by_seed])
     return 1 if judges.bad else 0
@@ -196,6 +196,15 @@ class Judges:
         self._total, self._seeds = total, seeds
         self._told = self.bad = 0
         self._started = time.monotonic()
+
+    def watched(self, by_seed, programs):
+        """The same as a list, with a line for each seed: all programs of a seed come before the next one."""
+        found = []
+        for seed, wrong in zip(self._seeds, by_seed):
+            found.append(wrong)
+            since = time.monotonic() - self._started
+            print(f"seed {seed}: {programs} programs of torch_npu, {sum(map(bool, wrong.values()))} with alarms, {since:.0f} s after the start", flush=True)
+        return found
 
     def tell(self, name, alarms):
         found = [(seed, what) for seed, what in zip(self._seeds, alarms) if what]
