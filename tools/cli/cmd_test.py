@@ -34,12 +34,13 @@ class Suite:
     preset: str
     label: str = ""  # ctest label; empty runs all
     variables: tuple = ()  # (name, value) beside our own environment
+    at_once: int = 1  # tests for each core: those that mostly wait leave it idle
 
 
 # TSan waits at a process's end for races with threads that still run: a second by default, which 2,300 processes cannot afford.
 TSAN_OPTIONS = "atexit_sleep_ms=20"
-CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core"),
-                Suite("ctest tsan", "tsan", "core", (("TSAN_OPTIONS", TSAN_OPTIONS),)))
+CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core", at_once=2),
+                Suite("ctest tsan", "tsan", "core", (("TSAN_OPTIONS", TSAN_OPTIONS),), at_once=2))
 KERNELS_ASAN = Suite("ctest kernels-asan", "kernels-asan", "core", (("ASAN_OPTIONS", checks.ASAN_OPTIONS),))
 AARCH64 = Suite("ctest aarch64", "aarch64", "core")
 COVERAGE = Suite("ctest coverage", "coverage", "core")
@@ -170,7 +171,7 @@ def _aarch64(pattern):
 def _run_ctest(suite, pattern):
     folder = build_dir(suite.preset)
     junit_path = BUILD / "junit" / f"{suite.name.replace(' ', '-')}.xml"
-    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", junit_path, "-j", ensure.jobs()]
+    command = ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", junit_path, "-j", str(int(ensure.jobs()) * suite.at_once)]
     if suite.label:
         command += ["-L", f"^{suite.label}$"]
     if pattern:
