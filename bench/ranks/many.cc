@@ -229,7 +229,7 @@ class Simulation {
         back[host][i] = host + 1 == hosts ? ready : ready + step;
       }
     }
-    cost_.latency += 2 * model_.latency * (hosts - 1);
+    cost_.latency += 2 * (hop + step) * (hosts - 1);  // before the last piece of the result can be back
     now_ = back[0].back();
     Tell({FrameKind::kPublished, FrameKind::kConsumed});
   }
@@ -291,9 +291,10 @@ std::string Size(size_t bytes) {
   return text;
 }
 
-const char* Longest(const Cost& cost) {
+const char* Longest(const Cost& cost, Course course) {
   const double most = std::max({cost.thread, cost.wire, cost.latency, cost.work});
-  return most == cost.thread ? "frames' thread" : most == cost.wire ? "wire" : most == cost.work ? "ranks" : "latency";
+  if (most == cost.latency) return course == Course::kChain ? "length of the chain" : "latency";
+  return most == cost.thread ? "frames' thread" : most == cost.wire ? "wire" : "ranks' work";
 }
 
 std::string Limits(uint32_t ranks, uint32_t hosts) {
@@ -327,7 +328,8 @@ void Print(const Model& model, uint32_t ranks) {
     std::printf("| %u | %s | %s | %s | %llu | %s | %s | %s | %s | %s | %s |\n", ranks, row.name,
                 Size(row.bytes).c_str(), kCourses[static_cast<size_t>(plan.course())],
                 static_cast<unsigned long long>(cost.frames), Time(cost.total).c_str(), Time(cost.thread).c_str(),
-                Time(cost.wire).c_str(), Longest(cost), Size(cost.memory).c_str(), Limits(ranks, plan.hosts()).c_str());
+                Time(cost.wire).c_str(), Longest(cost, plan.course()), Size(cost.memory).c_str(),
+                Limits(ranks, plan.hosts()).c_str());
   }
 }
 
