@@ -23,6 +23,25 @@ CollectiveRun::~CollectiveRun() {
   WithdrawDirect();
 }
 
+Shape CollectiveRun::TheShape() const {
+  return {.operation = spec_->operation,
+          .ranks = comm_->ranks,
+          .rank = comm_->rank,
+          .root = spec_->root,
+          .spans = comm_->world->spans(),
+          .bytes = spec_->bytes,
+          .send_parts = spec_->send_parts,
+          .receive_parts = spec_->receive_parts};
+}
+
+std::vector<uint32_t> CollectiveRun::HostsOfRanks() const {
+  std::vector<uint32_t> hosts(comm_->ranks);
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    hosts[rank] = comm_->world->cell(rank).host.load(std::memory_order_relaxed);
+  }
+  return hosts;
+}
+
 Status CollectiveRun::Look() {
   if (!turn_.begun()) return Ok();  // an earlier operation of this rank looks
   return vigil_.Look(*comm_, [this] { return Awaited(); });
@@ -125,7 +144,7 @@ bool CollectiveRun::MayPublish() const {
   const uint64_t round = base_ + published_;
   if (published_ >= rounds_ || way_ != Way::kStaged) return false;
   // The second phase gives what this rank reduced in the first.
-  if (InTwoPhases() && published_ % 2 == 1 && consumed_ < published_) return false;
+  if (InTwoPhases(TheShape()) && published_ % 2 == 1 && consumed_ < published_) return false;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     if (comm_->world->cell(rank).consumed.load(std::memory_order_acquire) + kStages <= round) return false;
   }

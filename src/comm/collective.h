@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "src/comm/element.h"
 #include "src/comm/exchange.h"
 #include "src/comm/match.h"
+#include "src/comm/plan.h"
 #include "src/comm/vigil.h"
 #include "src/trace/records.h"
 
@@ -27,12 +27,6 @@ class Stream;
 }
 
 namespace millpond::comm {
-
-// Of a client's buffer.
-struct Part {
-  size_t offset = 0;
-  size_t bytes = 0;
-};
 
 // What one rank was asked for. Addresses are the client's.
 struct CollectiveSpec {
@@ -94,7 +88,7 @@ class CollectiveRun {
 
   // collective_direct.cc
   struct Shown {  // to other ranks: bytes of the buffers
-    bool worth = false;
+    bool apart = false;
     size_t send = 0;
     size_t receive = 0;
   };
@@ -121,21 +115,14 @@ class CollectiveRun {
   bool IsHere(uint32_t rank) const { return comm_->world->cell(rank).host.load(std::memory_order_relaxed) == 0; }
 
   // collective_chain.cc
-  struct Chain {
-    bool fits = false;
-    std::vector<uint32_t> here;             // ranks of this host
-    std::optional<uint32_t> before, after;  // this rank's counterparts on the hosts next to it
-    Part share;                             // of the buffer: what this rank works on
-    size_t piece_bytes = 0, pieces = 0;
+  struct Chain : ChainPlan {
     size_t forward = 0, backward = 0;  // pieces so far
   };
-  void PlanChain();
   bool StepChain();
   bool GoForward();
   bool GoBackward();
   bool LanesAreEmpty() const;
   bool LateInChain(uint32_t rank) const;
-  Part PieceOfChain(size_t number) const;
 
   // collective_exchange.cc
   struct Across {
@@ -153,19 +140,18 @@ class CollectiveRun {
 
   // collective_rounds.cc
   size_t RoundsNeeded() const;
-  size_t StageBytes() const;
-  size_t PieceBytes() const;
-  bool InTwoPhases() const;
-  Part PieceOfChunk(size_t chunk, uint32_t rank) const;
   void Publish(size_t round, char* stage) const;
   void PublishParts(size_t round, char* stage) const;
   void SayWhoNeeds(size_t round) const;
-  Part NeededBy(uint32_t rank, size_t round) const;
   void Consume(size_t round) const;
   void ConsumeWhole(size_t round) const;
   void ConsumeParts(size_t round) const;
   void ReduceInto(char* to, Part own, size_t stage_offset, size_t round) const;
   const char* StageOf(uint32_t rank, size_t round) const { return comm_->world->stage(rank, base_ + round); }
+
+  // For the planner.
+  Shape TheShape() const;
+  std::vector<uint32_t> HostsOfRanks() const;
 
   const CommunicatorPtr comm_;
   const std::shared_ptr<const CollectiveSpec> spec_;

@@ -17,48 +17,9 @@ namespace millpond::comm {
 namespace {
 
 constexpr size_t kStep = 32 * 1024;  // is still in a near cache when it is copied on
-constexpr size_t kAlign = 64;        // a whole number of elements of every type
 constexpr uint32_t kForth = 0, kBack = 1;
 
 }  // namespace
-
-// Where the hosts have consecutive ranks, and two at least: of single ranks each byte crosses as often in rounds, and
-// the work is divided better there.
-void CollectiveRun::PlanChain() {
-  if (spec_->operation != Operation::kAllReduce) return;
-  std::vector<std::vector<uint32_t>> hosts;
-  std::vector<uint32_t> seen;
-  size_t own = 0;
-  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
-    const uint32_t host = comm_->world->cell(rank).host.load(std::memory_order_relaxed);
-    if (hosts.empty() || host != seen.back()) {
-      if (std::find(seen.begin(), seen.end(), host) != seen.end()) return;
-      seen.push_back(host);
-      hosts.emplace_back();
-    }
-    hosts.back().push_back(rank);
-    if (rank == comm_->rank) own = hosts.size() - 1;
-  }
-  size_t columns = hosts[0].size();
-  for (const auto& host : hosts) columns = std::min(columns, host.size());
-  if (hosts.size() < 2 || columns < 2) return;
-  chain_.fits = true;
-  chain_.here = hosts[own];
-  const size_t column = comm_->rank - chain_.here[0];
-  if (column >= columns) return;  // has a buffer, and no part in the work
-  const size_t each = ((spec_->bytes + columns - 1) / columns + kAlign - 1) / kAlign * kAlign;
-  const size_t begin = std::min(spec_->bytes, column * each);
-  chain_.share = {begin, std::min(each, spec_->bytes - begin)};
-  chain_.piece_bytes = kLaneBytes / ComputedScale(spec_->type);
-  chain_.pieces = (chain_.share.bytes + chain_.piece_bytes - 1) / chain_.piece_bytes;
-  if (own > 0) chain_.before = hosts[own - 1][column];
-  if (own + 1 < hosts.size()) chain_.after = hosts[own + 1][column];
-}
-
-Part CollectiveRun::PieceOfChain(size_t number) const {
-  const size_t at = number * chain_.piece_bytes;
-  return {chain_.share.offset + at, std::min(chain_.piece_bytes, chain_.share.bytes - at)};
-}
 
 // Adds this host's ranks to the next piece. True when there was one, and a place for what comes out.
 bool CollectiveRun::GoForward() {
@@ -75,7 +36,7 @@ bool CollectiveRun::GoForward() {
   Lane& out = own.lanes[way];
   const uint64_t sent = out.sent.load(std::memory_order_relaxed);
   if (sent >= world.cell(to).lanes[way].taken.load(std::memory_order_acquire) + kLaneSlots) return false;
-  const Part piece = PieceOfChain(chain_.forward);
+  const Part piece = chain_.Piece(chain_.forward);
   const char* const before = chain_.before ? world.lane_slot(*chain_.before, kForth, taken) : nullptr;
   char* const slot = world.lane_slot(comm_->rank, way, sent);
   const size_t scale = ComputedScale(spec_->type);
@@ -113,7 +74,7 @@ bool CollectiveRun::GoBackward() {
       sent >= world.cell(*chain_.before).lanes[kBack].taken.load(std::memory_order_acquire) + kLaneSlots) {
     return false;
   }
-  const Part piece = PieceOfChain(chain_.backward);
+  const Part piece = chain_.Piece(chain_.backward);
   const char* const from = world.lane_slot(*chain_.after, kBack, taken);
   char* const slot = world.lane_slot(comm_->rank, kBack, sent);
   for (size_t at = 0; at < piece.bytes; at += kStep) {

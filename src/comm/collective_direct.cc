@@ -15,18 +15,10 @@ namespace millpond::comm {
 
 namespace {
 
-constexpr size_t kDirectFrom = 256 * 1024;
 constexpr size_t kDirectStep = 32 * 1024;  // is still in a near cache when it is copied to the other ranks
-constexpr size_t kShareAlign = 64;         // a whole number of elements of every type
 
 bool Apart(const char* a, size_t a_bytes, const char* b, size_t b_bytes) {
   return a_bytes == 0 || b_bytes == 0 || a + a_bytes <= b || b + b_bytes <= a;
-}
-
-Part ShareOf(size_t bytes, uint32_t ranks, uint32_t rank) {
-  const size_t each = ((bytes + ranks - 1) / ranks + kShareAlign - 1) / kShareAlign * kShareAlign;
-  const size_t begin = std::min(bytes, rank * each);
-  return {begin, std::min(each, bytes - begin)};
 }
 
 // Where the last of the parts ends.
@@ -35,22 +27,13 @@ size_t EndOf(const std::vector<Part>& parts) {
   for (const Part& part : parts) end = std::max(end, part.bytes == 0 ? 0 : part.offset + part.bytes);
   return end;
 }
-size_t SumOf(const std::vector<Part>& parts) {
-  size_t sum = 0;
-  for (const Part& part : parts) sum += part.bytes;
-  return sum;
-}
-
-// Where each rank moves another number of bytes: one that has little or nothing to move keeps nobody from it.
-bool IsWorth(size_t moves) { return moves == 0 || moves >= kDirectFrom / 4; }
-
 void CopyPlain(char* to, const char* from, size_t bytes) {
   if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
 
-// What of this rank's buffers the others read and write, if it has as much to do as is worth it.
+// What of this rank's buffers the others read and write, if that is harmless.
 CollectiveRun::Shown CollectiveRun::WhatOthersTouch() const {
   const CollectiveSpec& spec = *spec_;
   const uint32_t me = comm_->rank;
@@ -58,46 +41,44 @@ CollectiveRun::Shown CollectiveRun::WhatOthersTouch() const {
   switch (spec.operation) {
     case Operation::kAllReduce:
       if (spec.send != spec.receive && !Apart(spec.send, spec.bytes, spec.receive, spec.bytes)) return {};
-      return {spec.bytes >= kDirectFrom, spec.bytes, spec.bytes};
+      return {true, spec.bytes, spec.bytes};
     case Operation::kReduce:
       if (at_root && spec.send != spec.receive && !Apart(spec.send, spec.bytes, spec.receive, spec.bytes)) return {};
-      return {spec.bytes >= kDirectFrom, spec.bytes, at_root ? spec.bytes : 0};
+      return {true, spec.bytes, at_root ? spec.bytes : 0};
     case Operation::kBroadcast:
-      return {spec.bytes >= kDirectFrom, at_root ? spec.bytes : 0, 0};
+      return {true, at_root ? spec.bytes : 0, 0};
     case Operation::kReduceScatter:
     case Operation::kScatter: {
       const bool gives = !spec.send_parts.empty();
       const size_t part = gives ? spec.send_parts[me].bytes : spec.bytes, all = gives ? part * comm_->ranks : 0;
       const bool in_place = gives && spec.receive == spec.send + me * part;
       if (!in_place && !Apart(spec.send, all, spec.receive, part)) return {};
-      return {part * comm_->ranks >= kDirectFrom, all, 0};
+      return {true, all, 0};
     }
     case Operation::kAllGather: {
       const Part& own = spec.receive_parts[me];
       const size_t all = own.bytes * comm_->ranks;
       const bool in_place = spec.send == spec.receive + own.offset;
       if (!in_place && !Apart(spec.send, own.bytes, spec.receive, all)) return {};
-      return {all >= kDirectFrom, own.bytes, 0};
+      return {true, own.bytes, 0};
     }
     case Operation::kAllGatherV: {
       const size_t own = spec.receive_parts[me].bytes;
       if (!Apart(spec.send, own, spec.receive, EndOf(spec.receive_parts))) return {};
-      return {IsWorth(SumOf(spec.receive_parts)), own, 0};
+      return {true, own, 0};
     }
     case Operation::kReduceScatterV: {
       const size_t end = EndOf(spec.send_parts);
       if (!Apart(spec.send, end, spec.receive, spec.send_parts[me].bytes)) return {};
-      return {IsWorth(SumOf(spec.send_parts)), end, 0};
+      return {true, end, 0};
     }
     case Operation::kAlltoAll:
     case Operation::kAlltoAllV:
     case Operation::kAlltoAllVC: {
       const size_t sends = EndOf(spec.send_parts), receives = EndOf(spec.receive_parts);
       if (!Apart(spec.send, sends, spec.receive, receives)) return {};
-      const size_t moves = std::max(SumOf(spec.send_parts), SumOf(spec.receive_parts));
-      const bool worth = spec.operation == Operation::kAlltoAll ? moves >= kDirectFrom : IsWorth(moves);
       const bool from_afar = across_.fits && !across_.plans;  // what comes is written by another
-      return {worth, sends, from_afar ? receives : 0};
+      return {true, sends, from_afar ? receives : 0};
     }
     default:
       return {};
@@ -108,12 +89,14 @@ void CollectiveRun::OfferDirect(Descriptor* what) {
   DirectMemory& direct = *comm_->direct;
   if (!direct.enabled()) return;
   what->exports_changed = direct.Sweep();
-  if (comm_->world->spans()) {
-    PlanChain();
-    PlanExchange();
-  }
+  const Shape shape = TheShape();
+  const std::vector<uint32_t> hosts = shape.spans ? HostsOfRanks() : std::vector<uint32_t>();
+  const Course course = CourseOf(shape, hosts);
+  if (course == Course::kRounds) return;
+  if (course == Course::kChain) static_cast<ChainPlan&>(chain_) = PlanChain(shape, hosts, ComputedScale(spec_->type));
+  if (course == Course::kExchange) PlanExchange();
   const Shown shown = WhatOthersTouch();
-  if (!shown.worth || (comm_->world->spans() && !chain_.fits && !across_.fits)) return;
+  if (!shown.apart || (course == Course::kExchange && !across_.fits)) return;
   const bool sends = shown.send == 0 || direct.Offer(spec_->send, shown.send, &what->send);
   const bool receives = shown.receive == 0 || direct.Offer(spec_->receive, shown.receive, &what->receive);
   what->exports_changed = direct.Sweep();

@@ -13,7 +13,6 @@ namespace millpond::comm {
 
 // Which rank plans for this host: one of the process that speaks for it. Where that is no rank's, nobody can.
 void CollectiveRun::PlanExchange() {
-  if (CountsOf(spec_->operation) != Counts::kPairs) return;
   const World& world = *comm_->world;
   const int32_t leader = world.header().leader.load(std::memory_order_relaxed);
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {

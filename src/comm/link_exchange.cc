@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "src/comm/link.h"
+#include "src/comm/plan.h"
 #include "src/device/stream/poller.h"
 
 namespace millpond::comm {
 
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
 static_assert(kBlockBytes <= kMaxFrameBytes);
 
 }  // namespace
@@ -62,9 +62,10 @@ void Link::QueueExchange() {
     for (const uint32_t from : exchange.here) {
       const Exchange::Piece piece = exchange.Between(from, to);
       frame.rank = from;
-      for (size_t at = 0; at < piece.bytes; at += kBlockBytes) {
-        frame.number = at;
-        Route(frame, piece.place + at, std::min(kBlockBytes, piece.bytes - at), /*stays=*/true);
+      for (size_t i = 0; i < BlocksOf(piece.bytes); ++i) {
+        const Part block = BlockOf(piece.bytes, i);
+        frame.number = block.offset;
+        Route(frame, piece.place + block.offset, block.bytes, /*stays=*/true);
       }
     }
   }

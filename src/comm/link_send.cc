@@ -13,6 +13,8 @@
 #include "src/comm/link.h"
 #include "src/comm/link_bodies.h"
 #include "src/comm/match.h"
+#include "src/comm/plan.h"
+#include "src/comm/traffic.h"
 
 namespace millpond::comm {
 
@@ -32,6 +34,7 @@ void Link::Route(FrameHeader header, const void* bytes, size_t count, bool stays
       if (straight != nullptr && straight->gives) continue;
     }
     if (root_ && except != nullptr && header.to == kToAll && PassesBy(*except, *connection)) continue;
+    CountSent(header.kind, count);
     if (stays) {
       connection->SendFrom(header, static_cast<const char*>(bytes), count);
     } else {
@@ -196,16 +199,7 @@ void Link::SendRound(uint32_t rank, uint64_t round) {
   const Need* const needs = world_->needs(rank, round);
   std::map<uint32_t, std::vector<Need>> by_host;
   for (const uint32_t other : others_) {
-    const Need need = needs[other];
-    std::vector<Need>& ranges = by_host[world_->cell(other).host.load(std::memory_order_relaxed) - 1];
-    if (need.bytes == 0 || need.offset > kStageBytes || need.bytes > kStageBytes - need.offset) continue;
-    if (!ranges.empty() && need.offset >= ranges.back().offset &&
-        need.offset <= ranges.back().offset + ranges.back().bytes) {
-      Need& back = ranges.back();
-      back.bytes = std::max(back.offset + back.bytes, need.offset + need.bytes) - back.offset;
-    } else {
-      ranges.push_back(need);
-    }
+    AddNeed(needs[other], &by_host[world_->cell(other).host.load(std::memory_order_relaxed) - 1]);
   }
   const auto same = [](const std::vector<Need>& a, const std::vector<Need>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),

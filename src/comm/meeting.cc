@@ -140,7 +140,8 @@ Status OpenWorld(const std::string& key, uint32_t ranks, std::shared_ptr<World>*
   }
   MP_RETURN_IF_ERROR(World::Map(own != nullptr ? own->get() : grant.file.get(), ranks, out_world));
   MP_CHECK((*out_world)->header().magic == kWorldMagic, kIpc,
-           "[EI0008] the process that made the root info has another version of Millpond");
+           "[EI0008] the process that made the root info has another version of Millpond (%016llx there, %016llx here)",
+           static_cast<unsigned long long>((*out_world)->header().magic), static_cast<unsigned long long>(kWorldMagic));
   return Ok();
 }
 

@@ -30,8 +30,6 @@ World::World(uint32_t ranks) : ranks_(ranks) {
   bytes_ = channels_ + kChannelStep * ranks * ranks;
 }
 
-size_t World::FileBytes() { return World(kMaxRanks).bytes_; }
-
 Status World::MakeFile(SharedFd* out_file) {
   SharedFd file;
   MP_RETURN_IF_ERROR(MakeOwnFile("millpond-ranks", FileBytes(), &file));

@@ -211,7 +211,9 @@ class World {
  public:
   // A new file for a world of any size.
   static Status MakeFile(SharedFd* out_file);
-  static size_t FileBytes();
+  static size_t FileBytes() { return BytesFor(kMaxRanks); }
+  // Of addresses, for any number of ranks.
+  static size_t BytesFor(uint32_t ranks) { return World(ranks).bytes_; }
   static Status Map(int file, uint32_t ranks, std::shared_ptr<World>* out_world);
   ~World();
   World(const World&) = delete;

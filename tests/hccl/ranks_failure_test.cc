@@ -123,17 +123,26 @@ INSTANTIATE_TEST_SUITE_P(Each, RanksThatDisagree,
 
 // The last rank dies in the middle of a stretch of large operations; the others are told who it was.
 RANK_BODY(Killed) {
-  const size_t count = size_t{4} << 20;
+  const size_t count = size_t{16} << 20;  // 64 MiB
   const Values<float> send(std::vector<float>(count, 1)), receive(std::vector<float>(count, 0));
   RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
   r.Sync();
   const bool victim = r.rank == r.ranks - 1;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     RANK_OK(r, HcclAllReduce(send.get(), receive.get(), count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
   }
-  if (victim) kill(getpid(), SIGKILL);
+  const std::string stamp = std::string(getenv("TEST_ROOT")) + ".new";  // of a clock that all processes have
+  using Clock = std::chrono::steady_clock;
+  if (victim) {
+    std::ofstream(stamp) << Clock::now().time_since_epoch().count();
+    kill(getpid(), SIGKILL);
+  }
   const std::string dead = "rank " + std::to_string(r.ranks - 1) + " has ended";
   Failure(r, {"EI0002", "Communication_Error_Timeout", dead.c_str(), "HcclAllReduce"});
+  Clock::rep died = 0;
+  std::ifstream(stamp) >> died;
+  const auto took = Clock::now().time_since_epoch() - Clock::duration(died);
+  if (!MP_SANITIZED && took > std::chrono::seconds(2)) r.Complain("heard of it only after more than 2 s");
   ExpectAsync(r, HCCL_E_REMOTE);
 }
 

@@ -213,6 +213,33 @@ TEST(RanksTable, ProcessesMeetByARankTable) {
   ExpectThreeRoles("table", text);
 }
 
+// The table's text instead of its file, with settings.
+MP_ROLE(table_in_memory) {
+  ROLE_INIT();
+  Rank r;
+  r.rank = Number("TEST_RANK");
+  ROLE_CHECK(Prepare(r));
+  std::stringstream text;
+  text << std::ifstream(getenv("TEST_TABLE")).rdbuf();
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclCommName, "in_memory");
+  ROLE_CHECK(HcclCommInitClusterInfoMemConfig(nullptr, r.rank, &config, &r.comm) != HCCL_SUCCESS);
+  ROLE_CHECK(HcclCommInitClusterInfoMemConfig(text.str().c_str(), r.rank, &config, &r.comm) == HCCL_SUCCESS);
+  ROLE_CHECK(NameOf(r.comm) == "in_memory");
+  ExpectSum(r, r.comm, static_cast<float>(r.rank + 1), 6);
+  Finish(r);
+  ROLE_CHECK(r.complaints.empty());
+  return 0;
+}
+
+TEST(RanksTable, ProcessesMeetByTheTextOfATable) {
+  const std::string text =
+      R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "10.0.0.3", "device": [
+          {"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"}, {"device_id": "2", "rank_id": "2"}]}]})";
+  ExpectThreeRoles("table_in_memory", text);
+}
+
 // --- Who does not come ------------------------------------------------------------------------------------------
 
 // What one rank hears whose peers do not come.

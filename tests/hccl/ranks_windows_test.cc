@@ -8,6 +8,8 @@
 // Without a header: clients look them up.
 extern "C" HcclResult HcomExecInitialize(void);
 extern "C" HcclResult HcomExecEnqueueOperation(void);
+extern "C" HcclResult HcomExecEnqueueAllToAllV(void);
+extern "C" HcclResult HcomExecFinalize(void);
 
 namespace {
 
@@ -339,6 +341,9 @@ TEST(Hcom, RefusesTheExecutorByName) {
   EXPECT_EQ(HcomExecInitialize(), HCCL_E_NOT_SUPPORT);
   EXPECT_NE(acl_test::RecentMessage().find("HcomExecInitialize"), std::string::npos);
   EXPECT_EQ(HcomExecEnqueueOperation(), HCCL_E_NOT_SUPPORT);
+  EXPECT_EQ(HcomExecEnqueueAllToAllV(), HCCL_E_NOT_SUPPORT);
+  EXPECT_NE(acl_test::RecentMessage().find("HcomExecEnqueueAllToAllV"), std::string::npos);
+  EXPECT_EQ(HcomExecFinalize(), HCCL_E_NOT_SUPPORT);
 }
 
 }  // namespace
