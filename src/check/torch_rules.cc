@@ -81,15 +81,13 @@ void TorchRules::CheckPlace(const PluggableCall& call, const Block* block, Findi
                                   call.bytes, kAlignment);
     return;
   }
-  // Neighbours that are mapped side by side are one piece of memory for whoever mapped them.
-  const bool ends_early =
-      block != nullptr && begin + call.bytes > block->end && ledger_.blocks.Find(block->end) == nullptr;
-  if (ends_early) {
+  const uintptr_t end = EndOf(begin, call.bytes);
+  if (end < begin + call.bytes) {
     out_finding->rule = Rule::MP206;
     out_finding->message = Format("my_malloc was asked for %zu bytes and returned %p, where the memory ends after %zu",
-                                  call.bytes, call.address, static_cast<size_t>(block->end - begin));
+                                  call.bytes, call.address, static_cast<size_t>(end - begin));
     out_finding->parts.push_back({"allocated", "allocated here", "", block->allocated, 0});
-    out_finding->things.push_back(ledger_.ThingOf(*block, begin, block->end));
+    out_finding->things.push_back(ledger_.ThingOf(*block, begin, std::min(end, block->end)));
     return;
   }
   const Piece* const close = block != nullptr ? TooClose(call, *block) : nullptr;
@@ -118,7 +116,7 @@ void TorchRules::CheckAllocated(const PluggableCall& call) {
                call.address, call.bytes, call.failed, call.failure);
     finding.parts.insert(finding.parts.begin(),
                          {"later", Format("%s failed here", call.failed), call.failed, call.failed_stack, call.thread});
-  } else if (const Piece* other = ledger_.pieces.Overlapping(begin, begin + call.bytes); other != nullptr) {
+  } else if (const Piece* other = ledger_.pieces.Overlapping(begin, EndOf(begin, call.bytes)); other != nullptr) {
     finding.rule = Rule::MP204;
     finding.message = Format("my_malloc returned %zu bytes at %p, and %zu bytes at 0x%llx are still in use", call.bytes,
                              call.address, other->bytes(), static_cast<unsigned long long>(other->begin));
@@ -135,6 +133,22 @@ void TorchRules::CheckAllocated(const PluggableCall& call) {
   if (!finding.message.empty()) ledger_.reporter.Report(finding);
 }
 
+// Where the memory at `begin` ends, if that is before what was asked for: what lies behind it is somebody else's, and
+// whoever gets it has done nothing wrong (MP206 told who has). Memory that is not known is taken at its word.
+uintptr_t TorchRules::EndOf(uintptr_t begin, size_t bytes) {
+  const uintptr_t wanted = begin + bytes;
+  const Block* block = ledger_.blocks.Find(begin);
+  if (block == nullptr) return wanted;
+  // Neighbours that are mapped side by side are one piece of memory for whoever mapped them.
+  const auto is_mapped = [](const Block* one) { return one != nullptr && one->kind == trace::MemoryKind::kPhysical; };
+  uintptr_t end = block->end;
+  while (end < wanted && is_mapped(block)) {
+    block = ledger_.blocks.Find(end);
+    if (is_mapped(block)) end = block->end;
+  }
+  return std::min(end, wanted);
+}
+
 void TorchRules::OnAllocated(const PluggableCall& call) {
   ++returned_[call.address];
   if (call.bytes == 0) return;
@@ -142,7 +156,7 @@ void TorchRules::OnAllocated(const PluggableCall& call) {
   if (call.address == nullptr) return;
   const uintptr_t begin = Address(call.address);
   ledger_.pieces.Add({.begin = begin,
-                      .end = begin + call.bytes,
+                      .end = EndOf(begin, call.bytes),
                       .maker = Maker::kPluggable,
                       .sequence = ledger_.sequence,
                       .owner = ledger_.StreamOf(call.stream),

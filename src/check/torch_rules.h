@@ -51,6 +51,7 @@ class TorchRules {
   void CheckAllocated(const PluggableCall& call);
   // What is wrong with where the memory lies, if anything; else the rule of `out_finding` stays.
   void CheckPlace(const PluggableCall& call, const Block* block, Finding* out_finding);
+  uintptr_t EndOf(uintptr_t begin, size_t bytes);
   const Piece* TooClose(const PluggableCall& call, const Block& block) const;
   void Foreign(const void* address, uint32_t stack, uint32_t thread);
   static Finding Make(Rule rule, std::string message);

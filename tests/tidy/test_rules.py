@@ -88,7 +88,7 @@ def test_a_page_that_is_not_current_is_told(root, tmp_path):
 
 # Where a wrong program and its right twin are, by the door they stand at.
 PROGRAMS = {"acl": ("tests/wrong/rules_acl*_test.cc", "tests/wrong/rules_guard_test.cc", "tests/wrong/rules_told_test.cc", "tests/wrong/rules_hccl_test.cc"),
-            "ge": ("tests/wrong/rules_ge*_test.cc",), "torch": ("tests/torch/programs/test_checked.py",)}
+            "ge": ("tests/wrong/rules_ge*_test.cc",), "torch": ("tests/torch/programs/test_checked.py", "tests/torch/programs/test_sleep_wake.py")}
 
 
 @pytest.mark.parametrize("door", PROGRAMS)

@@ -143,6 +143,24 @@ MP_PROGRAM(MP104, registered_for_a_static_model, kNoError) {
   return 0;
 }
 
+// An operator holds blocks only while it is called, so a replacement meets them in a callback alone.
+MP_PROGRAM(MP105, replaced_inside_its_callback, kNoError) {
+  Device device;
+  Pool first, second;
+  Output output;
+  int calls = 0;
+  const auto alloc = first.alloc;
+  first.alloc = [&](size_t bytes) {
+    if (wrong && ++calls == 2) ROLE_CHECK(second.Register(device.one) == ACL_SUCCESS);
+    return alloc(bytes);
+  };
+  ROLE_CHECK(first.Register(device.one) == ACL_SUCCESS);
+  ROLE_CHECK(Add(device.one, &output.memory) == ACL_SUCCESS);
+  if (!wrong) ROLE_CHECK(second.Register(device.one) == ACL_SUCCESS);
+  Unregister(device.one);
+  return 0;
+}
+
 MP_PROGRAM(MP111, registered_where_it_is_not_supported, kNoError, {"MILLPOND_PROFILES", MILLPOND_RULES_PROFILES},
            {"MILLPOND_SOC", "Ascend310B4"}) {
   Device device;
