@@ -184,7 +184,8 @@ def test_every_installed_header_compiles_alone(ascend, tmp_path, language):
 
 def test_layout_is_canns(ascend):
     for name in ("include/acl/acl.h", "lib64/libascendcl.so", "devlib/libascendcl.so", "runtime/lib64/libascendcl.so",
-                 "runtime/include/acl/acl.h", "compiler/lib64", "compiler/include", "opp/version.info", "python/site-packages",
+                 "runtime/lib64/stub/libascendcl.so", "runtime/include/acl/acl.h", "compiler/lib64", "compiler/include", "opp/version.info",
+                 "python/site-packages",
                  "set_env.sh", "bin/setenv.bash", "bin/npu-smi", f"{os.uname().machine}-linux/include", f"{os.uname().machine}-linux/lib64",
                  "share/millpond/profiles/Ascend910B3.ini", "toolkit"):
         assert (ascend / name).exists(), name
