@@ -5,7 +5,7 @@
 
 A start of torch costs seconds and most programs need less; a child costs a third of one. No device is open when a child is forked, so that it is a process
 of its own for the runtime and the checker. Settings are this process's: whoever wants another seed starts another one.
-Writes a line of JSON for each program: name, status (0, or what the first process that failed ended with), told (the last line of its output), and
+Writes a line of JSON for each program: name, status (0, or what the first process that failed ended with), told (the last lines of its output), and
 findings, what the checker wrote to MILLPOND_CHECK_JSON meanwhile.
 """
 
@@ -23,6 +23,7 @@ import time
 import traceback
 from pathlib import Path
 
+LAST_LINES = 12  # an error of torch_npu has its cause above its last line
 LOOKS = 0.02  # seconds between two questions whether a child has ended
 
 
@@ -104,7 +105,7 @@ def run(job, lines):
         with open(lines, "rb") as file:
             file.seek(before)
             findings = file.read().decode("utf-8", "replace")
-    return {"name": job["name"], "status": next((status for status in statuses if status != 0), 0), "told": output[-1] if output else "",
+    return {"name": job["name"], "status": next((status for status in statuses if status != 0), 0), "told": " | ".join(output[-LAST_LINES:]),
             "findings": findings}
 
 

@@ -121,7 +121,7 @@ def verdict_of(name, status, told, findings):
     if errors:
         return "; ".join(errors)
     if status != 0:
-        return f"ended with {status}: {told[:300]}"
+        return f"ended with {status}: {told[-1500:]}"
     return None if findings else "no process was checked"
 
 
