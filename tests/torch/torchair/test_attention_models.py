@@ -20,7 +20,7 @@ def results(start):
 def test_a_model_with_attention_is_compiled_whole_and_gives_the_cpus_numbers(results, model, kind):
     found = results[f"{model} {kind}"]
     assert "failed" not in found, found
-    difference, graphs = found.split()
+    difference, graphs = found.split()[:2]  # a warning may follow
     assert float(difference) < 1e-5
     if kind == "static":
         assert int(graphs) == 1
