@@ -189,26 +189,6 @@ MP_STRANGE(MP611, plain_tasks_around_a_replay, kError) {
   return 0;
 }
 
-// A host function tells another thread that the stream has come so far, which launches elsewhere.
-MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
-  Device device;
-  const Memory memory;
-  static std::atomic<bool> reached{false};
-  aclrtContext context = nullptr;
-  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
-  Set(memory, device.one);
-  ROLE_CHECK(aclrtLaunchHostFunc(
-                 device.one, [](void*) { reached = true; }, nullptr) == ACL_SUCCESS);
-  std::thread other([&] {
-    ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
-    while (!wrong && !reached) std::this_thread::yield();
-    Set(memory, device.two);
-  });
-  other.join();
-  Synchronize();
-  return 0;
-}
-
 // Registered memory of the program's own, read and written by two streams in turn.
 MP_STRANGE(MP506, registered_memory_in_turn, kError) {
   Device device;
