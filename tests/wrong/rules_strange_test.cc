@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/wrong/acl_world.h"
@@ -186,6 +187,28 @@ MP_STRANGE(MP611, plain_tasks_around_a_replay, kError) {
   Synchronize();
   ROLE_CHECK(aclmdlRIDestroy(graph) == ACL_SUCCESS);
   for (aclrtEvent event : {fork, join}) ROLE_CHECK(aclrtDestroyEvent(event) == ACL_SUCCESS);
+  return 0;
+}
+
+// A host function tells another thread that the stream has come so far, which launches elsewhere. What comes behind the
+// function is not told by it.
+MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
+  Device device;
+  const Memory memory;
+  static std::atomic<bool> reached{false};
+  aclrtContext context = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
+  if (!wrong) Set(memory, device.one);
+  ROLE_CHECK(aclrtLaunchHostFunc(
+                 device.one, [](void*) { reached = true; }, nullptr) == ACL_SUCCESS);
+  if (wrong) Set(memory, device.one);
+  std::thread other([&] {
+    ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
+    while (!reached) std::this_thread::yield();
+    Set(memory, device.two);
+  });
+  other.join();
+  Synchronize();
   return 0;
 }
 
