@@ -194,6 +194,24 @@ TEST_F(GuardsTest, AWaitOfTheHostLooksAtRedZones) {
   EXPECT_TRUE(sink_.Take().empty()) << "told once";
 }
 
+TEST_F(GuardsTest, AWaitOfTheHostLooksAtTheBeginningOfARedZoneAndTellsAllThatIsDamaged) {
+  char* block = Allocate(100);
+  internal::CheckSomeRedZones(1);
+  EXPECT_TRUE(sink_.Take().empty());
+  FillBytes(block + 2000, 1, 1);
+  internal::CheckSomeRedZones(1);
+  EXPECT_TRUE(sink_.Take().empty()) << "far behind the block: looked at later";
+  FillBytes(block + 100, 1, 1);
+  internal::CheckSomeRedZones(1);
+  const std::vector<Damage> damages = sink_.Take();
+  ASSERT_EQ(damages.size(), 1u);
+  EXPECT_EQ(damages[0].address, block + 100);
+  EXPECT_EQ(damages[0].bytes, 1901u);
+  FillBytes(block + 2000, 1, 1);
+  Free(block);
+  EXPECT_EQ(sink_.Take().size(), 1u) << "the whole zone is looked at when its block goes";
+}
+
 TEST_F(GuardsTest, ABlockThatOtherProcessesMapHasNoRedZoneAndIsNotKept) {
   char* block = Allocate(5000);
   FillBytes(block, 1, 5000);

@@ -15,8 +15,9 @@ void MarkRedZone(uintptr_t begin, size_t bytes, int32_t device, uintptr_t block 
 // Zones that begin in [begin, end) are looked at a last time and forgotten. `at_free`: because their block goes now.
 void UnmarkRedZones(uintptr_t begin, uintptr_t end, bool at_free = false);
 
-// Looks at the next `most` of them, around and around.
+// Looks at the beginnings of the next `most` of them, around and around.
 void CheckSomeRedZones(size_t most);
+// At all of each.
 void CheckRedZones();
 
 }  // namespace millpond::internal
