@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import random
 import runpy
 import shutil
 import signal
@@ -24,6 +25,7 @@ import traceback
 from pathlib import Path
 
 LAST_LINES = 12  # an error of torch_npu has its cause above its last line
+PORTS = range(20000, 32000)
 LOOKS = 0.02  # seconds between two questions whether a child has ended
 
 
@@ -36,9 +38,15 @@ def preload():
 
 
 def free_port():
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return str(asked.getsockname()[1])
+    """A port that nobody has, below those that the system gives to clients: one of theirs could be taken before rank 0 listens on it."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as asked:
+            try:
+                asked.bind(("", port))
+            except OSError:
+                continue
+            return str(port)
+    raise SystemExit(f"no port of {PORTS.start} to {PORTS.stop - 1} is free")
 
 
 def become(command, folder, variables):

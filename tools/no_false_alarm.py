@@ -64,12 +64,11 @@ class Example:
         return self.ranks > 0
 
 
-def examples(only=""):
+def examples():
     found = [Example(name, (build_dir("release") / "bin" / name,)) for name in COMPILED]
     found += [Example(name, (INTERPRETER, EXAMPLES / name)) for name in PYTHON]
     found += [Example(name, (INTERPRETER, EXAMPLES / name, "mended")) for name in MENDED]
-    found += torch_examples() if pytorch.enabled() else []
-    return [example for example in found if only in example.name]
+    return found + (torch_examples() if pytorch.enabled() else [])
 
 
 def torch_examples():
@@ -117,7 +116,7 @@ def alarm(example, seed, base):
 
 
 def verdict_of(name, status, told, findings):
-    errors = [f"{rule} {message}" for rule, message in errors_in(findings) if rule not in ON_PURPOSE.get(name, ())]
+    errors = [f"{row['rule']} {row['message']}" for row in errors_in(findings) if row["rule"] not in ON_PURPOSE.get(name, ())]
     if errors:
         return "; ".join(errors)
     if status != 0:
@@ -143,6 +142,7 @@ def forked_alarms(chosen, seed, base):
 
 
 def errors_in(text):
+    """The errors among what checked processes wrote."""
     found = []
     for line in text.splitlines():
         try:
@@ -150,7 +150,7 @@ def errors_in(text):
         except ValueError:
             continue  # the last line of a process that was killed
         if row.get("event") == "finding" and row.get("severity") == "error":
-            found.append((row["rule"], row["message"]))
+            found.append(row)
     return found
 
 
@@ -165,16 +165,22 @@ def parse_seeds(text):
     return seeds
 
 
+def choose(parser, everything):
+    """The arguments, and those of everything that they ask for; ends the program where they ask for names alone, or for none that is there."""
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name has it")
+    parser.add_argument("--list", action="store_true", help="only name them")
+    arguments = parser.parse_args()
+    chosen = [one for one in everything if arguments.only in one.name]
+    if arguments.list or not chosen:
+        print("\n".join(one.name for one in everything))
+        sys.exit(0 if arguments.list else f"no name has '{arguments.only}' in it; these are there")
+    return arguments, chosen
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=parse_seeds, default=range(64), help="0-63 unless given")
-    parser.add_argument("--only", default="", metavar="TEXT", help="examples whose name has it")
-    parser.add_argument("--list", action="store_true", help="only name them")
-    arguments = parser.parse_args()
-    chosen = examples(arguments.only)
-    if arguments.list or not chosen:
-        print("\n".join(example.name for example in examples()))
-        return 0 if arguments.list else f"no example has '{arguments.only}' in its name; these are there"
+    arguments, chosen = choose(parser, examples())
     base = environment.for_program(argparse.Namespace())
     forked = [example for example in chosen if example.is_forked]
     judges = Judges(len(chosen), arguments.seeds)

@@ -12,7 +12,6 @@ found as rows of the table, to be judged one by one before they go in.
 
 import argparse
 import fnmatch
-import json
 import re
 import subprocess
 import sys
@@ -25,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools" / "cli"))
 import environment
 from layout import VENV, build_dir
+from no_false_alarm import errors_in, choose
 
 TABLE = ROOT / "tests" / "wrong" / "on_purpose.tsv"
 PREFIXES = ("acl", "pool", "hccl", "aclnn", "ge")
@@ -40,13 +40,12 @@ class Suite:
     command: tuple
 
 
-def suites(only=""):
+def suites():
     folder = build_dir("release") / "bin"
     programs = sorted(path for prefix in PREFIXES for path in folder.glob(f"{prefix}_*_test"))
     found = [Suite(path.name, (path, "--gtest_brief=1")) for path in programs]
     pytest = (VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT, "-q", "-p", "no:cacheprovider")
-    found += [Suite(name, (*pytest, ROOT / "tests" / name)) for name in FOLDERS]
-    return [suite for suite in found if only in suite.name]
+    return found + [Suite(name, (*pytest, ROOT / "tests" / name)) for name in FOLDERS]
 
 
 def read_table(text):
@@ -76,20 +75,6 @@ def is_on_purpose(rows, suite, place, rule):
     return any(suite == row[0] and fnmatch.fnmatchcase(place, row[1]) and rule in row[2] for row in rows)
 
 
-def findings_in(text):
-    """(errors, was anybody checked)"""
-    errors, checked = [], False
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # the last line of a process that was killed
-        checked |= row.get("event") == "start"
-        if row.get("event") == "finding" and row.get("severity") == "error":
-            errors.append(row)
-    return errors, checked
-
-
 def run(suite, base):
     """(errors, what kept it from being checked or nothing)"""
     with tempfile.TemporaryDirectory(prefix="millpond-alarm-") as folder:
@@ -101,8 +86,8 @@ def run(suite, base):
                            stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             why = f"could not be run: {error}"
-        errors, checked = findings_in(lines.read_text(encoding="utf-8", errors="replace") if lines.exists() else "")
-        return errors, why or (None if checked else "no process was checked")
+        found = lines.read_text(encoding="utf-8", errors="replace") if lines.exists() else ""
+        return errors_in(found), why or (None if found else "no process was checked")
 
 
 def shown(finding):
@@ -112,14 +97,8 @@ def shown(finding):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="suites whose name has it")
-    parser.add_argument("--list", action="store_true", help="only name them")
     parser.add_argument("--rows", action="store_true", help="print rows for the table")
-    arguments = parser.parse_args()
-    chosen = suites(arguments.only)
-    if arguments.list or not chosen:
-        print("\n".join(suite.name for suite in suites()))
-        return 0 if arguments.list else f"no suite has '{arguments.only}' in its name; these are there"
+    arguments, chosen = choose(parser, suites())
     rows, base, bad, began = read_table(TABLE.read_text(encoding="utf-8")), environment.for_program(argparse.Namespace()), 0, time.monotonic()
     for number, suite in enumerate(chosen, 1):
         errors, why = run(suite, base)

@@ -161,7 +161,7 @@ TEST_F(TraceTest, RowsAreToldWithTheirPitch) {
 
 // A program that just ends, without aclFinalize, still leaves its whole trace.
 MP_ROLE(NoFinalize) {
-  ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
   for (int i = 0; i < 100; ++i) ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
   return 0;
 }
@@ -172,7 +172,7 @@ TEST_F(TraceTest, IsCompleteAtExit) {
 
 // One that dies leaves what it had written, and that parses.
 MP_ROLE(Dies) {
-  ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
   for (int i = 0; i < 20000; ++i) ROLE_CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
   _exit(0);
 }

@@ -210,6 +210,7 @@ TEST_F(PhasesTest, ADataDependentShapeIsReportedWhenTheSecondPhaseReturns) {
   ASSERT_EQ(rank, 1U);
   EXPECT_EQ(dims[0], 2);
   delete[] dims;
+  ACL_OK(aclrtSynchronizeStream(stream_));
   const Values kept = c.Values();
   EXPECT_EQ((Values{kept[0], kept[1]}), (Values{1, 4}));
   for (aclTensor* tensor : {self, mask, out}) aclDestroyTensor(tensor);

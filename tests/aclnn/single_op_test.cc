@@ -199,6 +199,7 @@ TEST_F(SingleOpTest, AShapeKnownOnlyAfterTheRunIsWrittenBack) {
   int64_t count = 0;
   ACL_OK(aclGetTensorDescDimV2(out_desc, 0, &count));
   EXPECT_EQ(count, 2);
+  ACL_OK(aclrtSynchronizeStream(stream_));
   EXPECT_EQ(c.Values()[0], 5);
   EXPECT_EQ(c.Values()[1], 7);
   ACL_OK(aclrtFree(mask));

@@ -79,6 +79,15 @@ if [ -n "$FAKE_ALARM" ]; then
 fi
 echo "[2/2] silent with 64 seeds: torch/ddp.py in 2 s"
 """
+SUITES = """#!/bin/sh
+echo "[1/2] silent with 6 errors on purpose: acl_memory_copy_test, 2 s after the start"
+if [ -n "$FAKE_TEST_ALARMS" ]; then
+  echo "ALARM acl_event_test MP611 in EventTest_Waits (event_test.cc:7): nothing orders the two"
+  echo "[2/2] ALARMS (1) from acl_event_test, 4 s after the start"
+  exit 1
+fi
+echo "[2/2] silent with 0 errors on purpose: acl_event_test, 4 s after the start"
+"""
 RANKS = """#!/bin/sh
 echo "[1/2] passed 2000 random programs AsThreads in 9 s"
 if [ -n "$FAKE_RANKS_LEAVE" ]; then
@@ -103,7 +112,7 @@ echo "2 passed, 0 failed"
 @pytest.fixture(name="long_tree")
 def long_tree_fixture(tree):
     tree.program("run-clang-tidy-19", TIDY)
-    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT), ("site_pages.py", SITE), ("ranks_long.py", RANKS),
+    for name, text in (("mutate.py", MUTATE), ("no_false_alarm.py", SILENT), ("no_false_alarm_tests.py", SUITES), ("site_pages.py", SITE), ("ranks_long.py", RANKS),
                        ("torch_versions.py", VERSIONS)):
         tool = tree.root / "tools" / name
         tool.write_text(text)
@@ -120,9 +129,9 @@ def long_tree_fixture(tree):
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; ranks two, and two by torch; the kernels two
+    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; two suites; ranks two, and two by torch; the kernels two
     # of ctest and two of pytest; aarch64 two of ctest; another torch two programs.
-    assert last_line(outcome) == "27 passed, 0 failed", outcome.stderr
+    assert last_line(outcome) == "29 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("ctest" in line and "build/aarch64" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
@@ -132,6 +141,7 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     pytest.param("FAKE_BUG_SURVIVES", ["no test noticed that an index is not looked at"], id="a bug that no test notices"),
     pytest.param("FAKE_BUG_ROTS", ["it could not be tried: two.patch does not apply"], id="a bug that cannot be tried"),
     pytest.param("FAKE_ALARM", ["FAILED no false alarm: torch/ddp.py", "with seed 3: MP611"], id="an example with an error of the checker"),
+    pytest.param("FAKE_TEST_ALARMS", ["FAILED no false alarm: acl_event_test", "MP611 in EventTest_Waits"], id="a test with an error of the checker"),
     pytest.param("FAKE_RANKS_LEAVE", ["left behind: socket millpond-7-1"], id="ranks that leave something behind"),
     pytest.param("FAKE_TIDY_FINDS", ["FAILED clang-tidy", "[bugprone-branch-clone]"], id="a finding of clang-tidy"),
     pytest.param("FAKE_DEAD_LINK", ["FAILED site", "no heading #gone"], id="a link of the site that leads nowhere"),
@@ -140,7 +150,7 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
 ])
 def test_what_a_long_check_finds_is_a_failure_that_names_it(long_tree, broken, told):
     outcome = long_tree.call("test", "--quick", "--long", **{broken: "1"})
-    assert last_line(outcome) == "26 passed, 1 failed"
+    assert last_line(outcome) == "28 passed, 1 failed"
     for text in told:
         assert text in outcome.stderr
 
@@ -247,5 +257,5 @@ def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
 
 def test_a_type_that_fails_behind_phase_1_is_a_failure(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_TYPE_FAILS="1")
-    assert last_line(outcome) == "26 passed, 1 failed"
+    assert last_line(outcome) == "28 passed, 1 failed"
     assert "FAILED all types" in outcome.stderr and "aclnnCat int4" in outcome.stderr

@@ -92,6 +92,7 @@ TEST_F(FloatStatusTest, AGraphReadsAndClearsTheStatusOfOverflow) {
 
 // Page "aclrtDeviceEnablePeerAccess": without it a device does not reach another one's memory.
 MP_ROLE(PeerInputs) {
+  ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS);
   ROLE_CHECK(aclrtSetDevice(1) == ACL_SUCCESS);
   const DeviceMemory there(Counting());
   const DeviceMemory there_out(kPadded);

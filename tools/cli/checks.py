@@ -2,7 +2,7 @@
 """What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
 
 Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, every
-example under the checker with 64 seeds, ranks, other releases of torch, aarch64 under an emulator, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+example under the checker with 64 seeds, the tests themselves under it, ranks, other releases of torch, aarch64 under an emulator, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
 """
 
 import argparse
@@ -110,6 +110,11 @@ def _parts_of(name, tool, read, says):
 def no_false_alarm():
     """Every example under the checker, with seeds 0 to 63: tools/no_false_alarm.py. One test for each."""
     return _parts_of("no false alarm", "no_false_alarm.py", alarm_result, "{} examples are silent, {} are not")
+
+
+def no_false_alarm_tests():
+    """The tree's own suites under the checker: tools/no_false_alarm_tests.py. One test for each."""
+    return _parts_of("no false alarm in tests", "no_false_alarm_tests.py", alarm_result, "{} suites are silent, {} are not")
 
 
 def alarm_result(text):

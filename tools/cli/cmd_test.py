@@ -105,6 +105,7 @@ def _long_suites(arguments, total):
         yield "clang-tidy", checks.clang_tidy
         yield "mutation", checks.mutation
         yield "no false alarm", checks.no_false_alarm
+        yield "no false alarm in tests", checks.no_false_alarm_tests
         yield "site", checks.site
         yield "ranks", checks.ranks
     yield AARCH64.name, lambda: _aarch64(arguments.k)

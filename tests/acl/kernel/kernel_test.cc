@@ -20,6 +20,8 @@ std::vector<char> Bytes(const std::string& path) {
 
 class KernelTest : public testing::Test {
  protected:
+  static void SetUpTestSuite() { ACL_REQUIRE_OK(aclInit(nullptr)); }
+  static void TearDownTestSuite() { ACL_OK(aclFinalize()); }
   void SetUp() override {
     ACL_REQUIRE_OK(aclrtSetDevice(0));
     ACL_REQUIRE_OK(aclrtCreateStream(&stream_));

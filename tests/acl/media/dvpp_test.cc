@@ -25,6 +25,8 @@ struct Image {
 
 class DvppTest : public testing::Test {
  protected:
+  static void SetUpTestSuite() { ACL_REQUIRE_OK(aclInit(nullptr)); }
+  static void TearDownTestSuite() { ACL_OK(aclFinalize()); }
   void SetUp() override {
     ACL_REQUIRE_OK(aclrtSetDevice(0));
     ACL_REQUIRE_OK(aclrtCreateStream(&stream_));

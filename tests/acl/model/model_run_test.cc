@@ -221,6 +221,7 @@ TEST_F(ModelRun, RunsOnTwoStreamsDoNotDisturbEachOther) {
   const DeviceMemory first(kBytes);
   const DeviceMemory second(kBytes);
   const DeviceMemory difference(kBytes);
+  const DeviceMemory other_difference(kBytes);
   const DeviceMemory expected(kBytes);
   Dataset inputs;
   Dataset outputs;
@@ -230,7 +231,7 @@ TEST_F(ModelRun, RunsOnTwoStreamsDoNotDisturbEachOther) {
   inputs.Add(counting);
   outputs.Add(first).Add(difference);
   other_inputs.Add(zero);
-  others.Add(second).Add(difference);
+  others.Add(second).Add(other_difference);
   expecting.Add(expected).Add(difference);
   ACL_REQUIRE_OK(aclmdlExecute(id, other_inputs.get(), expecting.get()));
   ASSERT_NE(Read(expected.data()), Products());

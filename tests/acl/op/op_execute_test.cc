@@ -81,6 +81,7 @@ TEST_F(OpExecuteTest, AnOutputsUnknownDimensionsAreInferredAndWrittenBack) {
   EXPECT_NE(RecentMessage().find("aclopExecuteV2"), std::string::npos) << "it cannot tell the shape";
   const Operand unknown_input(a, {-1});
   ACL_FAILS(ACL_ERROR_INVALID_PARAM, Execute("Mul", {&unknown_input, &x2}, {&y}));
+  ACL_OK(aclrtSynchronizeStream(stream_));
 }
 
 TEST_F(OpExecuteTest, NumbersComeFromConstantsHostOrDevice) {

@@ -188,6 +188,7 @@ TEST_F(OpRobustTest, ForeignHandlesAreRefused) {
                            call.out_buffers.data(), nullptr, event),
             ACL_SUCCESS);
   ACL_OK(Execute("Add", {&x, &x}, {&y}));
+  ACL_OK(aclrtSynchronizeStream(stream_));
 }
 
 // Nothing at a wrong address is read: not where an object was, not where none ever was.

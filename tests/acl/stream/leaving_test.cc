@@ -116,6 +116,8 @@ TEST(LeavingProcess, ATaskThatEndsItsThreadIsNamed) {
 
 // main ends first and another thread finishes the work; then the process ends, with 0.
 void* FinishTheWork(void*) {
+  const aclError initialised = aclInit(nullptr);
+  ROLE_CHECK(initialised == ACL_SUCCESS || initialised == ACL_ERROR_REPEAT_INITIALIZE);
   ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
   aclrtStream stream = nullptr;
   ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
@@ -126,7 +128,7 @@ void* FinishTheWork(void*) {
   return nullptr;
 }
 [[noreturn]] void LeaveMainTo(bool first_use) {
-  if (first_use) ROLE_CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+  if (first_use) ROLE_CHECK(aclInit(nullptr) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
   pthread_t thread{};
   ROLE_CHECK(pthread_create(&thread, nullptr, FinishTheWork, nullptr) == 0);
   pthread_detach(thread);
