@@ -166,7 +166,7 @@ def test_run_writes_the_page_without_checking(tree):
 
 def test_pinned_memory_of_the_host_is_no_memory_of_a_device(tree):
     page = page_of(tree, [start(), memory(5, 1 << 20), memory(6, 1 << 30, "aclrtMallocHost", -1), end()]).read_text()
-    assert "peak 1.0 MiB" in page and "aclrtMallocHost" not in page and "device -1" not in page
+    assert "peak 1.00 MiB" in page and "aclrtMallocHost" not in page and "device -1" not in page
 
 
 @pytest.mark.parametrize("ending, expected", [({"exit": 0}, 0), ({"exit": 9}, 9), ({"kill": 15}, -15)])
