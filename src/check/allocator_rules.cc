@@ -117,9 +117,10 @@ void AllocatorRules::CheckServedNone(const trace::AllocatorRegistration& registr
                          Format("the allocator of %s was registered after %s was loaded for it, which keeps built-in "
                                 "memory; no graph was loaded with the allocator",
                                 StreamText(registration.stream).c_str(), load->second.name.c_str()),
-                         "unregistered here", registration.stack, registration.thread);
-  finding.parts.push_back({"registered", "registered here", "", former.stack, 0});
+                         "registered here", former.stack, 0);
   finding.parts.push_back({"earlier", "loaded here", load->second.name, load->second.stack, 0});
+  finding.parts.push_back(
+      {"destroyed", "unregistered here, where it was clear", "", registration.stack, registration.thread});
   ledger_.reporter.Report(finding);
 }
 

@@ -48,6 +48,8 @@ bool MadeByClient(ObjectKind kind, std::string_view entry_point) {
   return true;
 }
 
+std::string Plural(size_t count, const char* word) { return Format("%zu %s%s", count, word, count == 1 ? "" : "s"); }
+
 }  // namespace
 
 bool LifeRules::ForbiddenInCallback(std::string_view call) {
@@ -94,7 +96,8 @@ void LifeRules::OnDestroyWait(const trace::HostWait& wait) {
 void LifeRules::OnObject(const trace::ObjectLife& life) {
   const Key key{life.kind, life.handle};
   if (life.created) {
-    lives_[key] = {life.stack, 0};
+    const bool implicit = life.kind == ObjectKind::kContext && life.detail != 0;
+    lives_[key] = {.created = life.stack, .destroyed = 0, .device = life.device, .implicit = implicit};
     if (life.kind == ObjectKind::kStream) {
       const auto stream = static_cast<int32_t>(life.id);
       ledger_.streams[stream].handle = life.handle;
@@ -112,6 +115,7 @@ void LifeRules::OnObject(const trace::ObjectLife& life) {
     if (oldest != lives_.end() && oldest->second.destroyed != 0) lives_.erase(oldest);
     ended_.pop_front();
   }
+  if (life.kind == ObjectKind::kContext && known.implicit) CheckReset(life);
   if (life.kind != ObjectKind::kStream && life.kind != ObjectKind::kEvent) return;
   const auto stream = static_cast<int32_t>(life.id);
   Symbols& symbols = ledger_.reporter.symbols();
@@ -148,6 +152,34 @@ void LifeRules::OnObject(const trace::ObjectLife& life) {
     unsynchronised_.erase(stream);
     ledger_.stream_of_handle.erase(life.handle);
   }
+}
+
+void LifeRules::CheckReset(const trace::ObjectLife& context) {
+  Symbols& symbols = ledger_.reporter.symbols();
+  const std::string entry = symbols.EntryPoint(context.stack);
+  if (!entry.starts_with("aclrtResetDevice") || !ledger_.reporter.Wants(Rule::MP802)) return;
+  size_t events = 0;
+  size_t contexts = 0;
+  uint32_t created = 0;
+  for (const auto& [key, life] : lives_) {
+    if (life.destroyed != 0 || life.device != context.device || life.implicit) continue;
+    if (key.first != ObjectKind::kEvent && key.first != ObjectKind::kContext) continue;
+    if (!MadeByClient(key.first, symbols.EntryPoint(life.created)) || IsFrameworks(life.created)) continue;
+    if (created == 0) created = life.created;
+    ++(key.first == ObjectKind::kEvent ? events : contexts);
+  }
+  if (events + contexts == 0) return;
+  std::string left = events != 0 ? Plural(events, "event") : "";
+  if (contexts != 0) left += (left.empty() ? "" : " and ") + Plural(contexts, "context");
+  ledger_.reporter.Report(
+      {.rule = Rule::MP802,
+       .message = Format("%s of device %d while %s of it %s not destroyed", entry.c_str(), context.device, left.c_str(),
+                         events + contexts == 1 ? "is" : "are"),
+       .parts = {{"later", entry + " is called here", entry, context.stack, context.thread},
+                 {"created", events + contexts == 1 ? "it was made here" : "the first was made here", "", created, 0}},
+       .things = {},
+       .lanes = {},
+       .memory = {}});
 }
 
 void LifeRules::OnMisuse(const trace::Misuse& misuse) {
@@ -212,8 +244,10 @@ void LifeRules::OnExit() {
   if (largest == nullptr) return;
   ledger_.reporter.Report(
       {.rule = Rule::MP502,
-       .message = Format("%zu device blocks (%zu bytes) are not freed at aclFinalize", blocks, bytes),
-       .parts = {{"allocated", "the largest was allocated here", "", largest->allocated, 0}},
+       .message = Format("%s (%zu bytes) %s not freed at aclFinalize", Plural(blocks, "device block").c_str(), bytes,
+                         blocks == 1 ? "is" : "are"),
+       .parts = {{"allocated", blocks == 1 ? "it was allocated here" : "the largest was allocated here", "",
+                  largest->allocated, 0}},
        .things = {ledger_.ThingOf(*largest, 0, 0)},
        .lanes = {},
        .memory = {}});

@@ -42,12 +42,16 @@ class LifeRules {
   struct Life {
     uint32_t created = 0;    // stack
     uint32_t destroyed = 0;  // stack; 0 while it lives
+    int32_t device = -1;
+    bool implicit = false;  // a device's own context
   };
   using Key = std::pair<trace::ObjectKind, uint64_t>;  // kind and handle
 
   static constexpr size_t kEnded = 4096;
 
   bool IsFrameworks(uint32_t stack);
+  // Streams end with their context and are told one by one; what a reset leaves behind is told here.
+  void CheckReset(const trace::ObjectLife& context);
 
   Ledger& ledger_;
   std::atomic<bool> running_{false};

@@ -39,15 +39,64 @@ constexpr PythonLayout kLayouts[] = {
 constexpr uint8_t kOwnedByInterpreter = 3;  // a frame that stands between two runs of the interpreter, not a function's
 constexpr int kCodeUnit = 2;                // bytes
 
-// A compact ASCII str: length, then state bits, then the characters behind a header. Others need the interpreter's
-// help, and are shown by what they are.
+// What the state of a str says.
+bool IsCompact(uint32_t state) { return (state >> 5 & 1) != 0; }
+bool IsAscii(uint32_t state) { return (state >> 6 & 1) != 0; }
+uint32_t CharacterBytes(uint32_t state) { return state >> 2 & 7; }
+
+void AppendUtf8(uint32_t character, std::string* text) {
+  const auto add = [&](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
+  const auto rest = [&](int shift) { add(0x80 | (character >> shift & 0x3F)); };
+  if (character < 0x80) {
+    add(character);
+  } else if (character < 0x800) {
+    add(0xC0 | character >> 6);
+    rest(0);
+  } else if (character < 0x10000) {
+    add(0xE0 | character >> 12);
+    rest(6);
+    rest(0);
+  } else {
+    add(0xF0 | (character >> 18 & 7));
+    rest(12);
+    rest(6);
+    rest(0);
+  }
+}
+
+// A str: length, then state bits, then the characters behind a header, which is longer where some are not ASCII (by the
+// length and the address of its UTF-8, and before 3.12 by one length more).
 std::string TextOf(const void* text, const void* text_type, size_t characters) {
   if (text == nullptr || At<const void*>(text, 8) != text_type) return "?";
   const auto length = At<int64_t>(text, 16);
   const auto state = At<uint32_t>(text, 32);
-  const bool compact_ascii = (state >> 5 & 1) != 0 && (state >> 6 & 1) != 0;
-  if (!compact_ascii || length < 0 || length > 4096) return "(a name that is not ASCII)";
-  return {static_cast<const char*>(text) + characters, static_cast<size_t>(length)};
+  if (!IsCompact(state) || length < 0 || length > 4096) return "(a name that cannot be read)";
+  if (IsAscii(state)) return {static_cast<const char*>(text) + characters, static_cast<size_t>(length)};
+  const size_t begin = characters + (characters == 48 ? 24 : 16);
+  std::string utf8;
+  for (size_t i = 0; i < static_cast<size_t>(length); ++i) {
+    const size_t bytes = CharacterBytes(state);
+    AppendUtf8(bytes == 1   ? At<uint8_t>(text, begin + i)
+               : bytes == 2 ? At<uint16_t>(text, begin + 2 * i)
+                            : At<uint32_t>(text, begin + 4 * i),
+               &utf8);
+  }
+  return utf8;
+}
+
+uint64_t Mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15;
+  return hash ^ hash >> 29;
+}
+
+// How long a text is and how it ends, without reading all of it.
+uint64_t EndOf(const void* text, const void* text_type, size_t characters) {
+  if (text == nullptr || At<const void*>(text, 8) != text_type) return 0;
+  const auto state = At<uint32_t>(text, 32);
+  if (!IsCompact(state) || !IsAscii(state)) return 0;
+  const auto length = At<uint64_t>(text, 16);
+  // A short one has the end of its header before it.
+  return Mixed(length, length <= 4096 ? At<uint64_t>(text, characters + length - sizeof(uint64_t)) : 0);
 }
 
 }  // namespace
@@ -105,9 +154,9 @@ uint32_t PythonFrames::Read() {
         layout_->instruction_is_index
             ? At<int>(frame, layout_->instruction) * kCodeUnit
             : static_cast<int>(At<const char*>(frame, layout_->instruction) - (code + layout_->bytecode));
-    places[count++] = {code, offset};
-    hash = (hash ^ reinterpret_cast<uint64_t>(code) ^ static_cast<uint64_t>(offset)) * 0x9E3779B97F4A7C15;
-    hash ^= hash >> 29;
+    const uint64_t stamp = StampOf(code, count < kThorough);
+    places[count++] = {code, offset, stamp};
+    hash = Mixed(hash, reinterpret_cast<uint64_t>(code) ^ static_cast<uint64_t>(offset) ^ stamp);
   }
   if (count == 0) return 0;
   const auto [begin, end] = by_hash_.equal_range(hash);
@@ -124,6 +173,18 @@ uint32_t PythonFrames::Read() {
   stacks_.push_back(std::move(frames));
   by_hash_.emplace(hash, number);
   return number;
+}
+
+// Functions that a program compiles while it runs are freed again, and the next one is at their address.
+uint64_t PythonFrames::StampOf(const char* code, bool thorough) const {
+  const auto* const file = At<const char*>(code, layout_->file);
+  const auto* const name = At<const char*>(code, layout_->name);
+  // Behind the object's type: how much code it is, or of how many arguments.
+  const uint64_t stamp =
+      At<uint64_t>(code, 16) ^ reinterpret_cast<uint64_t>(file) ^ reinterpret_cast<uint64_t>(name) << 1;
+  if (!thorough) return stamp;
+  return Mixed(Mixed(stamp, EndOf(file, text_type_, layout_->characters)),
+               EndOf(name, text_type_, layout_->characters));
 }
 
 PythonFrame PythonFrames::Describe(const Place& place) const {

@@ -54,7 +54,8 @@ class PythonFrames {
  private:
   struct Place {
     const char* code;
-    int offset;  // in bytes of its bytecode
+    int offset;      // in bytes of its bytecode
+    uint64_t stamp;  // of what the code is, for its memory may serve another one later
     bool operator==(const Place&) const = default;
   };
 
@@ -62,8 +63,10 @@ class PythonFrames {
   bool Find();
   uint32_t Read();
   PythonFrame Describe(const Place& place) const;
+  uint64_t StampOf(const char* code, bool thorough) const;
 
   static constexpr size_t kMaxFrames = 24;
+  static constexpr size_t kThorough = 3;  // the innermost, where code that comes and goes is met
 
   bool looked_ = false;
   int looks_ = 0;

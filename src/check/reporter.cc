@@ -115,14 +115,14 @@ std::string Place(const Frame& frame) {
   return Format("%s+0x%llx", frame.module.c_str(), static_cast<unsigned long long>(frame.offset));
 }
 
-// What is worth showing of a stack: no frames of ours, none of the C library under main or a thread's function, and,
-// when Python is there, of the C functions only the user's own.
+// What is worth showing of a stack: no frames of ours, none of the C++ library's headers, none of the C library under
+// main or a thread's function, and, when Python is there, of the C functions only the user's own.
 std::vector<const Frame*> Shown(const std::vector<const Frame*>& frames) {
   const bool python = !frames.empty() && frames.front()->python;
   std::vector<const Frame*> shown;
   for (const Frame* frame : frames) {
-    const bool skip =
-        frame->ours || frame->module.starts_with("libc.") || (python && !frame->python && frame->framework);
+    const bool skip = frame->ours || frame->header || frame->module.starts_with("libc.") ||
+                      (python && !frame->python && frame->framework);
     if (!skip) shown.push_back(frame);
     if (!python && frame->function == "main") break;
   }
@@ -188,6 +188,8 @@ void Reporter::BecomeProcess() {
   ReadIdentity();
   begun_ = told_in_full_ = false;
   errors_ = warnings_ = advice_ = 0;
+  by_path_.clear();
+  by_sites_.clear();
   told_.clear();
   fingerprints_.clear();
 }
@@ -230,17 +232,17 @@ void Reporter::WriteStart() {
                      Format(",\"time_ns\":%llu", static_cast<unsigned long long>(trace::NowNs())));
 }
 
-Reporter::Key Reporter::KeyOf(const Finding& finding) {
-  Key key{static_cast<uintptr_t>(finding.rule)};
+Reporter::Key Reporter::KeyOf(const Finding& finding, uint64_t (Symbols::*place)(uint32_t)) {
+  Key key{static_cast<uint64_t>(finding.rule)};
   // Of the calls that are wrong together, not of where the memory came from: one loop allocates many blocks.
   for (const Part& part : finding.parts) {
     if (std::strcmp(part.role, "later") == 0 || std::strcmp(part.role, "earlier") == 0) {
-      key.push_back(symbols_.CallSite(part.stack));
+      key.push_back((symbols_.*place)(part.stack));
     }
   }
   // Two tasks of a loop find each other in both orders: one mistake.
   std::sort(key.begin() + 1, key.end());
-  if (key.size() == 1 && !finding.parts.empty()) key.push_back(symbols_.CallSite(finding.parts.front().stack));
+  if (key.size() == 1 && !finding.parts.empty()) key.push_back((symbols_.*place)(finding.parts.front().stack));
   return key;
 }
 
@@ -263,25 +265,43 @@ std::string Reporter::FingerprintOf(const Finding& finding, const std::vector<st
   }
 }
 
+bool Reporter::Again(Told* told) {
+  ++told->count;
+  if (told->suppressed) return false;
+  if ((told->count & (told->count - 1)) == 0) {
+    told->written = told->count;
+    Write("again", "\"fingerprint\":" + Quoted(told->fingerprint) +
+                       Format(",\"count\":%llu", static_cast<unsigned long long>(told->count)));
+  }
+  return true;
+}
+
 bool Reporter::Report(const Finding& finding) {
   if (!Wants(finding.rule) || InChild()) return false;
-  Told& told = told_[KeyOf(finding)];
-  if (++told.count > 1) {
-    if (told.suppressed) return false;
-    if ((told.count & (told.count - 1)) == 0) {
-      told.written = told.count;
-      Write("again", "\"fingerprint\":" + Quoted(told.fingerprint) +
-                         Format(",\"count\":%llu", static_cast<unsigned long long>(told.count)));
-    }
-    return true;
-  }
+  // Programs make their calls by helpers of their own: the same helpers, called from elsewhere, are another mistake,
+  // and one that a suppression need not cover. Of a pair of call sites only so many are shown; the rest count with the
+  // first.
+  Told*& known = by_path_[KeyOf(finding, &Symbols::CallPath)];
+  if (known != nullptr) return Again(known);
   std::vector<std::vector<const Frame*>> stacks;
   stacks.reserve(finding.parts.size());
   for (const Part& part : finding.parts) stacks.push_back(symbols_.FramesOf(part.stack));
+  Told& told = told_.emplace_back();
   told.rule = finding.rule;
   told.fingerprint = FingerprintOf(finding, stacks);
   const RuleInfo& info = InfoOf(finding.rule);
   told.suppressed = suppressions_.Cover(info.id, told.fingerprint, stacks) != 0;
+  if (!told.suppressed) {
+    Sites& sites = by_sites_[KeyOf(finding, &Symbols::CallSite)];
+    if (sites.shown == kMaxPaths) {
+      told_.pop_back();
+      known = sites.first;
+      return Again(known);
+    }
+    if (sites.shown++ == 0) sites.first = &told;
+  }
+  known = &told;
+  told.count = 1;
   if (told.suppressed) return false;
   told.written = 1;
   uint64_t& counter = info.severity == Severity::kError     ? errors_
@@ -361,7 +381,7 @@ void Reporter::Print(const Finding& finding, const std::vector<std::vector<const
 }
 
 void Reporter::WriteCounts() {
-  for (auto& [key, told] : told_) {
+  for (Told& told : told_) {
     if (told.suppressed || told.written == told.count) continue;
     told.written = told.count;
     Write("again", "\"fingerprint\":" + Quoted(told.fingerprint) +

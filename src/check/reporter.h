@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings on their way out: each once by rule and pair of call sites, as a line of JSON while it happens and as text
-// on stderr, the first error in full. Nothing is held back for the end: a process may be killed or leave by _exit.
+// Findings on their way out: each once by rule and pair of call sites with their callers, as a line of JSON while it
+// happens and as text on stderr, the first error in full. Nothing is held back for the end: a process may be killed or
+// leave by _exit.
 #ifndef MILLPOND_SRC_CHECK_REPORTER_H_
 #define MILLPOND_SRC_CHECK_REPORTER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -58,9 +60,16 @@ class Reporter {
     uint64_t written = 0;  // the count the file has
     bool suppressed = false;
   };
-  using Key = std::vector<uintptr_t>;  // rule and call sites
+  using Key = std::vector<uint64_t>;  // rule, and what `place` makes of the stacks of the calls
+  // A pair of call sites: how many findings of it have been shown, and the first.
+  struct Sites {
+    size_t shown = 0;
+    Told* first = nullptr;
+  };
+  static constexpr size_t kMaxPaths = 4;
 
-  Key KeyOf(const Finding& finding);
+  Key KeyOf(const Finding& finding, uint64_t (Symbols::*place)(uint32_t));
+  bool Again(Told* told);
   std::string FingerprintOf(const Finding& finding, const std::vector<std::vector<const Frame*>>& stacks);
   void WriteStart();
   void WriteFinding(const Finding& finding, const Told& told, const std::vector<std::vector<const Frame*>>& stacks);
@@ -81,7 +90,9 @@ class Reporter {
   bool told_in_full_ = false;
   bool file_failed_ = false;
   uint64_t errors_ = 0, warnings_ = 0, advice_ = 0;
-  std::map<Key, Told> told_;
+  std::deque<Told> told_;
+  std::map<Key, Told*> by_path_;
+  std::map<Key, Sites> by_sites_;
   std::set<std::string> fingerprints_;
 };
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string_view>
@@ -35,6 +36,11 @@ bool IsFramework(std::string_view module) {
     if (module.starts_with(beginning)) return true;
   }
   return false;
+}
+
+// Is any of what was put in place at an address the user's own?
+bool HasUsers(const std::vector<Frame>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const Frame& frame) { return !frame.ours && !frame.framework; });
 }
 
 }  // namespace
@@ -80,6 +86,7 @@ Symbols::Symbols() : dwarf_(Dwarf::Open()) {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&trace::InternStack), &info) != 0 && info.dli_fname != nullptr) {
     our_folder_ = Folder(info.dli_fname);
+    our_headers_ = std::string(Folder(std::string_view(our_folder_).substr(0, our_folder_.size() - 1))) + "include/";
   }
 }
 Symbols::~Symbols() = default;
@@ -100,7 +107,16 @@ const std::vector<Frame>& Symbols::Of(void* return_address) {
     if (info.dli_sname != nullptr) frame.function = Demangled(info.dli_sname);
   }
   if (dwarf_ != nullptr) dwarf_->Describe(address, &frames);
+  for (Frame& each : frames) {
+    each.header = IsHeader(each.file);
+    each.framework = each.framework || each.header;
+  }
   return frames;
+}
+
+bool Symbols::IsHeader(std::string_view file) const {
+  return file.find("/include/c++/") != std::string_view::npos ||
+         (our_headers_.size() > 1 && file.starts_with(our_headers_));
 }
 
 uint32_t Symbols::Joined(uint32_t trace_stack, uint32_t python) {
@@ -177,14 +193,36 @@ uintptr_t Symbols::CallSite(uint32_t stack) {
     break;
   }
   for (size_t i = 0; i < count; ++i) {
-    const Frame& frame = Of(addresses[i]).front();
-    if (frame.ours) continue;
+    const std::vector<Frame>& frames = Of(addresses[i]);
+    if (frames.front().ours) continue;
     const auto address = reinterpret_cast<uintptr_t>(addresses[i]);
     if (outside == 0) outside = address;
-    if (frame.framework) continue;
-    return place->second = address;
+    if (HasUsers(frames)) return place->second = address;
   }
   return place->second = outside;
+}
+
+uint64_t Symbols::CallPath(uint32_t stack) {
+  const auto [place, made] = call_paths_.try_emplace(stack, 0);
+  if (!made) return place->second;
+  uint64_t path = CallSite(stack);
+  int left = kPathFrames;
+  const auto add = [&](uint64_t site) {
+    path = path * 0x100000001B3 ^ site;
+    return --left > 0;
+  };
+  bool goes_on = true;
+  for (const Frame& frame : PythonFramesOf(PythonStack(stack))) {
+    if (frame.framework) continue;
+    goes_on = add(std::hash<std::string>()(frame.file + ":" + std::to_string(frame.line)));
+    if (!goes_on) break;
+  }
+  std::array<void*, trace::kMaxStackFrames> addresses;
+  const size_t count = left == kPathFrames ? trace::StackFrames(TraceStack(stack), addresses) : 0;
+  for (size_t i = 0; i < count && goes_on; ++i) {
+    if (HasUsers(Of(addresses[i]))) goes_on = add(reinterpret_cast<uintptr_t>(addresses[i]));
+  }
+  return place->second = path;
 }
 
 }  // namespace millpond::check

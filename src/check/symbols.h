@@ -25,6 +25,7 @@ struct Frame {
   bool ours = false;     // one of Millpond's libraries
   bool python = false;
   bool framework = false;  // torch, Python and their like: between us and the user's line
+  bool header = false;     // a framework's too: inline code of the C++ library's or of CANN's headers
 };
 
 // Not safe from several threads.
@@ -50,6 +51,9 @@ class Symbols {
   // The return address that stands for the stack: the innermost that is neither ours nor a framework's, else the
   // innermost that is not ours. 0 for an unknown stack.
   uintptr_t CallSite(uint32_t stack);
+  // The same with the callers that are neither ours nor a framework's, kPathFrames in all: programs have helpers that
+  // make their calls for them.
+  uint64_t CallPath(uint32_t stack);
   // The entry point that the program called: "aclrtFree". Looks at the dynamic symbols alone, so it is cheap.
   std::string EntryPoint(uint32_t stack);
   // Does the stack pass through a library whose file name begins like this?
@@ -67,14 +71,19 @@ class Symbols {
   uint32_t PythonStack(uint32_t stack) const { return (stack & kJoined) != 0 ? joined_[stack & ~kJoined].second : 0; }
   const std::vector<Frame>& PythonFramesOf(uint32_t python_stack);
   uint32_t Joined(uint32_t trace_stack, uint32_t python);
+  bool IsHeader(std::string_view file) const;
+
+  static constexpr int kPathFrames = 3;
 
   std::unordered_map<uint32_t, uintptr_t> call_sites_;
+  std::unordered_map<uint32_t, uint64_t> call_paths_;
   std::unordered_map<uint32_t, std::string> entry_points_;
   PythonFrames python_;
   std::vector<std::pair<uint32_t, uint32_t>> joined_;  // stacks of the trace and of Python
   std::unordered_map<uint64_t, uint32_t> numbers_;     // of joined_
   std::unordered_map<uint32_t, std::vector<Frame>> python_frames_;
   std::string our_folder_;
+  std::string our_headers_;
 };
 
 }  // namespace millpond::check

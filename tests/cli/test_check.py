@@ -369,10 +369,11 @@ def test_until_first_leaves_a_program_alone_that_found_no_error(tree):
     assert outcome.returncode == 0 and outcome.stdout == "survived\n"
 
 
-def test_a_closed_standard_error_changes_nothing(tree):
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2</dev/null"])
+def test_a_standard_error_that_takes_nothing_changes_nothing(tree, where):
     path = tree.root / "found.json"
     command = [str(tree.root / "millpond"), "check", "--json", str(path), "--", *command_of({"lines": ERROR})]
-    done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], env=tree.environment(), cwd=tree.root, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(["sh", "-c", f'exec "$@" {where}', "sh", *command], env=tree.environment(), cwd=tree.root, capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == 66 and done.stdout == ""
     assert len(json.loads(path.read_text())) == 1

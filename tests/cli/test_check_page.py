@@ -164,6 +164,11 @@ def test_run_writes_the_page_without_checking(tree):
     assert values["MILLPOND_REPORT"] == "1" and "MILLPOND_CHECK" not in values and "TASK_QUEUE_ENABLE" not in values
 
 
+def test_pinned_memory_of_the_host_is_no_memory_of_a_device(tree):
+    page = page_of(tree, [start(), memory(5, 1 << 20), memory(6, 1 << 30, "aclrtMallocHost", -1), end()]).read_text()
+    assert "peak 1.00 MiB" in page and "aclrtMallocHost" not in page and "device -1" not in page
+
+
 @pytest.mark.parametrize("ending, expected", [({"exit": 0}, 0), ({"exit": 9}, 9), ({"kill": 15}, -15)])
 def test_run_with_a_report_still_ends_as_the_program(tree, ending, expected):
     spec = json.dumps({"lines": [start(), finding(), end(1)], **ending})

@@ -4,6 +4,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,43 @@ def test_a_version_that_cannot_be_read_is_told_once(ascend_env, tmp_path):
     frames, notes = checked(python, ascend_env, tmp_path)
     assert frames == []
     assert len(notes) == 1 and notes[0].startswith("lines of Python 3.9.") and "C functions alone" in notes[0]
+
+
+COMPILED = """
+import ctypes
+
+acl = ctypes.CDLL("libascendcl.so")
+assert acl.aclInit(None) == 0 and acl.aclrtSetDevice(0) == 0
+SOURCE = "def free(address):\\n    acl.aclrtFree(ctypes.c_void_p(address))"
+for number in range(60):
+    space = {"acl": acl, "ctypes": ctypes}
+    exec(compile(SOURCE, f"generated_{number:02}.py", "exec"), space)
+    space["free"](4096)
+    del space
+acl.aclFinalize()
+"""
+
+
+def test_code_that_was_compiled_at_the_address_of_code_that_is_gone_has_its_own_lines(ascend_env, tmp_path):
+    found = findings_of(ascend_env, tmp_path / "program.py", COMPILED)
+    files = [finding["stacks"][0]["frames"][0]["file"] for finding in found]
+    assert files == [f"generated_{number:02}.py" for number in range(60)]
+
+
+def test_names_that_are_not_ascii_are_read(ascend_env, tmp_path):
+    folder = tmp_path / "\u7528\u6237 \u00e9\U0001f600"
+    folder.mkdir()
+    program = PROGRAM.replace("trim", "\u91ca\u653e")
+    (found,) = findings_of(ascend_env, folder / "\u7a0b\u5e8f.py", program)
+    frames = found["stacks"][0]["frames"]
+    assert frames[0]["file"] == str(folder / "\u7a0b\u5e8f.py")
+    assert "\u91ca\u653e" in [frame["function"] for frame in frames]
+
+
+def findings_of(env, program, text):
+    program.write_text(text, encoding="utf-8")
+    lines = program.with_suffix(".lines")
+    subprocess.run([sys.executable, str(program)], env={**env, "MILLPOND_CHECK": "1", "MILLPOND_CHECK_JSON": str(lines)}, cwd=program.parent,
+                   capture_output=True, timeout=120, check=False)
+    rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["event"] == "finding"]

@@ -2,6 +2,7 @@
 // Rules of clients' allocators at acl's door, with single operators and offline models.
 #include <functional>
 #include <map>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -250,6 +251,12 @@ MP_PROGRAM(MP210, alloc_throws, kError) {
   return RunsWith(
       wrong, [](Pool* pool) { pool->alloc = [](size_t) -> void* { throw std::length_error("no such length"); }; },
       true);
+}
+
+// The exception that allocating itself throws is no way to say that there is no memory: a C function returns null.
+MP_PROGRAM(MP210, alloc_throws_bad_alloc, kError) {
+  return RunsWith(
+      wrong, [](Pool* pool) { pool->alloc = [](size_t) -> void* { throw std::bad_alloc(); }; }, true);
 }
 
 // Each block is memory of its own, which is freed when the block comes back.

@@ -129,6 +129,12 @@ MP_PROGRAM(MP110, registered_after_load, kError) {
   return 0;
 }
 
+// It is clear only when the registration ends that no later load made it good; the line to mend is the registration.
+TEST(Rules, MP110NamesTheRegistrationFirst) {
+  const std::string text = Check("MP110_registered_after_load", true, {}).result.output;
+  EXPECT_LT(text.find("  registered here"), text.find("  unregistered here")) << text;
+}
+
 // A session's run is a task like others: what comes before and behind it on other streams needs an order.
 MP_PROGRAM(MP611, input_filled_on_another_stream, kError) {
   World world;

@@ -37,8 +37,10 @@ class Stop(Exception):
 
 def say(text):
     clear = "\r\033[K" if sys.stderr.isatty() else ""  # a progress line may be there, of another thread
-    with contextlib.suppress(OSError):  # nobody reads it any more, which changes nothing about what was done
+    try:
         print(f"{clear}millpond: {text}", file=sys.stderr, flush=True)
+    except OSError:  # nobody reads it any more, or there is no room, which changes nothing about what was done
+        sys.stderr = io.StringIO()  # or Python would try again at its end, and make 120 of the status
 
 
 def shown(path):

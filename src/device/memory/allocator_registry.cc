@@ -28,7 +28,7 @@ Status Catch(const char* name, Call call) {
     call();
     return Ok();
   } catch (const std::bad_alloc&) {
-    return OutOfMemory(Format("%s threw std::bad_alloc", name));
+    return OutOfMemory(Format("%s threw std::bad_alloc; it must not throw", name)).Breaks("MP210");
   } catch (const std::exception& error) {
     return InvalidArgument(Format("%s threw: %s; it must not throw", name, error.what())).Breaks("MP210");
   } catch (...) {

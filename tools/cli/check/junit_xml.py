@@ -4,7 +4,7 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
-from . import model, places, rules
+from . import model, places, rules, summary
 
 # What XML 1.0 has no way to say.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -42,7 +42,7 @@ def render(run, program, outcome, base):
 
 
 def text_of(finding):
-    lines = [finding.message, finding.advice, f"{finding.count} times, {', '.join(process.name for process in finding.processes)}"]
+    lines = [finding.message, finding.advice, f"{summary.plural(finding.count, 'time')}, {', '.join(process.name for process in finding.processes)}"]
     for stack in finding.stacks:
         lines.append(f"{stack.title}:")
         lines += [f"  {frame.function or '?'}  {frame.place}" for frame in stack.frames]

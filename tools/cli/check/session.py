@@ -163,7 +163,9 @@ class _Reader:
         owner = self.owners.get(row["owner"])
         if owner is None:
             owner = self.owners[row["owner"]] = model.text_of(row["owner"])
-        process.memory.append((int(row["time_ns"]), int(row.get("device", 0)), owner, max(0, int(row["live"]))))
+        device = int(row.get("device", 0))
+        if device >= 0:  # else the host's, which is no memory of a device
+            process.memory.append((int(row["time_ns"]), device, owner, max(0, int(row["live"]))))
 
     def _on_live(self, row, process):
         process.live = tuple(map(model.LargeBlock.of, row["blocks"]))

@@ -128,7 +128,7 @@ extern "C" aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size, aclrtMallo
 extern "C" aclError aclrtFreeHost(void* hostPtr) {
   return Guard("aclrtFreeHost", [&]() -> Status {
     MP_NOT_NULL(hostPtr);
-    return FreePinned(hostPtr).Prefixed("hostPtr");
+    return FreePinned(hostPtr).Prefixed("hostPtr").Breaks("MP501", hostPtr);
   });
 }
 
@@ -136,7 +136,7 @@ extern "C" aclError aclrtFreeHostWithDevSync(void* hostPtr) {
   return Guard("aclrtFreeHostWithDevSync", [&]() -> Status {
     MP_NOT_NULL(hostPtr);
     Status waited = SynchronizeAllDevices();
-    MP_RETURN_IF_ERROR(FreePinned(hostPtr).Prefixed("hostPtr"));
+    MP_RETURN_IF_ERROR(FreePinned(hostPtr).Prefixed("hostPtr").Breaks("MP501", hostPtr));
     return waited;
   });
 }
