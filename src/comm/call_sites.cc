@@ -60,6 +60,15 @@ void CallSites::Over(RankCell* cell, uint64_t act) {
   if (act == acts_) cell->last.over.store(1, std::memory_order_relaxed);
 }
 
+void CallSites::NoteEmpty(RankCell* cell, Descriptor what) {
+  MutexLock lock(mutex_);
+  const bool under_way = cell->last.version.load() != 0 && cell->last.over.load() == 0;
+  if (under_way) return;
+  WriteAct(&cell->last, {kNoOperation, what.count, what.operation, what.type, what.reduction, what.root, what.site,
+                         /*over=*/1});
+  ++acts_;
+}
+
 std::string TextOfSite(const World& world, uint32_t rank, uint32_t site) {
   const SiteNote* const note = NoteOf(world, rank, site);
   if (note == nullptr || note->module[0] == '\0') return {};

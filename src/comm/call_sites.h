@@ -28,6 +28,9 @@ class CallSites {
   // What this rank does now, for the others to read. The answer is for Over.
   uint64_t Begin(RankCell* cell, const Descriptor& what);
   void Over(RankCell* cell, uint64_t act);
+  // A call that is no operation, and which none of the other ranks meets: told unless there is something under way.
+  void NoteEmpty(RankCell* cell, Descriptor what);
+  static constexpr uint64_t kNoOperation = UINT64_MAX;  // its number
 
  private:
   Mutex mutex_;

@@ -23,7 +23,8 @@ namespace millpond::comm {
 namespace {
 
 constexpr auto kRetry = std::chrono::milliseconds(2);
-constexpr uint32_t kTablePort = 60000;  // HCCL_IF_BASE_PORT's default
+constexpr auto kDoorCloses = std::chrono::seconds(1);  // of this table's last communicator, whose ranks have met
+constexpr uint32_t kTablePort = 60000;                 // HCCL_IF_BASE_PORT's default
 
 std::string_view SecretOf(const MeetingPlace& place) {
   return {reinterpret_cast<const char*>(place.secret), kSecretBytes};
@@ -68,13 +69,14 @@ Status ComeFromAfar(const MeetingPlace& place, const std::string& identity, uint
     UniqueFd door;
     bool taken = false;
     MP_RETURN_IF_ERROR(OpenDoor(name, &door, &taken));
-    std::string key;
     if (!taken) {
+      std::string key;
       MP_RETURN_IF_ERROR(Lead(place, identity, ranks, is_new, std::move(door), deadline, &key));
-    } else {
-      key = AskForKey(name, deadline);  // empty: whoever led has given up, or ended
+      return OpenWorld(key, ranks, out_world);
     }
-    if (!key.empty()) return OpenWorld(key, ranks, out_world);
+    bool found = false;  // false: whoever led has given up, or ended, or led to an earlier communicator of the table
+    MP_RETURN_IF_ERROR(AskForWorld(name, ranks, deadline, out_world, &found));
+    if (found) return Ok();
     MP_CHECK(Clock::now() < deadline, kTaskTimeout,
              "[EI0015] the process that speaks for this host did not reach rank 0's host at %s, port %u", place.address,
              place.port);
@@ -122,7 +124,11 @@ namespace {
 Status LeadByTable(MeetingPlace place, const std::string& identity, std::string* out_key) {
   UniqueFd door, listener;
   bool taken = false;
-  MP_RETURN_IF_ERROR(OpenDoor(DoorOf(place, identity), &door, &taken));
+  const auto until = Clock::now() + kDoorCloses;
+  do {
+    MP_RETURN_IF_ERROR(OpenDoor(DoorOf(place, identity), &door, &taken));
+    if (taken) std::this_thread::sleep_for(kRetry);
+  } while (taken && Clock::now() < until);
   MP_CHECK(!taken, kIpc,
            "[EI0019] the meeting place of this rank table is taken on this host; another job of this user has the same "
            "table, end it or give this job a table of its own");
@@ -179,14 +185,7 @@ Status MeetByServers(const RankTable& table, uint32_t rank, int32_t device, cons
   } else if (table.seats.at(rank).server != root.server) {
     MP_RETURN_IF_ERROR(ComeFromAfar(place, own, table.ranks, /*is_new=*/true, deadline, out_world));
   } else {
-    while ((key = AskForKey(DoorOf(place, own), deadline)).empty()) {
-      MP_CHECK(Clock::now() < deadline, kTaskTimeout,
-               "[EI0015] rank 0 did not come to the meeting place of the rank table; start all ranks with the same "
-               "file, or raise HCCL_CONNECT_TIMEOUT");
-      MP_RETURN_IF_ERROR(Expected::Check());
-      std::this_thread::sleep_for(kRetry);
-    }
-    MP_RETURN_IF_ERROR(OpenWorld(key, table.ranks, out_world));
+    MP_RETURN_IF_ERROR(OpenWorldByDoor(DoorOf(place, own), table.ranks, deadline, out_world));
   }
   Status status = TakeSeat(out_world->get(), rank, device, settings);
   if (status.ok()) status = AwaitAll(out_world->get(), rank, deadline);

@@ -97,11 +97,13 @@ bool Link::NothingToCarry() const {
   return true;
 }
 
+void Link::StopListening() {
+  listener_ = UniqueFd();
+  visitors_.clear();
+}
+
 bool Link::Finished() {
-  if (MayStopListening()) {
-    listener_ = UniqueFd();
-    visitors_.clear();
-  }
+  if (MayStopListening()) StopListening();
   if (MeetingIsOver() && local_listener_) {
     local_listener_ = UniqueFd();
     if (!root_) WithdrawWorld(key_);

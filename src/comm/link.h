@@ -152,6 +152,7 @@ class Link : public Connection::Receiver {
   Connection* ConnectionTo(uint32_t host) const;
   bool PassesBy(const Connection& from, const Connection& to) const;
   bool MayStopListening();
+  void StopListening();
 
   // link_take.cc
   bool MaySpeakFor(const Connection& from, uint32_t rank) const;

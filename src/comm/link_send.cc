@@ -94,6 +94,7 @@ bool Link::ScanMeeting(MeetingState state) {
     return false;  // heard from the root
   }
   told_meeting_ = true;
+  if (root_) StopListening();  // who comes after this was told, comes to the next communicator of the same rank table
   Broadcast(FrameKind::kMeeting, 0, static_cast<uint64_t>(state), reason.data(), reason.size());
   return true;
 }

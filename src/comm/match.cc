@@ -187,6 +187,10 @@ std::string LastOperation(const World& world, uint32_t rank) {
   Descriptor last;
   bool over = false;
   if (!ReadLast(world.cell(rank).last, &last, &over)) return "no operation yet";
+  if (last.sequence == CallSites::kNoOperation) {
+    return Format("%s without elements, which is no operation, and meets none of another rank%s",
+                  CalledAs(world, rank, last).c_str(), TextOfSite(world, rank, last.site).c_str());
+  }
   const auto operation = static_cast<Operation>(last.operation);
   const bool message = operation == Operation::kSend || operation == Operation::kReceive;
   const std::string arguments = Arguments(last);

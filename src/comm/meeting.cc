@@ -197,7 +197,7 @@ Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const s
       return CallOff(
           world, Code::kTaskTimeout,
           Format("[EI0015] %s did not come within %lld ms to the communicator of %u ranks; start all of them with the "
-                 "same root info, or raise HCCL_CONNECT_TIMEOUT",
+                 "same root info, make communicators in the same order on all ranks, or raise HCCL_CONNECT_TIMEOUT",
                  NameRanks(missing).c_str(),
                  static_cast<long long>(std::chrono::duration_cast<Milliseconds>(now - begin).count()),
                  world->ranks()));

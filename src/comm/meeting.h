@@ -45,6 +45,15 @@ Status TakeSeat(World* world, uint32_t rank, int32_t device, const RankSettings&
 // differ.
 Status AwaitAll(World* world, uint32_t rank, Clock::time_point deadline, const std::function<void()>& idle = {});
 
+// For a rank of a rank table: the world that the door of this name gives the key to, which stands for rank 0. A table
+// serves one communicator after the other, so a world whose ranks have met is not the one that is looked for, and the
+// door is asked again.
+Status OpenWorldByDoor(const std::string& door, uint32_t ranks, Clock::time_point deadline,
+                       std::shared_ptr<World>* out_world);
+// One question: false when nobody is there yet, or somebody of an earlier communicator still.
+Status AskForWorld(const std::string& door, uint32_t ranks, Clock::time_point deadline,
+                   std::shared_ptr<World>* out_world, bool* out_found);
+
 // Ranks of a rank table have no key to begin with: rank 0 gives it out at a socket whose name follows from the table's
 // text and the user, to processes of this user only.
 Status MeetByTable(const std::string& table, uint32_t ranks, uint32_t rank, int32_t device,

@@ -41,6 +41,12 @@ bool IsAddress(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
+std::optional<uint32_t> RankOf(const json& object) {
+  const std::optional<int64_t> parsed = ParseInt(Text(object, "rank_id"));
+  if (!parsed || *parsed < 0 || *parsed > UINT32_MAX) return std::nullopt;
+  return static_cast<uint32_t>(*parsed);
+}
+
 // A server's address, for others to reach: what the table says of the host comes before what it says of its cards.
 std::string AddressOf(const json& server, const json& device) {
   for (const std::string& text : {Text(server, "host_ip"), Text(server, "server_id"), Text(device, "device_ip")}) {
@@ -65,14 +71,26 @@ Status ListDevices(const char* path, const json& servers, const char* key, Liste
     const auto number = static_cast<uint32_t>(listed->servers.size());
     const auto own = listed->servers.try_emplace(id != nullptr ? id->dump() : std::to_string(number), number).first;
     for (const json& device : *devices) {
-      std::string rank = Text(device, "rank_id");
-      if (rank.empty()) rank = Text(server, "rank_id");  // the old template
-      const std::optional<int64_t> parsed = ParseInt(rank);
-      if (!parsed || *parsed < 0 || *parsed > UINT32_MAX) continue;  // counts where there are several servers
+      std::optional<uint32_t> rank = RankOf(device);
+      if (!rank) rank = RankOf(server);  // the old template
+      if (!rank) continue;               // counts where there are several servers
       const int64_t port = ParseInt(Text(device, "host_port")).value_or(0);
-      listed->seats[static_cast<uint32_t>(*parsed)] = {
-          own->second, AddressOf(server, device), port > 0 && port <= UINT16_MAX ? static_cast<uint32_t>(port) : 0};
+      listed->seats[*rank] = {own->second, AddressOf(server, device),
+                              port > 0 && port <= UINT16_MAX ? static_cast<uint32_t>(port) : 0};
     }
+  }
+  return Ok();
+}
+
+// Version 2.0 names no servers: its ranks are on this host.
+Status ListRanks(const char* path, const json& root, const json& ranks, Listed* listed) {
+  listed->ranks = ranks.size();
+  const std::string count = Text(root, "rank_count");
+  MP_CHECK(count.empty() || ParseInt(count) == static_cast<int64_t>(ranks.size()), kParseFile,
+           "[EI0014] the rank table '%s' has \"rank_count\" %s, and its \"rank_list\" has %zu entries", path,
+           count.c_str(), ranks.size());
+  for (const json& entry : ranks) {
+    if (const std::optional<uint32_t> rank = RankOf(entry)) listed->seats[*rank] = {};
   }
   return Ok();
 }
@@ -84,8 +102,9 @@ Status CheckSeats(const char* path, const Listed& listed) {
   if (!several && listed.seats.empty()) return Ok();
   for (uint32_t rank = 0; rank < listed.ranks; ++rank) {
     MP_CHECK(listed.seats.contains(rank), kParseFile,
-             "[EI0014] the rank table '%s' lists %zu ranks on %zu servers, and none of them has the \"rank_id\" %u",
-             path, listed.ranks, listed.servers.size(), rank);
+             "[EI0014] the rank table '%s' lists %zu ranks, and none of them has the \"rank_id\" %u; they are numbered "
+             "from 0, each once",
+             path, listed.ranks, rank);
   }
   MP_CHECK(!several || !listed.seats.at(0).address.empty(), kParseFile,
            "[EI0017] the rank table '%s' has several servers, and no IP address for that of rank 0: give its server a "
@@ -113,7 +132,7 @@ Status ParseRankTable(std::string text, const char* path, RankTable* out_table) 
   }
   Listed listed;
   if (const json* list = List(root, "rank_list")) {
-    listed.ranks = list->size();
+    MP_RETURN_IF_ERROR(ListRanks(path, root, *list, &listed));
   } else if (const json* servers = List(root, "server_list")) {
     MP_RETURN_IF_ERROR(ListDevices(path, *servers, "device", &listed));
   } else if (const json* groups = List(root, "group_list")) {

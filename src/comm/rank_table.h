@@ -18,7 +18,7 @@ struct RankTable {
     std::string address;  // of the server
     uint32_t port = 0;    // 0: the table does not say
   };
-  std::map<uint32_t, Seat> seats;  // by rank, where there are several servers
+  std::map<uint32_t, Seat> seats;  // by rank, as far as the table numbers them
   std::string text;                // of the file: what the ranks have in common before they have met
 };
 

@@ -179,6 +179,13 @@ RANK_BODY(Leaves) {
   Failure(r, {"EI0002", "rank 0 has left"});
 }
 
+// Rank 0 has given up: another rank may end.
+void TellOthers() { std::ofstream(std::string(getenv("TEST_ROOT")) + ".new") << "done"; }
+void AwaitRank0(Rank& r) {
+  const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
+  if (!acl_test::Eventually([&] { return access(done.c_str(), F_OK) == 0; })) r.Complain("rank 0 did not give up");
+}
+
 // Rank 1 does nothing, and stays until the others have given up.
 RANK_BODY(NeverCalls) {
   const Buffers b;
@@ -188,8 +195,7 @@ RANK_BODY(NeverCalls) {
   if (r.rank == 1) {
     // Rank 0 has failed when an operation with it fails at once, whatever the time.
     RANK_OK(r, aclrtSynchronizeStream(r.stream));
-    const std::string done = std::string(getenv("TEST_ROOT")) + ".new";
-    if (!acl_test::Eventually([&] { return access(done.c_str(), F_OK) == 0; })) r.Complain("rank 0 did not give up");
+    AwaitRank0(r);
     return;
   }
   RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
@@ -197,7 +203,22 @@ RANK_BODY(NeverCalls) {
               Line(line).c_str(), "last HcclAllReduce (10 of fp32, sum; its operation 1, under way) at ",
               "HCCL_EXEC_TIMEOUT"});
   ExpectAsync(r, HCCL_E_REMOTE);
-  std::ofstream(std::string(getenv("TEST_ROOT")) + ".new") << "done";
+  TellOthers();
+}
+
+// A call without elements is no operation. Whoever takes it for one hears of it.
+RANK_BODY(CallsWithNothing) {
+  const Buffers b;
+  if (r.rank == 1) {
+    RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 0, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+    AwaitRank0(r);
+    return;
+  }
+  const int line = __LINE__ - 4;
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), 10, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream));
+  Failure(r, {"EI0002", "Rank 1, not there", "last HcclAllReduce without elements, which is no operation",
+              Line(line).c_str()});
+  TellOthers();
 }
 
 // A message is something that a rank did last as well; rank 1 receives one of two.
@@ -317,6 +338,11 @@ TEST(RanksThatAreGone, ARankThatNeverCallsIsNamedWhenTheTimeIsOver) {
   EXPECT_EQ(Complaints(results), "");
   EXPECT_NE(results[0].output.find("no progress for"), std::string::npos)
       << "no note came before: " << results[0].output;
+}
+
+TEST(RanksThatAreGone, ACallWithoutElementsIsNamed) {
+  EXPECT_EQ(Complaints(RunProcesses(2, "CallsWithNothing", kShortWait)), "");
+  EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, "CallsWithNothing", kShortWait)), "");
 }
 
 TEST(RanksThatAreGone, ARankOfAnotherHostThatNeverCallsIsNamedWhenTheTimeIsOver) {

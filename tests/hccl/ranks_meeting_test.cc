@@ -213,6 +213,30 @@ TEST(RanksTable, ProcessesMeetByARankTable) {
   ExpectThreeRoles("table", text);
 }
 
+// A rank that is done early asks for the next communicator while rank 0 still stands at the door of this one.
+MP_ROLE(table_again) {
+  ROLE_INIT();
+  Rank r;
+  r.rank = Number("TEST_RANK");
+  ROLE_CHECK(Prepare(r));
+  for (int i = 0; i < 100; ++i) {
+    RANK_OK(r, HcclCommInitClusterInfo(getenv("TEST_TABLE"), r.rank, &r.comm));
+    if (r.comm == nullptr) break;
+    RANK_OK(r, HcclCommDestroy(std::exchange(r.comm, nullptr)));
+  }
+  Finish(r);
+  std::fputs(r.complaints.c_str(), stderr);
+  ROLE_CHECK(r.complaints.empty());
+  return 0;
+}
+
+TEST(RanksTable, OneTableServesOneCommunicatorAfterTheOther) {
+  const std::string text =
+      R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "10.0.0.4", "device": [
+          {"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": "1"}, {"device_id": "2", "rank_id": "2"}]}]})";
+  ExpectThreeRoles("table_again", text);
+}
+
 // The table's text instead of its file, with settings.
 MP_ROLE(table_in_memory) {
   ROLE_INIT();
@@ -256,6 +280,7 @@ MP_ROLE(alone) {
   ROLE_CHECK(said.result == HCCL_E_TIMEOUT && comm == nullptr);
   ROLE_CHECK(said.text.find("EI0015") != std::string::npos);
   ROLE_CHECK(said.text.find("ranks 0, 2 did not come") != std::string::npos);
+  ROLE_CHECK(said.text.find("in the same order on all ranks") != std::string::npos);
   // The meeting is over: whoever comes late hears of it.
   ROLE_CHECK(Tell(HcclCommInitRootInfo(3, &root, 0, &comm)).text.find("EI0015") != std::string::npos);
   return 0;

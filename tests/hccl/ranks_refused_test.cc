@@ -124,6 +124,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadTable{"NoSuchRank", R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
             {"server_id": "10.0.0.1", "device": [{"device_id": "0", "rank_id": "1"}]}]})",
                  "EI0014"},
+        BadTable{"NoSuchRankInAList", R"({"version": "2.0", "status": "completed", "rank_count": 2, "rank_list": [
+            {"rank_id": 0, "device_id": 0}, {"rank_id": 2, "device_id": 1}]})",
+                 "EI0014"},
+        BadTable{"ARankTwiceInAList", R"({"version": "2.0", "status": "completed", "rank_count": 2, "rank_list": [
+            {"rank_id": 0, "device_id": 0}, {"rank_id": 0, "device_id": 1}]})",
+                 "EI0014"},
+        BadTable{"AnotherCount", R"({"version": "2.0", "status": "completed", "rank_count": 3, "rank_list": [
+            {"rank_id": 0, "device_id": 0}, {"rank_id": 1, "device_id": 1}]})",
+                 "EI0014"},
         BadTable{"NoServers", R"({"version": "1.0", "status": "completed"})", "EI0017"},
         BadTable{"NoDevices", R"({"version": "1.0", "status": "completed", "server_count": "1", "server_list": [
             {"server_id": "10.0.0.1"}]})",

@@ -53,9 +53,13 @@ extern "C" HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, Hccl
                                    uint64_t recvCount, HcclDataType recvType, HcclComm comm, aclrtStream stream) {
   static constexpr char kApi[] = "HcclAlltoAll";
   return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    if (sendCount == 0 && recvCount == 0) return Ok();
+    const Request request{kApi, caller, comm, stream};
+    if (sendCount == 0 && recvCount == 0) {
+      NoteEmptyCall(request, Operation::kAlltoAll, sendType);
+      return Ok();
+    }
     Prepared prepared;
-    MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAll, sendCount, sendType, &prepared));
+    MP_RETURN_IF_ERROR(Prepare(request, Operation::kAlltoAll, sendCount, sendType, &prepared));
     const uint32_t ranks = prepared.place.comm->ranks;
     size_t received = 0;
     MP_RETURN_IF_ERROR(SizeOf(recvCount, recvType, &received));

@@ -62,11 +62,14 @@ template <class Check, class Fill>
 HcclResult Collective(const Asked& asked, Check&& check, Fill&& fill,
                       const void* caller = __builtin_return_address(0)) {
   const auto body = [&](const void*) -> Outcome {
-    if (asked.count == 0) return Ok();
+    const Request request{asked.api, caller, asked.comm, asked.stream};
+    if (asked.count == 0) {
+      NoteEmptyCall(request, asked.operation, asked.type);
+      return Ok();
+    }
     MP_RETURN_IF_ERROR(check());
     Prepared prepared;
-    MP_RETURN_IF_ERROR(
-        Prepare({asked.api, caller, asked.comm, asked.stream}, asked.operation, asked.count, asked.type, &prepared));
+    MP_RETURN_IF_ERROR(Prepare(request, asked.operation, asked.count, asked.type, &prepared));
     MP_RETURN_IF_ERROR(fill(&prepared));
     return Launch(prepared);
   };

@@ -168,6 +168,18 @@ Status Prepare(const Request& request, comm::Operation operation, uint64_t count
   return Ok();
 }
 
+void NoteEmptyCall(const Request& request, comm::Operation operation, HcclDataType type) {
+  const comm::CommunicatorPtr found = comm::Communicators::Get().Find(request.comm);
+  if (found == nullptr || found->world == nullptr) return;
+  comm::RankCell& cell = found->own_cell();
+  comm::Descriptor what;
+  what.operation = static_cast<uint32_t>(operation);
+  what.type = static_cast<uint32_t>(type);
+  what.site = found->sites.NumberOf(&cell, request.caller, nullptr);
+  found->sites.NoteEmpty(&cell, what);
+  found->world->Ring();
+}
+
 namespace {
 
 struct Touched {

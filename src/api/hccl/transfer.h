@@ -66,6 +66,9 @@ struct Prepared {
 // Finds the place and fills in what every collective has.
 Status Prepare(const Request& request, comm::Operation operation, uint64_t count, HcclDataType type,
                Prepared* out_prepared);
+// A collective without elements: it succeeds before anything is looked at, as in the reference, and is none. Ranks that
+// wait for this one meanwhile say that it made the call.
+void NoteEmptyCall(const Request& request, comm::Operation operation, HcclDataType type);
 // Checks the buffers and queues it; with one rank as a copy.
 Outcome Launch(const Prepared& prepared);
 
