@@ -141,7 +141,7 @@ bool Computes(const kernels::Kernel& kernel, const OpCall& call, size_t limit, s
   if (kernels::NeedsTeam(*copy)) RestKernels();  // this thread need not keep OpenMP's others
   if (status.ok() || status.code() != Code::kOperatorRefused) return true;
   const std::string message(status.message());
-  if (!kernels::IsAboutTypes(message) && !kernels::IsAboutTheOutput(message)) return true;
+  if (!kernels::IsAboutTheCall(message)) return true;
   if (out_refusal != nullptr) *out_refusal = message.substr(0, message.find('\n'));
   return false;
 }

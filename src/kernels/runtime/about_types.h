@@ -21,8 +21,16 @@ inline bool IsAboutTheOutput(std::string_view message) {
 
 // ATen refuses types before it writes anything.
 inline bool IsAboutTypes(std::string_view message) {
-  return HasOneOf(message, {"type", "Types", "not implemented for '", "did not match", "bool tensor", "float tensor", "unsigned",
-                            "MKLDNN tensor", "out of bounds for bool", "Half, Float or Double tensors"});
+  return HasOneOf(message, {"type", "Types", "not implemented for '", "did not match", "bool tensor", "float tensor",
+                            "unsigned", "MKLDNN tensor", "out of bounds for bool", "Half, Float or Double tensors"});
+}
+
+// The call itself and not what its tensors hold: a kernel that says one of these of zeros says it of anything.
+inline bool IsAboutTheCall(std::string_view message) {
+  return IsAboutTypes(message) || IsAboutTheOutput(message) ||
+         HasOneOf(message,
+                  {"complex", "not supported", "Bool inputs", "floating point", "int tensor", "packed by eight",
+                   "go with an int", "an int8 x needs", "expects float", "result has shape"});
 }
 
 }  // namespace millpond::kernels

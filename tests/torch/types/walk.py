@@ -81,7 +81,11 @@ class Walker:
         self.complaints.append(f"{row.name}\t{what}\tphase {phase}\t{status}\t{text}")
 
     def compare(self, row, type_name, expected, results):
+        if type_name not in NUMPY and type_name != "bfloat16":
+            return  # encode() has only zeros of it
         for wanted, found in zip(expected, results, strict=True):
+            if wanted is not None and type_name.startswith("uint") and numpy.any(wanted.real < 0):
+                continue  # beyond the type
             if wanted is None or found is None or wanted.shape != found.shape:
                 continue
             exact = type_name not in PRECISION
