@@ -19,6 +19,7 @@
 #include "src/exec/op/group_run.h"
 #include "src/exec/op/kernel_table.h"
 #include "src/exec/op/launch.h"
+#include "src/exec/op/type_trial.h"
 #include "src/ops/refusals.h"
 #include "src/ops/row.h"
 
@@ -193,6 +194,7 @@ Outcome Prepare(const OpRow& row, const uint64_t* words, uint64_t* workspace_siz
   if (validated && kernels::WorksInGroup(*kernel)) {
     MP_RETURN_IF_ERROR(CheckInGroup(*kernel, *call, DeviceOfCall(*call)));
   }
+  MP_RETURN_IF_ERROR(TryTypes(*kernel, *call));
   aclOpExecutor* executor = ObjectArena<aclOpExecutor>::Get().Create();
   executor->kernel = kernel;
   executor->call = std::move(call);

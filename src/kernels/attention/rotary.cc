@@ -89,6 +89,33 @@ void RopeFromCache(const Tensor& positions, const Tensor& query, const Tensor& k
   turn(key, key_out);
 }
 
+// In float: the gradient of Rotary. Turning back is turning the other way.
+Tensor TurnedBack(const Tensor& dy, const Tensor& cos, const Tensor& sin, RotaryMode mode) {
+  const bool reordered = mode == RotaryMode::kInterleaveHalf;
+  const Tensor grad = dy.to(at::kFloat);
+  const Tensor turned = Rotated(grad.mul(sin.to(at::kFloat)), reordered ? RotaryMode::kHalf : mode);
+  const Tensor result = grad.mul(cos.to(at::kFloat)).sub_(turned);
+  return reordered ? Interleaved(result) : result;
+}
+
+struct RotaryPart {
+  Tensor x, cos, sin;
+};
+RotaryPart PartOf(const Tensor& x, const Tensor& cos, const Tensor& sin, const OptIntArrayRef& slice) {
+  const bool whole = !slice.has_value() || slice->empty();
+  TORCH_CHECK(whole || slice->size() == 2, "partialSlice has ", slice->size(), " entries; it has a begin and an end");
+  const int64_t begin = whole ? 0 : (*slice)[0];
+  const int64_t end = whole ? x.size(-1) : (*slice)[1];
+  TORCH_CHECK(0 <= begin && begin <= end && end <= x.size(-1), "partialSlice [", begin, ", ", end,
+              ") does not lie within the last dimension's ", x.size(-1));
+  const auto angles = [&](const char* name, const Tensor& given) {
+    TORCH_CHECK(given.size(-1) == end - begin || given.size(-1) == x.size(-1), name, "'s last dimension is ",
+                given.size(-1), "; it must be the part's ", end - begin, " or the whole ", x.size(-1));
+    return given.size(-1) == end - begin ? given : given.slice(-1, begin, end);
+  };
+  return {x.slice(-1, begin, end), angles("cos", cos), angles("sin", sin)};
+}
+
 }  // namespace
 
 RotaryMode RotaryModeFrom(int64_t mode) {
@@ -129,12 +156,8 @@ MP_KERNEL(aclnnRotaryPositionEmbeddingV2, const Tensor& x, const Tensor& cos, co
 MP_KERNEL(aclnnRotaryPositionEmbeddingGrad, const Tensor& dy, const Tensor& cos, const Tensor& sin, const OptTensor& x,
           int64_t number, Tensor& dx, Tensor* dcos, Tensor* dsin) {
   const RotaryMode mode = RotaryModeFrom(number);
-  const bool reordered = mode == RotaryMode::kInterleaveHalf;
-  const Tensor grad = dy.to(at::kFloat);
-  // Turning back is turning the other way.
-  const Tensor turned = Rotated(grad.mul(sin.to(at::kFloat)), reordered ? RotaryMode::kHalf : mode);
-  const Tensor result = grad.mul(cos.to(at::kFloat)).sub_(turned);
   if (x) {
+    const Tensor grad = dy.to(at::kFloat);
     const RotaryParts parts = SplitRotary(x->to(at::kFloat), mode);
     if (dcos != nullptr) Write(*dcos, at::sum_to(grad.mul(parts.part), cos.sizes()));
     if (dsin != nullptr) Write(*dsin, at::sum_to(grad.mul(parts.rotated), sin.sizes()));
@@ -142,13 +165,25 @@ MP_KERNEL(aclnnRotaryPositionEmbeddingGrad, const Tensor& dy, const Tensor& cos,
     if (dcos != nullptr) dcos->zero_();
     if (dsin != nullptr) dsin->zero_();
   }
-  Write(dx, reordered ? Interleaved(result) : result);
+  Write(dx, TurnedBack(dy, cos, sin, mode));
 }
 
 MP_KERNEL(aclnnApplyRotaryPosEmbV2, Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin,
           string_view mode) {
   ApplyInPlace(query, cos, sin, RotaryModeFrom(mode));
   ApplyInPlace(key, cos, sin, RotaryModeFrom(mode));
+}
+
+// Turns the elements [begin, end) of the last dimension, all where no part is named. cos and sin are of the part, or of
+// the whole dimension.
+MP_KERNEL(aclnnInplacePartialRotaryMul, Tensor& x, const Tensor& cos, const Tensor& sin, OptIntArrayRef slice) {
+  RotaryPart part = PartOf(x, cos, sin, slice);
+  if (part.x.size(-1) != 0) Write(part.x, Rotary(part.x, part.cos, part.sin, RotaryMode::kInterleave));
+}
+MP_KERNEL(aclnnInplacePartialRotaryMulGrad, Tensor& dy, const Tensor& cos, const Tensor& sin, int64_t number,
+          OptIntArrayRef slice) {
+  RotaryPart part = PartOf(dy, cos, sin, slice);
+  if (part.x.size(-1) != 0) Write(part.x, TurnedBack(part.x, part.cos, part.sin, RotaryModeFrom(number)));
 }
 
 MP_KERNEL(aclnnInterleaveRope, const Tensor& x, const Tensor& cos, const Tensor& sin, Tensor& out) {

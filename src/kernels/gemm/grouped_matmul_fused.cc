@@ -44,6 +44,20 @@ Tensor LayerOutput(const Tensor& x, const Layer& layer, int64_t expert, bool gro
   return ScaledGemm(x, weight, {bias, OfExpert(layer.dequant_scale, expert, grouped), {}, {}}, /*raw=*/false);
 }
 
+// The rows [begin, end) of an expert: product, dequantisation, SwiGLU, and a scale for each row.
+void SwigluQuantRows(const Tensor& x, const Tensor& weight, const Tensor& weight_scale, const Tensor& x_scale,
+                     const std::pair<int64_t, int64_t>& range, Tensor& y, Tensor& scale_out) {
+  const auto [begin, end] = range;
+  const Tensor value =
+      ScaledGemm(x.slice(0, begin, end), weight, {{}, weight_scale, {}, x_scale.slice(0, begin, end)}, /*raw=*/false);
+  const int64_t half = value.size(1) / 2;
+  const Scaled scaled = ScaledToLargest(at::silu(value.narrow(1, 0, half)).mul(value.narrow(1, half, half)), {-1}, 127);
+  Tensor rows = y.slice(0, begin, end);
+  WriteQuantized(rows, scaled.values);
+  Tensor scales = scale_out.slice(0, begin, end);
+  WriteElements(scales, scaled.scale);
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnFFNV2, const Tensor& x, const Tensor& weight1, const Tensor& weight2, OptIntArrayRef expert_tokens,
@@ -85,17 +99,38 @@ MP_KERNEL(aclnnGroupedMatmulSwigluQuantWeightNZ, const Tensor& x, const Tensor& 
   CheckPlain(weight, "weight");
   TORCH_CHECK(!Given(bias).has_value() && !Given(offset).has_value(), "bias and offset are not supported; pass NULL");
   int64_t group = 0;
-  for (const auto& [begin, end] : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
-    const Tensor value = ScaledGemm(x.slice(0, begin, end), weight.select(0, group),
-                                    {{}, weight_scale.select(0, group), {}, x_scale.slice(0, begin, end)},
-                                    /*raw=*/false);
-    const int64_t half = value.size(1) / 2;
-    const Scaled scaled =
-        ScaledToLargest(at::silu(value.narrow(1, 0, half)).mul(value.narrow(1, half, half)), {-1}, 127);
-    Tensor rows = y.slice(0, begin, end);
-    WriteQuantized(rows, scaled.values);
-    Tensor scales = scale_out.slice(0, begin, end);
-    WriteElements(scales, scaled.scale);
+  for (const auto& range : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
+    SwigluQuantRows(x, weight.select(0, group), weight_scale.select(0, group), x_scale, range, y, scale_out);
+    ++group;
+  }
+}
+
+// One stack of weights for all groups, or one matrix for each.
+MP_KERNEL(aclnnGroupedMatmulSwigluQuantV2, const Tensor& x, TensorList weight, TensorList weight_scale,
+          const Tensor& x_scale, const Tensor& group_list, int64_t dequant_type, int64_t list_type, Tensor& y,
+          Tensor& scale_out) {
+  constexpr int64_t kUndefined = 28;
+  TORCH_CHECK(dequant_type == 0 || dequant_type == kUndefined, "dequantDtype is ", dequant_type,
+              "; 0 (FLOAT) and 28 (not given) are supported");
+  TORCH_CHECK(list_type == 0 || list_type == 1, "groupListType is ", list_type, "; it must be 0 (ends) or 1 (counts)");
+  TORCH_CHECK(!weight.empty() && weight.size() == weight_scale.size(), "weight has ", weight.size(),
+              " members and weightScale ", weight_scale.size(), "; they must have as many, and one at least");
+  const bool stacked = weight.size() == 1 && weight[0].dim() > 2;
+  const std::vector<int64_t> list = HostList(group_list);
+  const auto experts = stacked ? weight[0].size(0) : static_cast<int64_t>(weight.size());
+  TORCH_CHECK(static_cast<int64_t>(list.size()) == experts, "groupList has ", list.size(), " entries for ", experts,
+              " matrices of weights");
+  size_t group = 0;
+  for (const auto& range : GroupRanges(list, list_type == 1, x.size(0))) {
+    const auto place = static_cast<int64_t>(group);
+    const Tensor& matrix = weight[stacked ? 0 : group];
+    CheckPlain(matrix, "weight");
+    TORCH_CHECK(x.scalar_type() == at::kChar && matrix.scalar_type() == at::kChar && !IsInt4(matrix) && !IsInt4(x),
+                "x and weight must be INT8 of that type itself; 4-bit and 8-bit floating-point types, and INT4, are "
+                "not supported");
+    const Tensor& factors = weight_scale[stacked ? 0 : group];
+    SwigluQuantRows(x, stacked ? matrix.select(0, place) : matrix,
+                    stacked ? factors.select(0, place) : factors.reshape({-1}), x_scale, range, y, scale_out);
     ++group;
   }
 }

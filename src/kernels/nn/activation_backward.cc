@@ -13,6 +13,10 @@ void GeluBackward(Tensor& out, const Tensor& grad, const Tensor& self, string_vi
   }
 }
 
+Tensor HardswishSlope(const Tensor& self, const Tensor& low, const Tensor& high) {
+  return at::where(low, 0, at::where(high, 1, self.div(3).add_(0.5)));
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnThresholdBackward, const Tensor& grad, const Tensor& self, const Scalar& threshold, Tensor& out) {
@@ -55,12 +59,20 @@ MP_KERNEL(aclnnSoftshrinkBackward, const Tensor& grad, const Tensor& self, const
 MP_KERNEL(aclnnHardsigmoidBackward, const Tensor& grad, const Tensor& self, Tensor& out) {
   at::hardsigmoid_backward_out(out, grad, self);
 }
-MP_KERNEL(aclnnHardswishBackwardV2, const Tensor& grad, const Tensor& self, Tensor& out) {
-  Write(out, at::hardswish_backward(grad, self));
+// The two versions differ at the bounds: the first has the slope there, the second the flat parts.
+MP_WIDE_KERNEL(aclnnHardswishBackward, const Tensor& grad, const Tensor& self, Tensor& out) {
+  Write(out, grad * HardswishSlope(self, self.lt(-3), self.gt(3)));
+}
+MP_WIDE_KERNEL(aclnnHardswishBackwardV2, const Tensor& grad, const Tensor& self, Tensor& out) {
+  Write(out, grad * HardswishSlope(self, self.le(-3), self.ge(3)));
 }
 MP_KERNEL(aclnnHardtanhBackward, const Tensor& grad, const Tensor& self, const Scalar& min, const Scalar& max,
           Tensor& out) {
-  at::hardtanh_backward_out(out, grad, self, min, max);
+  // Page "aclnnHardtanhBackward": the bounds let the gradient pass; ATen's function stops it there.
+  Write(out, at::where(self.gt(max).logical_or_(self.lt(min)), 0, grad));
+}
+MP_KERNEL(Relu6Backward, const Tensor& grad, const Tensor& self, Tensor& out) {
+  at::hardtanh_backward_out(out, grad, self, 0, 6);
 }
 MP_KERNEL(aclnnLeakyReluBackward, const Tensor& grad, const Tensor& self, const Scalar& slope, bool self_is_result,
           Tensor& out) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that compare elementwise, and their gradients.
+#include <limits>
+
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/meant.h"
 
@@ -20,6 +22,16 @@ void WriteGrad(Tensor& out, const Tensor& value) {
   } else {
     Write(out, value.expand(out.sizes()));
   }
+}
+
+void WriteKlDiv(Tensor& out, const Tensor& terms, const Tensor& self, int64_t reduction) {
+  constexpr int64_t kBatchMean = 3;
+  if (reduction == at::Reduction::Mean) return Write(out, terms.mean());
+  if (reduction == at::Reduction::Sum) return Write(out, terms.sum());
+  if (reduction == kBatchMean) return Write(out, terms.sum().div(self.dim() == 0 ? 1 : self.size(0)));
+  TORCH_CHECK(reduction == at::Reduction::None, "reduction is ", reduction,
+              "; there are 0 (none), 1 (mean), 2 (sum) and 3 (batchmean)");
+  Write(out, terms);
 }
 
 }  // namespace
@@ -79,7 +91,13 @@ MP_WIDE_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_out
 }
 
 MP_WIDE_KERNEL(aclnnKlDiv, const Tensor& self, const Tensor& target, int64_t reduction, bool log_target, Tensor& out) {
-  Write(out, at::kl_div(self, target, reduction, log_target));
+  if (log_target) {
+    WriteKlDiv(out, target.exp().mul(target - self), self, reduction);
+    return;
+  }
+  // Page "aclnnKlDiv": NaN where the target is not positive; ATen takes a term of 0 for a target of 0.
+  const Tensor terms = target.mul(target.log() - self);
+  WriteKlDiv(out, terms.masked_fill(target.le(0), std::numeric_limits<double>::quiet_NaN()), self, reduction);
 }
 MP_WIDE_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, bool log_target, Tensor& out) {

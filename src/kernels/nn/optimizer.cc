@@ -208,9 +208,10 @@ MP_KERNEL(aclnnFusedAdamw, OutList params, TensorList grads, OutList averages, O
   moments.WriteBack();
 }
 
-MP_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, const OptTensor& grad_scale,
-          double weight_decay, double momentum, double lr, double dampening, bool nesterov, bool maximize,
-          bool is_first_step) {
+// Wide: ATen's vector loop does not write half parameters back.
+MP_WIDE_KERNEL(aclnnFusedSgd, OutList params, OutList grads, OptOutList momenta, const OptTensor& grad_scale,
+               double weight_decay, double momentum, double lr, double dampening, bool nesterov, bool maximize,
+               bool is_first_step) {
   const TensorList moments = momenta.has_value() ? momenta->tensors : TensorList();
   const Types types = Together({params.tensors, grads.tensors, moments});
   Uniform var(params.tensors, types);

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 
+#include "src/kernels/runtime/about_types.h"
 #include "src/kernels/runtime/isa_probe.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
@@ -100,16 +101,8 @@ void* Reach(void* address) { return g_reach(address); }
 
 namespace {
 
-// ATen refuses types before it writes anything: what it refuses so may be tried again with others. But not a result
-// that the output cannot hold: in a wider type it would be cut silently.
-bool IsAboutTypes(const std::string& message) {
-  if (message.find("can't be cast to the desired output type") != std::string::npos) return false;
-  constexpr std::string_view kSigns[] = {"type",          "not implemented for '",  "did not match",
-                                         "bool tensor",   "float tensor",           "unsigned",
-                                         "MKLDNN tensor", "out of bounds for bool", "Half, Float or Double tensors"};
-  return std::any_of(std::begin(kSigns), std::end(kSigns),
-                     [&](std::string_view sign) { return message.find(sign) != std::string::npos; });
-}
+// What is refused for its types may be tried again with others.
+bool MayBeLifted(const std::string& message) { return IsAboutTypes(message) && !IsAboutTheOutput(message); }
 
 // A kernel of several steps may have written before it was refused, so nothing that it reads may have changed by that.
 bool ReadsWhatItWrites(const OpCall& call) {
@@ -186,7 +179,7 @@ Status RunGuarded(OpCall& call, void (*body)(Frame& frame), bool once) {
     Status status = RunOnce(call, body, lift, failed);
     if (status.ok()) return status;
     if (lift == Frame::Lift::kNone) refused = std::move(status);
-    if (once || !IsAboutTypes(refused.message()) || ReadsWhatItWrites(call)) break;
+    if (once || !MayBeLifted(refused.message()) || ReadsWhatItWrites(call)) break;
   }
   return refused;
 }

@@ -49,6 +49,9 @@ MP_KERNEL(ScatteredBlocks, Tensor& data, const Tensor& indices, const Tensor& up
 }
 MP_KERNEL(aclnnInplaceQuantScatterV2, Tensor& self, const Tensor& indices, const Tensor& updates, const Tensor& scales,
           const OptTensor& zero_points, int64_t axis, int64_t quant_axis, string_view round_mode) {
+  const ScalarType type = self.scalar_type();
+  TORCH_CHECK(type == at::kChar || at::isFloat8Type(type), "selfRef is of type ", type,
+              "; a quantised tensor is INT8 or of 8-bit floating point");
   PutBlocks(self, indices, Quantized(updates, scales, zero_points, quant_axis, self, round_mode), axis);
 }
 

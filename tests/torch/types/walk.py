@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Walks operators over all types: each call of calls.tsv, with other types, must be right or refused in phase 1.
 
-    ./millpond run -- python tests/torch/types/walk.py [--ops REGEX] [--part K/N]
+    ./millpond run -- python tests/torch/types/walk.py [--ops REGEX] [--part K/N] [--types any|documented]
 
 For each type the tensors that have the type of the first one change together, and then each tensor alone. A call that phase 1 takes must run, and where all of them
 changed together, its results must be those of the call as it is written, as far as the type can hold them. What differs by definition is in different.tsv
@@ -81,7 +81,11 @@ class Walker:
         self.complaints.append(f"{row.name}\t{what}\tphase {phase}\t{status}\t{text}")
 
     def compare(self, row, type_name, expected, results):
+        if type_name not in NUMPY and type_name != "bfloat16":
+            return  # encode() has only zeros of it
         for wanted, found in zip(expected, results, strict=True):
+            if wanted is not None and type_name.startswith("uint") and numpy.any(wanted.real < 0):
+                continue  # beyond the type
             if wanted is None or found is None or wanted.shape != found.shape:
                 continue
             exact = type_name not in PRECISION
@@ -178,14 +182,15 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", metavar="REGEX", default="", help="only operators whose name matches")
     parser.add_argument("--part", metavar="K/N", default="0/1", help="each N-th operator, from the K-th on")
-    parser.add_argument("--calls", metavar="FILE", default="calls.tsv", help="calls.tsv, or calls_open.tsv: operators that are known to fail")
+    parser.add_argument("--calls", metavar="FILE", default="calls.tsv", help="the calls, in this folder")
+    parser.add_argument("--types", choices=("any", "documented"), default="any", help="MILLPOND_TYPES: whether the lists of CANN's pages refuse, too")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ["MILLPOND_TYPES"] = "documented"
     if options.child:
         walk_all(sys.stdin.read().split(), HERE / options.calls)
         return 0
+    os.environ["MILLPOND_TYPES"] = options.types
     complaints, counts = in_children(chosen(options.ops, options.part, HERE / options.calls), options.calls)
     print("\n".join(complaints))
     print(f"{len(complaints)} complaints;", ", ".join(f"{value} {key}" for key, value in counts.items()))
