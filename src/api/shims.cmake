@@ -37,6 +37,11 @@ endforeach()
 mp_sources(hccl_sources ignored api/hccl)
 mp_guarded_shim(hccl ${hccl_sources})
 
+# The transformer boost library, beside the operators' two phases: its parameters and its graphs run rows.
+mp_sources(atb_sources ignored api/atb)
+mp_guarded_shim(atb ${atb_sources})
+target_link_libraries(atb PRIVATE nnopbase)
+
 # Shells: libraries that clients link or open by name, and whose symbols (if any) libascendcl or libnnopbase has. A
 # symbol looked up in a shell is found in what the shell needs; one that nobody has is not found, and clients test that.
 function(mp_shells needed)
