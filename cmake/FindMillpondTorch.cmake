@@ -74,6 +74,6 @@ else()
       INTERFACE_INCLUDE_DIRECTORIES "${MILLPOND_TORCH_INCLUDE_DIR};${MILLPOND_TORCH_INCLUDE_DIR}/torch/csrc/api/include"
       INTERFACE_LINK_LIBRARIES MillpondTorch::c10)
   endif()
-  set(MILLPOND_TORCH_INFO "${PROJECT_BINARY_DIR}/torch.info")
+  set(MILLPOND_TORCH_INFO "${PROJECT_BINARY_DIR}/share/millpond/torch.info")  # where an install has it
   file(CONFIGURE OUTPUT "${MILLPOND_TORCH_INFO}" CONTENT "version=@MILLPOND_TORCH_VERSION@\nfolder=@MILLPOND_TORCH_DIR@\n" @ONLY)
 endif()

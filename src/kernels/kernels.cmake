@@ -59,9 +59,12 @@ if(CCACHE_PROGRAM)
   set_target_properties(millpond_kernels PROPERTIES
     CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${CCACHE_PROGRAM}")
 endif()
+# No place of torch: src/exec/op/torch_library.h finds it, in the build folder as in an install. A path of this machine that the
+# install takes out again would leave its length behind, and two builds of one commit would differ.
 set_target_properties(millpond_kernels PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-  INSTALL_RPATH "$ORIGIN")  # and no place of torch: src/exec/op/torch_library.h finds it
+  INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+target_link_options(millpond_kernels PRIVATE "-Wl,-rpath-link,${MILLPOND_TORCH_LIB_DIR}")  # what torch itself needs
 if(MILLPOND_KERNELS_FOR)
   # lib64/kernels/torch-<release>: src/exec/op/torch_library.h chooses among those that are there.
   set_target_properties(millpond_kernels PROPERTIES INSTALL_RPATH "$ORIGIN/../..")

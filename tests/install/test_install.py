@@ -223,6 +223,16 @@ def test_libraries_have_plain_sonames_and_relative_run_paths(ascend):
             assert f"soname: [{path.name}]" in dynamic, path.name
 
 
+def test_a_library_is_linked_as_it_is_installed():
+    """A path of the build machine that the install takes out leaves its length behind: a build in another folder had other bytes."""
+    libraries = sorted((ROOT / "build" / "release" / "lib64").glob("*.so"))
+    assert len(libraries) > 40
+    for path in libraries:
+        for run_path in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", sh("readelf", "-d", path)):
+            elsewhere = [part for part in run_path.split(":") if part and not part.startswith("$ORIGIN")]
+            assert elsewhere == [], f"{path.name}: {run_path}"
+
+
 def test_no_text_in_the_tree_names_the_build(ascend):
     found = []
     for path in ascend.rglob("*"):
