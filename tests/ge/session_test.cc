@@ -148,6 +148,7 @@ TEST_F(GeSessionTest, AllWaysOfRunningAgree) {
     GE_REQUIRE_OK(session.AddGraph(base + 3, graph()));
     GE_REQUIRE_OK(session.CompileGraph(base + 3));
     GE_REQUIRE_OK(session.LoadGraph(base + 3, {}, nullptr));
+    EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
     std::vector<gert::Tensor> executed;
     GE_REQUIRE_OK(session.ExecuteGraphWithStreamAsync(base + 3, stream_, GertTensors(input_->data()), executed));
     Synchronize();
@@ -189,6 +190,7 @@ TEST_F(GeSessionTest, LoadingAndExecutingKeepTheirOrder) {
   GE_FAILS(ge::FAILED, session.LoadGraph(1, {{"ge.exec.hostInputIndexes", "4"}}, stream_));
   GE_REQUIRE_OK(session.LoadGraph(1, {{"ge.exec.frozenInputIndexes", "0,1111,10"}}, stream_));
   GE_FAILS(ge::FAILED, session.LoadGraph(1, {}, stream_));
+  Synchronize();
   GE_OK(session.ExecuteGraphWithStreamAsync(1, nullptr, GertTensors(input_->data()), outputs));
   GE_OK(session.ExecuteGraphWithStreamAsync(1, stream_, GertTensors(input_->data()), outputs));
   EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);

@@ -266,6 +266,7 @@ TEST_F(OpExecuteTest, OldModelsGoWhenTheQueueIsFull) {
   ACL_OK(Compile("Mul", {&x2, &x2}, {&y2}));
   ACL_OK(Execute("Mul", {&x2, &x2}, {&y2}));
   ACL_FAILS(ACL_ERROR_OP_NOT_FOUND, Execute("Mul", {&x1, &x1}, {&y1}));
+  ACL_OK(aclrtSynchronizeStream(stream_));
 }
 
 TEST_F(OpExecuteTest, CompiledModelsAreDroppedByAclFinalize) {
