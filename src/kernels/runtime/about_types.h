@@ -30,7 +30,7 @@ inline bool IsAboutTheCall(std::string_view message) {
   return IsAboutTypes(message) || IsAboutTheOutput(message) ||
          HasOneOf(message,
                   {"complex", "not supported", "Bool inputs", "floating point", "int tensor", "packed by eight",
-                   "go with an int", "an int8 x needs", "expects float", "result has shape"});
+                   "go with an int", "an int8 x needs", "expects float", "result has shape", "exceeds dimension size"});
 }
 
 }  // namespace millpond::kernels

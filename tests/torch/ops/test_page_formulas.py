@@ -409,3 +409,17 @@ def test_experts_refuse_by_name_what_they_do_not_compute(aclnn, changed, says):
     code, said = aclnn.status("aclnnGroupedMatmulSwigluQuantV2", arguments)
     assert code != 0
     assert says in said
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("first, nesterov, maximize", [(True, False, False), (False, True, False), (False, False, True)])
+def test_sgd_is_the_page_s_in_every_type(aclnn, dtype, first, nesterov, maximize):
+    theta, grad, moment = (values(40).to(dtype) for _ in range(3))
+    g = D(grad) / 2 * (-1 if maximize else 1) + 0.1 * D(theta)
+    v = g if first else 0.9 * D(moment) + (1 - 0.2) * g
+    want = (D(theta) - 0.05 * (g + 0.9 * v if nesterov else v), D(grad) / 2, v)
+    got = [theta.clone()], [grad.clone()], [moment.clone()]
+    aclnn.run("aclnnFusedSgd", *got, torch.tensor([2.0]), 0.1, 0.9, 0.05, 0.2, nesterov, maximize, first)
+    least = {torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}[dtype]
+    for (have,), wanted in zip(got, want, strict=True):
+        torch.testing.assert_close(have.double(), wanted, rtol=least, atol=least)
