@@ -3,10 +3,9 @@
 #ifndef ATB_ATB_ACL_H_
 #define ATB_ATB_ACL_H_
 
-#include <acl/acl.h>
-#include <acl/acl_rt.h>
-#include <aclnn/acl_meta.h>
-
+#include "acl/acl.h"
+#include "acl/acl_rt.h"
+#include "aclnn/acl_meta.h"
 #include "atb/infer_op_params.h"
 #include "atb/operation.h"
 

@@ -3,10 +3,9 @@
 #ifndef ATB_COMMON_OP_PARAMS_H_
 #define ATB_COMMON_OP_PARAMS_H_
 
-#include <acl/acl.h>
-
 #include <cstdint>
 
+#include "acl/acl.h"
 #include "atb/types.h"
 
 namespace atb {

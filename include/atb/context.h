@@ -3,10 +3,9 @@
 #ifndef ATB_CONTEXT_H_
 #define ATB_CONTEXT_H_
 
-#include <acl/acl.h>
-
 #include <functional>
 
+#include "acl/acl.h"
 #include "atb/types.h"
 
 namespace atb {

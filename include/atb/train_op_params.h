@@ -3,12 +3,11 @@
 #ifndef ATB_TRAIN_OP_PARAMS_H_
 #define ATB_TRAIN_OP_PARAMS_H_
 
-#include <acl/acl.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "acl/acl.h"
 #include "atb/svector.h"
 
 namespace atb {

@@ -3,15 +3,14 @@
 #ifndef ATB_TYPES_H_
 #define ATB_TYPES_H_
 
-#include <acl/acl.h>
-#include <aclnn/acl_meta.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "acl/acl.h"
+#include "aclnn/acl_meta.h"
 #include "atb/svector.h"
 
 namespace atb {

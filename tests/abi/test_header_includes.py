@@ -13,6 +13,8 @@ PROGRAMS = {
     "parser/caffe_parser.h": 'int main() { ge::Graph graph; return ge::aclgrphParseCaffe("a", "b", graph) == ge::GRAPH_SUCCESS; }',
     "mstx/ms_tools_ext.h": 'int main() { aclrtStream stream = nullptr; mstxDomainHandle_t domain = mstxDomainCreateA("a"); mstxMemHeapDesc_t heap{}; mstxMemRegionRef_t reference{};'
                            ' reference.pointer = &heap; mstxRangeEnd(mstxDomainRangeStartA(domain, "b", stream)); return reference.pointer == nullptr; }',
+    "atb/atb_infer.h": "int main() { atb::SVector<atb::ReshapeFunc> functions; functions.resize(100); atb::infer::SelfAttentionParam param; return param.kvHeadNum; }",
+    "atb/atb_acl.h": "int main() { return AtbMLA(nullptr, 0, nullptr, nullptr); }",
 }
 
 

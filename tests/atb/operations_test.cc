@@ -421,6 +421,16 @@ TEST(AtbValues, AVectorMovesToTheHeapBeyond64AndEndsAt256) {
   EXPECT_EQ(sizeof(atb::SVector<int64_t>), 16 + 65 * 8 + 8);  // part of the ABI
 }
 
+TEST(AtbValues, ParametersHaveTheSizesOfTheAbi) {
+  EXPECT_EQ(sizeof(atb::Tensor), 104u);
+  EXPECT_EQ(sizeof(atb::VariantPack), 13568u);
+  EXPECT_EQ(sizeof(atb::infer::SelfAttentionParam), 144u);
+  EXPECT_EQ(sizeof(atb::infer::PagedAttentionParam), 120u);
+  EXPECT_EQ(sizeof(atb::infer::RmsNormParam), 144u);
+  EXPECT_EQ(sizeof(atb::infer::LinearParam), 32u);
+  EXPECT_EQ(sizeof(atb::infer::ElewiseParam), 64u);
+}
+
 TEST(AtbValues, SizesCountBytesAndScalesKeepTheirBits) {
   atb::TensorDesc desc;
   desc.dtype = ACL_FLOAT16;

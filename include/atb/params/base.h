@@ -3,14 +3,13 @@
 #ifndef ATB_PARAMS_BASE_H_
 #define ATB_PARAMS_BASE_H_
 
-#include <acl/acl.h>
-#include <hccl/hccl_types.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "acl/acl.h"
 #include "atb/svector.h"
+#include "hccl/hccl_types.h"
 
 namespace atb {
 namespace infer {

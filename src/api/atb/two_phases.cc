@@ -1,12 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations in the form of aclnn (atb/atb_acl.h): the first phase makes the operation of its arguments and keeps the
 // tensors in it, the second runs it. An operation that the caller hands back is used again.
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "src/api/atb/operation.h"
+#include "src/exec/op/launch.h"
 
 namespace millpond::boost {
 namespace {
+
+// What torch_npu is given for an operation that is refused: it makes both calls from its own queue, which a failure of
+// either would end for good. Run, it tells why by a task.
+class RefusedOperation final : public atb::OperationInfra {
+ public:
+  RefusedOperation(const char* name, std::string reason) : name_(name), reason_(std::move(reason)) {}
+  std::string GetName() const override { return name_; }
+  atb::Status InferShape(const Descs&, Descs&) const override { return atb::ERROR_INVALID_PARAM; }
+  uint32_t GetInputNum() const override { return 0; }
+  uint32_t GetOutputNum() const override { return 0; }
+  atb::Status Setup(const atb::VariantPack&, uint64_t&, atb::Context*) override { return atb::ERROR_INVALID_PARAM; }
+  atb::Status Execute(const atb::VariantPack&, uint8_t*, uint64_t, atb::Context* context) override {
+    return Guard(name_, [&]() -> Outcome {
+      Stream* stream = nullptr;
+      MP_ATB_RETURN_IF_ERROR(StreamOf(*this, context, &stream));
+      return QueueRefusal(name_, reason_, stream);
+    });
+  }
+
+ private:
+  const char* name_;
+  std::string reason_;
+};
+
+// The first phase of `api`: `body` makes or changes *op.
+template <class Body>
+atb::Status FirstPhase(const char* api, uint64_t* workspace_size, atb::Operation** op, Body&& body) {
+  return Guard(api, [&]() -> Outcome {
+    MP_ATB_REQUIRE(workspace_size != nullptr && op != nullptr, atb::ERROR_INVALID_PARAM, "%s is a NULL pointer",
+                   workspace_size == nullptr ? "workspaceSize" : "op");
+    *workspace_size = 0;
+    if (dynamic_cast<RefusedOperation*>(*op) != nullptr) delete std::exchange(*op, nullptr);
+    Outcome outcome = body();
+    if (outcome.ok() || !ClientIsTorch()) return outcome;
+    delete std::exchange(*op, nullptr);
+    *op = new RefusedOperation(api, outcome.status.message());
+    return Ok();
+  });
+}
 
 class Pack {
  public:
@@ -21,14 +62,12 @@ class Pack {
   template <class Param>
   atb::Status Setup(const char* api, const Param& param, uint64_t* workspace_size, atb::Operation** op,
                     atb::Context* context) {
-    return Guard(api, [&]() -> Outcome {
-      MP_ATB_REQUIRE(workspace_size != nullptr && op != nullptr, atb::ERROR_INVALID_PARAM, "%s is a NULL pointer",
-                     workspace_size == nullptr ? "workspaceSize" : "op");
+    return FirstPhase(api, workspace_size, op, [&]() -> Outcome {
+      MP_ATB_RETURN_IF_ERROR(Check(param));
       MP_ATB_REQUIRE(read_, atb::ERROR_INVALID_PARAM, "a tensor is NULL, or is not alive");
       if (*op == nullptr) MP_ATB_RETURN_IF_ERROR(CreateParamOperation(param, op));
       auto* own = dynamic_cast<ParamOperation<Param>*>(*op);
       MP_ATB_REQUIRE(own != nullptr, atb::ERROR_INVALID_OPERATION_ADDR, "op is an operation of another kind");
-      MP_ATB_RETURN_IF_ERROR(Check(param));
       own->set_param(param);
       const atb::Status status = own->Setup(pack_, *workspace_size, context);
       own->Keep(std::move(pack_));
@@ -75,6 +114,7 @@ atb::Status RunKept(const char* api, void* workspace, uint64_t workspace_size, a
                     atb::Context* context) {
   auto* own = dynamic_cast<RowOperation*>(op);
   if (own != nullptr) return own->Execute(own->kept(), static_cast<uint8_t*>(workspace), workspace_size, context);
+  if (auto* refused = dynamic_cast<RefusedOperation*>(op)) return refused->Execute({}, nullptr, 0, context);
   return Guard(api, [&]() -> Outcome {
     MP_ATB_REQUIRE(false, atb::ERROR_INVALID_OPERATION_ADDR, "op is not an operation that %sGetWorkspaceSize made",
                    api);
@@ -82,10 +122,15 @@ atb::Status RunKept(const char* api, void* workspace, uint64_t workspace_size, a
   });
 }
 
+atb::Status Refuse(const char* api, const char* reason, uint64_t* workspace_size, atb::Operation** op) {
+  return FirstPhase(api, workspace_size, op, [&]() -> Outcome { return millpond::Unsupported(reason); });
+}
+
 }  // namespace
 }  // namespace millpond::boost
 
 using millpond::boost::Pack;
+using millpond::boost::Refuse;
 using millpond::boost::RunKept;
 
 extern "C" {
@@ -146,16 +191,13 @@ atb::Status AtbMLA(void* workspace, uint64_t workspaceSize, atb::Operation* op, 
 
 atb::Status AtbMLAPreFillGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*,
                                           const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*,
-                                          int32_t, float, int32_t, int, uint8_t, aclTensor*, uint64_t*,
-                                          atb::Operation**, atb::Context*) {
-  return millpond::boost::Guard("AtbMLAPreFillGetWorkspaceSize", [] {
-    return millpond::Unsupported("AtbMLAPreFill is not supported; AtbRingMLA computes the same attention");
-  });
+                                          int32_t, float, int32_t, int, uint8_t, aclTensor*, uint64_t* workspaceSize,
+                                          atb::Operation** op, atb::Context*) {
+  return Refuse("AtbMLAPreFillGetWorkspaceSize",
+                "AtbMLAPreFill is not supported; AtbRingMLA computes the same attention", workspaceSize, op);
 }
-atb::Status AtbMLAPreFill(void*, uint64_t, atb::Operation*, atb::Context*) {
-  return millpond::boost::Guard("AtbMLAPreFill", [] {
-    return millpond::Unsupported("AtbMLAPreFill is not supported; AtbRingMLA computes the same attention");
-  });
+atb::Status AtbMLAPreFill(void* workspace, uint64_t workspaceSize, atb::Operation* op, atb::Context* context) {
+  return RunKept("AtbMLAPreFill", workspace, workspaceSize, op, context);
 }
 
 atb::Status AtbMLAPreprocessGetWorkspaceSize(const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*,
@@ -166,17 +208,13 @@ atb::Status AtbMLAPreprocessGetWorkspaceSize(const aclTensor*, const aclTensor*,
                                              const aclTensor*, const aclTensor*, const aclTensor*, const aclTensor*,
                                              uint32_t, uint32_t, uint32_t, float, uint32_t, uint32_t, bool, bool, bool,
                                              uint8_t, uint16_t, aclTensor*, aclTensor*, aclTensor*, aclTensor*,
-                                             uint64_t*, atb::Operation**, atb::Context*) {
-  return millpond::boost::Guard("AtbMLAPreprocessGetWorkspaceSize", [] {
-    return millpond::Unsupported(
-        "AtbMLAPreprocess is not supported; put it together of RmsNorm, Linear, Rope and ReshapeAndCache");
-  });
+                                             uint64_t* workspaceSize, atb::Operation** op, atb::Context*) {
+  return Refuse("AtbMLAPreprocessGetWorkspaceSize",
+                "AtbMLAPreprocess is not supported; put it together of RmsNorm, Linear, Rope and ReshapeAndCache",
+                workspaceSize, op);
 }
-atb::Status AtbMLAPreprocess(void*, uint64_t, atb::Operation*, atb::Context*) {
-  return millpond::boost::Guard("AtbMLAPreprocess", [] {
-    return millpond::Unsupported(
-        "AtbMLAPreprocess is not supported; put it together of RmsNorm, Linear, Rope and ReshapeAndCache");
-  });
+atb::Status AtbMLAPreprocess(void* workspace, uint64_t workspaceSize, atb::Operation* op, atb::Context* context) {
+  return RunKept("AtbMLAPreprocess", workspace, workspaceSize, op, context);
 }
 
 atb::Status AtbPagedCacheLoadGetWorkspaceSize(const aclTensor* keyCache, const aclTensor* valueCache,

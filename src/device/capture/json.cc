@@ -35,6 +35,22 @@ std::string Accesses(const TaskSlot& slot) {
   return out + "]";
 }
 
+// Records and waits are named after their event: torch_npu pairs them by what follows the last underscore.
+std::string NameOf(const Node& info) {
+  if (info.event == nullptr) return info.name;
+  const auto event = reinterpret_cast<uintptr_t>(info.event);
+  switch (info.kind) {
+    case TaskKind::kEventRecord:
+      return Format("EVENT_RECORD_%zx", event);
+    case TaskKind::kEventWait:
+      return Format("EVENT_WAIT_%zx", event);
+    case TaskKind::kEventReset:
+      return Format("EVENT_RESET_%zx", event);
+    default:
+      return info.name;
+  }
+}
+
 std::string NodeJson(const Graph& graph, uint32_t node, const TaskSlot* slot, bool verbose) {
   const Node& info = graph.nodes()[node];
   const Lane& lane = graph.lanes()[graph.shape().lane_of[node]];
@@ -46,36 +62,24 @@ std::string NodeJson(const Graph& graph, uint32_t node, const TaskSlot* slot, bo
   }
   if (info.disabled) args += ",\"disabled\":true";
   if (verbose && slot != nullptr) args += ",\"accesses\":" + Accesses(*slot);
-  return Format("{\"name\":%s,\"ph\":\"X\",\"pid\":%u,\"tid\":%d,\"ts\":%u,\"dur\":1,\"args\":{%s}}",
-                JsonQuoted(info.name).c_str(), graph.id(), lane.stream_id, node, args.c_str());
-}
-
-std::string ArrowJson(const Graph& graph, uint32_t number, uint32_t from, uint32_t to) {
-  const auto end = [&](const char* phase, uint32_t node, const char* more) {
-    return Format(
-        "{\"name\":\"after\",\"cat\":\"dependency\",\"ph\":\"%s\",\"id\":%u,\"pid\":%u,\"tid\":%d,\"ts\":%u%s}", phase,
-        number, graph.id(), graph.lanes()[graph.shape().lane_of[node]].stream_id, node, more);
-  };
-  return end("s", from, "") + ",\n" + end("f", to, ",\"bp\":\"e\"");
+  return Format("{\"name\":%s,\"ph\":\"X\",\"pid\":%u,\"tid\":\"stream%d\",\"ts\":%u,\"dur\":1,\"args\":{%s}}",
+                JsonQuoted(NameOf(info)).c_str(), graph.id(), lane.stream_id, node, args.c_str());
 }
 
 }  // namespace
 
+// A list of events and nothing around it, each with a duration, and none on a stream but tasks: torch_npu's
+// NPUGraph.debug_dump goes on from it, and draws the arrows. Here an order is said by "after".
 std::string ToJson(const Graph& graph, const std::string& name, bool verbose) {
-  std::string out = "{\"traceEvents\":[\n";
-  out += Format("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":%s}}", graph.id(),
-                JsonQuoted(name.empty() ? Format("model %u", graph.id()) : name).c_str());
-  for (const Lane& lane : graph.lanes()) {
-    out += Format(",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":\"stream %d\"}}",
-                  graph.id(), lane.stream_id, lane.stream_id);
-  }
-  uint32_t arrows = 0;
+  const std::string shown = name.empty() ? Format("model %u", graph.id()) : name;
+  std::string out = Format(
+      "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"ts\":0,\"dur\":0,\"args\":{\"name\":%s,\"device_id\":%d,"
+      "\"tasks\":%zu,\"streams\":%zu}}",
+      graph.id(), JsonQuoted(shown).c_str(), graph.device()->id(), graph.nodes().size(), graph.lanes().size());
   for (uint32_t node = 0; node < graph.nodes().size(); ++node) {
     out += ",\n" + NodeJson(graph, node, graph.slot_or_null(node), verbose);
-    for (const uint32_t other : graph.shape().after[node]) out += ",\n" + ArrowJson(graph, ++arrows, other, node);
   }
-  return out + Format("\n],\"otherData\":{\"device_id\":%d,\"tasks\":%zu,\"streams\":%zu}}\n", graph.device()->id(),
-                      graph.nodes().size(), graph.lanes().size());
+  return out + "\n]\n";
 }
 
 std::string ToText(const Graph& graph, const std::string& name) {

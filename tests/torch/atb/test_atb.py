@@ -329,3 +329,15 @@ def test_what_is_not_computed_is_refused_by_name():
                                    torch.tensor([5, 6], dtype=torch.int32), out)
     with pytest.raises(RuntimeError, match="there are 2 lengths of contexts for 1 tokens of the query"):
         torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("mode", ["int8_nzcache", "nzcache"])
+def test_a_cache_in_private_blocks_is_refused_by_name_and_what_follows_runs(mode):
+    latent, lengths = Pages([6], size=64), [6]
+    q_nope, q_rope = random(1, HEADS, 64), random(1, HEADS, 64)
+    for _ in range(2):  # the wheel keeps what it was given
+        torch_npu.atb.npu_multi_head_latent_attention(q_nope.npu(), q_rope.npu(), latent.key_cache.npu(), latent.key_cache.npu(), latent.table.npu(), lengths,
+                                                      HEADS, 0.1, KV_HEADS, cache_mode=mode)
+        with pytest.raises(RuntimeError, match="cacheMode .* is not supported"):
+            torch.npu.synchronize()
+    assert (torch.ones(2).npu() + 1).cpu().tolist() == [2, 2]
