@@ -22,5 +22,5 @@ def test_a_model_with_attention_is_compiled_whole_and_gives_the_cpus_numbers(res
     assert "failed" not in found, found
     difference, graphs = found.split()[:2]  # a warning may follow
     assert float(difference) < 1e-5
-    # torch_npu's attention fixes its sizes while it is traced: of the two shapes of a dynamic run each is a graph (docs/pytorch.md).
+    # The sizes of attention are fixed while dynamo traces it: of the two shapes of a dynamic run each is a graph (docs/pytorch.md).
     assert int(graphs) == (1 if kind == "static" else 2)
