@@ -195,10 +195,10 @@ def test_torch_alone_comes_from_the_index_that_is_named_for_it(shop):
 
 def test_where_pips_index_has_a_cuda_build_pytorchs_own_cpu_index_is_taken(shop):
     cpu, every = fake_torch.Index(shop.cpu.parent), fake_torch.Index(shop.wheels)
-    pypi = shop.root / "tools" / "cli" / "pypi.py"
-    text, count = re.subn(r'^CPU_INDEX = ".*"$', f'CPU_INDEX = "{cpu.address}"', pypi.read_text(), flags=re.M)
+    pytorch = shop.root / "tools" / "cli" / "pytorch.py"
+    text, count = re.subn(r'^CPU_INDEX = ".*"$', f'CPU_INDEX = "{cpu.address}"', pytorch.read_text(), flags=re.M)
     assert count == 1
-    pypi.write_text(text)
+    pytorch.write_text(text)
     try:
         web = {**shop.pip, "PIP_INDEX_URL": every.address, "PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
         outcome = shop.call("run", "--", "echo", "ran", **web)
@@ -243,7 +243,15 @@ def test_doctor_explains_a_wrong_torch(tree, tmp_path):
     mine = fake_torch.environment(tmp_path / "mine", torch="2.9.0+cpu", torch_npu="2.9.0")
     said = tree.call("doctor", VIRTUAL_ENV=str(mine)).stdout
     assert f"warn  active environment {mine}: torch 2.9.0+cpu where 2.13.0 is needed" in said
-    assert f"{mine}/bin/python -m pip install torch==2.13.0 torch_npu==2.13.0" in said
+    pip = re.escape(f"{mine}/bin/python -m pip install ")
+    assert re.search(rf"to use yours: {pip}--index-url https://\S+/cpu torch==2\.13\.0 && {pip}torch_npu==2\.13\.0 \(", said)
+
+
+@pytest.mark.parametrize("address, option", [("https://index.invalid/cpu", "--index-url https://index.invalid/cpu "), ("none", "")])
+def test_doctor_names_the_index_that_was_chosen_for_torch(tree, tmp_path, address, option):
+    mine = fake_torch.environment(tmp_path / "mine", torch="2.9.0+cpu", torch_npu="2.9.0")
+    said = tree.call("doctor", VIRTUAL_ENV=str(mine), MILLPOND_TORCH_INDEX=address).stdout
+    assert f"{mine}/bin/python -m pip install {option}torch==2.13.0 && " in said
 
 
 def test_doctor_finds_a_venv_that_somebody_changed(shop):
@@ -309,3 +317,5 @@ def test_build_kernels_refuses_what_it_need_not_or_cannot_do(tree, tmp_path):
     none = fake_torch.environment(tmp_path / "none")
     outcome = tree.call("build-kernels", "--python", str(none / "bin" / "python"))
     assert outcome.returncode == 1 and "no torch; --python names one" in outcome.stderr
+    outcome = tree.call("build-kernels", "--python", "/nowhere/python")
+    assert outcome.returncode == 1 and "/nowhere/python: it is not there; --python names one" in outcome.stderr

@@ -121,8 +121,7 @@ def _torch_is_missing():
     if IN_TREE:
         return ""
     found = pytorch.probe(pytorch.chosen())
-    pins = " ".join(f"{name}=={version}" for name, version in pytorch.wanted().items())
-    return f"{found.python}: {' and '.join(found.complaints())}.\n   To see it: pip install {pins} (the CPU build of torch)" if found.complaints() else ""
+    return f"{found.python}: {' and '.join(found.complaints())}.\n   To see it: {pytorch.how_to_install()}" if found.complaints() else ""
 
 
 def _command(row):

@@ -30,16 +30,11 @@ def torch(report):
     amx(report)
 
 
-def needed():
-    return " ".join(f"{name}=={version}" for name, version in pytorch.wanted().items())
-
-
 def active(report, python):
     mine = pytorch.active()
     if mine and mine != python:
         report.warn(f"active environment {mine.parent.parent}: {' and '.join(pytorch.probe(mine).complaints())}",
-                    f"`run` takes {python} instead; to use yours: {mine} -m pip install {needed()} "
-                    "(a CPU build of torch; see docs/pytorch.md)")
+                    f"`run` takes {python} instead; to use yours: {pytorch.how_to_install(mine)} (docs/pytorch.md)")
 
 
 def versions(report, found):
@@ -49,12 +44,12 @@ def versions(report, found):
         if not complaint:
             report.ok(f"{name} {getattr(found, name)['version']} in {found.python} (Python {found.python_version})")
         elif not IN_TREE:
-            report.warn(f"{found.python}: {complaint}", f"operators and torch_npu programs need it: pip install {needed()} (the CPU build of torch)")
+            report.warn(f"{found.python}: {complaint}", f"operators and torch_npu programs need it: {pytorch.how_to_install()}")
         elif ours and not pytorch.venv_holds():
             report.warn(f"{found.python}: {complaint}", "./millpond demo installs what requirements-torch.txt pins")
         else:
             # Its copy of the list says that it was installed: it was changed since.
-            report.fail(f"{found.python}: {complaint}", f"{found.python} -m pip install {needed()}")
+            report.fail(f"{found.python}: {complaint}", pytorch.how_to_install(found.python))
     return found.right()
 
 

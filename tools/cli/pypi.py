@@ -28,9 +28,6 @@ BASE = "requirements.txt"
 OPTIONS_VARIABLE = "MILLPOND_PIP_OPTIONS"
 CUDA_PACKAGE = re.compile(r"^(nvidia|cuda|triton)\b", re.IGNORECASE)
 HEAD_SECONDS = 10
-# PyTorch's own, for compute platform CPU. Torch alone is taken from it, and by hash.
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-NO_INDEX = "none"
 CHECKED = ["--require-hashes", "--only-binary", ":all:"]
 
 
@@ -83,7 +80,7 @@ _fallback = []  # pip's options for PyTorch's CPU index, where pip's own would g
 def _torch_index():
     """pip's options for taking torch from an index of its own."""
     address = os.environ.get(pytorch.INDEX)
-    return ["--index-url", address] if address and address != NO_INDEX else _fallback
+    return ["--index-url", address] if address and address != pytorch.NO_INDEX else _fallback
 
 
 def _torch_alone(wanted):
@@ -149,7 +146,7 @@ def _cpu_index_has_it(version):
     """Takes torch from PyTorch's CPU index from now on, if that can be reached and has it."""
     if os.environ.get(pytorch.INDEX):
         return False
-    _fallback[:] = ["--index-url", CPU_INDEX, "--retries", "1", "--timeout", str(HEAD_SECONDS)]
+    _fallback[:] = ["--index-url", pytorch.CPU_INDEX, "--retries", "1", "--timeout", str(HEAD_SECONDS)]
     found = _dry_run("--no-deps", f"torch=={version}")
     if found and not _is_cuda(found[0]):
         ui.say(f"torch {version}: pip's index has a CUDA build, so the CPU build of PyTorch's own index is taken")
@@ -170,7 +167,7 @@ def refuse_cuda():
     raise ui.Stop(
         f"pip would take a CUDA build of torch {version}: {len(cuda)} packages, {_size_text(cuda)}. Nothing was downloaded.\n"
         "    Millpond computes on the CPU and needs the CPU build only (about 0.2 GB). One of these:\n"
-        f"    - {pytorch.INDEX}=ADDRESS ./millpond ...   with the address of a mirror of PyTorch's CPU index ({CPU_INDEX},\n"
+        f"    - {pytorch.INDEX}=ADDRESS ./millpond ...   with the address of a mirror of PyTorch's CPU index ({pytorch.CPU_INDEX},\n"
         "      which was not reached); torch alone is taken from it\n"
         f"    - activate an environment that has torch {version} and torch_npu {pytorch.wanted()['torch_npu']}; it is used unchanged\n"
         f"    - {pytorch.SWITCH}=off ./millpond ...   for C and C++ programs that need no operators")

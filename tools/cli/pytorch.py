@@ -20,6 +20,9 @@ REQUIREMENTS = "requirements-torch.txt"
 PIN = re.compile(r"^([\w.-]+)==([^\s\\]+)", re.M)
 SWITCH = "MILLPOND_TORCH"
 INDEX = "MILLPOND_TORCH_INDEX"
+# PyTorch's own, for compute platform CPU. Torch alone is taken from it, and by hash where we install.
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+NO_INDEX = "none"
 # Variables of the command line itself; the runtime's own are in src/base/options.def.
 VARIABLES = {
     SWITCH: "off: ./millpond neither installs torch nor builds against it; for C and C++ programs only",
@@ -43,6 +46,16 @@ def wanted():
     """{'torch': version, 'torch_npu': version} as pinned."""
     pins = dict(PIN.findall(data(REQUIREMENTS).read_text()))
     return {name: pins[name] for name in ("torch", "torch_npu")}
+
+
+def how_to_install(python=None):
+    """Commands to paste: torch comes from an index that has its CPU build, for pip's own has a CUDA build, which torch_npu does not load beside."""
+    import shlex
+    pip = f"{shlex.quote(str(python))} -m pip" if python else "pip"
+    index = os.environ.get(INDEX) or CPU_INDEX
+    option = "" if index == NO_INDEX else f"--index-url {index} "
+    pins = wanted()
+    return f"{pip} install {option}torch=={pins['torch']} && {pip} install torch_npu=={pins['torch_npu']}"
 
 
 def release(version):
@@ -126,7 +139,8 @@ def probe(python):
                                stdin=subprocess.DEVNULL, check=True)
         answer = json.loads(child.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return Found(str(python), error=f"it does not run ({type(error).__name__})")
+        absent = isinstance(error, FileNotFoundError) and not os.path.lexists(python)
+        return Found(str(python), error="it is not there" if absent else f"it does not run ({type(error).__name__})")
     kept[question] = {key: answer[key] for key in ("python_version", "torch", "torch_npu")}
     kept[question]["times"] = _times([str(python), *answer["search"]])
     # A kept answer saves time and nothing else, so a folder that cannot be written is not an error; doctor makes none.
