@@ -103,6 +103,30 @@ TEST_F(EvidenceTest, ATaskIsToldWithItsKindItsPlaceAndWhatItTouches) {
   EXPECT_EQ(sink.ran[0].task, told.task.task);
 }
 
+TEST_F(EvidenceTest, ATaskThatWaitsBeganBeforeItDid) {
+  Recorder sink;
+  const trace::Attached attached(&sink);
+  std::atomic<bool> open{false};
+  std::atomic<uint64_t> first{0};
+  ASSERT_TRUE(stream_
+                  ->Launch<TaskKind::kOther>("Waits", {},
+                                             [&](TaskSlot& slot, Stream&, Status*) -> TaskEnd {
+                                               if (slot.phase++ == 0) first = trace::NowNs();
+                                               return open ? TaskEnd::kDone : TaskEnd::kBlocked;
+                                             })
+                  .ok());
+  ASSERT_TRUE(Empty(stream_).ok());
+  while (first == 0) std::this_thread::yield();
+  const uint64_t opened = trace::NowNs();
+  open = true;
+  stream_->Unblock();
+  Sync(stream_);
+  ASSERT_EQ(sink.ran.size(), 2u);
+  EXPECT_LE(sink.ran[0].start_ns, first);
+  EXPECT_GE(sink.ran[0].end_ns, opened);
+  EXPECT_GE(sink.ran[1].start_ns, sink.ran[0].end_ns) << "the next one has a beginning of its own";
+}
+
 TEST_F(EvidenceTest, StacksOfALaunchAreTakenWhenAskedFor) {
   Recorder sink(trace::kTasks | trace::kStacks);
   const trace::Attached attached(&sink);

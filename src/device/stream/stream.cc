@@ -387,6 +387,7 @@ TaskEnd Stream::Execute(TaskSlot& slot) noexcept {
   if (__builtin_expect(
           head_count_ < abort_until_.load(std::memory_order_relaxed) || stopped_.load(std::memory_order_relaxed),
           false)) {
+    began_ns_ = 0;
     return TaskEnd::kDone;
   }
   // Streams this thread has made ready can wait for it while it passes events on, not while it computes.
@@ -395,7 +396,8 @@ TaskEnd Stream::Execute(TaskSlot& slot) noexcept {
     Scheduler::Get().WakeOwed();
   }
   const uint64_t told = __builtin_expect(!slot.evidence.empty(), false) ? slot.evidence.task() : 0;
-  const uint64_t start = __builtin_expect(told != 0, false) ? trace::NowNs() : 0;
+  // What has waited began before it did.
+  const uint64_t start = __builtin_expect(told != 0, false) ? (began_ns_ != 0 ? began_ns_ : trace::NowNs()) : 0;
   Status status;
   Code code = Code::kOk;
   TaskEnd end = TaskEnd::kDone;
@@ -409,8 +411,12 @@ TaskEnd Stream::Execute(TaskSlot& slot) noexcept {
   }
   t_in_task = false;
   if (__builtin_expect(FaultsInTasks() != 0, false)) code = TakeFault(code, &status);
-  if (end == TaskEnd::kBlocked) return end;
+  if (end == TaskEnd::kBlocked) {
+    began_ns_ = start;
+    return end;
+  }
   if (__builtin_expect(told != 0, false)) {
+    began_ns_ = 0;
     if (trace::FanOut* sinks = trace::Listening(trace::kRan)) {
       sinks->OnRan({.task = told,
                     .device = device()->id(),

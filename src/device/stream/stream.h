@@ -303,6 +303,7 @@ class Stream {
   uint32_t head_index_ = 0;
   uint64_t head_count_ = 0;
   uint64_t known_enqueued_ = 0;  // enqueued_ as last read: tasks below it are there
+  uint64_t began_ns_ = 0;        // when the task at the head first ran, if it has blocked and a sink hears of it
   std::atomic<uint64_t> completed_{0};
   // Empty chunks on their way back from the runner to the producers, at most kSpareChunks of them.
   std::atomic<Chunk*> spares_{nullptr};

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several ranks of HCCL under torch.distributed: torchrun, mp.spawn, DistributedDataParallel."""
 
+import json
 import os
 import pickle
+import re
 import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,7 +58,7 @@ def test_models_that_are_divided_among_ranks(torchrun, ranks):
 def torchrun_on_hosts(start):
     """torchrun_on_hosts(ranks of each, file): two launchers on this machine, which is told to take itself for two; the first one's program."""
 
-    def run(ranks, path, *arguments):
+    def run(ranks, path, *arguments, env=None):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             port = taken.getsockname()[1]
@@ -63,7 +67,8 @@ def torchrun_on_hosts(start):
             # That there are ranks elsewhere the library hears from torchrun; the interface is the user's to choose.
             return start("-m", "torch.distributed.run", "--nnodes", 2, "--node-rank", node, "--nproc-per-node", ranks, "--master-addr", "127.0.0.1",
                          "--master-port", port, path, *arguments, env={"MILLPOND_DEVICES": str(ranks), "MILLPOND_RANK_TIMEOUT_MS": "100000",
-                                                                      "MILLPOND_RANK_HOST": f"node{node}", "HCCL_SOCKET_IFNAME": "=lo"})
+                                                                      "MILLPOND_RANK_HOST": f"node{node}", "HCCL_SOCKET_IFNAME": "=lo",
+                                                                      **(env or {})})
 
         with ThreadPoolExecutor() as pool:
             programs = list(pool.map(launch, range(2)))
@@ -83,6 +88,60 @@ def test_ddp_on_two_hosts_has_the_losses_of_one_process(torchrun_on_hosts, on_cp
 
 def test_every_collective_on_two_hosts(torchrun_on_hosts):
     torchrun_on_hosts(2, HERE / "collectives.py").says("rank 0: all good", "rank 1: all good")
+
+
+TRACED = """
+import os, torch, torch_npu
+from torch import distributed
+torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
+distributed.init_process_group("hccl")
+rank = distributed.get_rank()
+values = torch.ones(1 << 20, device="npu")
+distributed.all_reduce(values)
+distributed.broadcast(values, src=3)
+distributed.reduce(values, dst=1)
+torch.npu.synchronize()
+if rank == 0:
+    distributed.send(values, 2)
+if rank == 2:
+    distributed.recv(values, 0)
+torch.npu.synchronize()
+distributed.destroy_process_group()
+"""
+
+
+def arrows_between_ranks(path):
+    """{operation: {(rank where it begins, rank where it ends)}} of a merged trace. An arrow is in a slice at both ends, and goes forward in time."""
+    events = json.loads(path.read_text())["traceEvents"]
+    ranks = {event["pid"]: int(found[1]) for event in events if event["name"] == "process_name"
+             and (found := re.match(r"rank (\d+) \(", event["args"]["name"]))}
+    slices = [event for event in events if event["ph"] == "X" and "communicator" in event["args"]]
+    ends, found = {event["id"]: event for event in events if event["ph"] == "f" and event["cat"] == "ranks"}, {}
+    for begin in events:
+        if begin["ph"] != "s" or begin["cat"] != "ranks":
+            continue
+        end = ends.pop(begin["id"])
+        assert begin["ts"] <= end["ts"], (begin, end)
+        for at in (begin, end):
+            assert any((each["pid"], each["tid"]) == (at["pid"], at["tid"]) and each["ts"] <= at["ts"] <= each["ts"] + each["dur"] for each in slices), at
+        found.setdefault(re.sub(" .*", "", begin["name"]), set()).add((ranks[begin["pid"]], ranks[end["pid"]]))
+    assert not ends
+    return found
+
+
+def test_traces_of_two_hosts_are_merged_with_arrows_between_their_ranks(torchrun_on_hosts, root, tmp_path):
+    (tmp_path / "traced.py").write_text(TRACED)
+    torchrun_on_hosts(2, tmp_path / "traced.py", env={"MILLPOND_TRACE": str(tmp_path / "trace%p.json")})
+    merged = tmp_path / "merged.json"
+    done = subprocess.run([sys.executable, root / "tools" / "cli" / "__main__.py", "trace", "merge", *sorted(tmp_path.glob("trace*.json")), "-o", merged],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = arrows_between_ranks(merged)
+    late = {begin for begin, _ in found["HcclAllReduce"]}  # whoever came last
+    assert len(late) == 1 and {end for _, end in found["HcclAllReduce"]} == set(range(4)) - late
+    assert found["HcclBroadcast"] == {(3, 0), (3, 1), (3, 2)}
+    assert found["HcclReduce"] == {(0, 1), (2, 1), (3, 1)}
+    assert found["message"] == {(0, 2)}
 
 
 SPAWNED = """
