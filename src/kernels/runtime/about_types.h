@@ -28,9 +28,9 @@ inline bool IsAboutTypes(std::string_view message) {
 // The call itself and not what its tensors hold: a kernel that says one of these of zeros says it of anything.
 inline bool IsAboutTheCall(std::string_view message) {
   return IsAboutTypes(message) || IsAboutTheOutput(message) ||
-         HasOneOf(message,
-                  {"complex", "not supported", "Bool inputs", "floating point", "int tensor", "packed by eight",
-                   "go with an int", "an int8 x needs", "expects float", "result has shape", "exceeds dimension size"});
+         HasOneOf(message, {"complex", "not supported", "Bool inputs", "floating point", "int tensor",
+                            "packed by eight", "go with an int", "an int8 x needs", "expects float", "result has shape",
+                            "exceeds dimension size", "INTERNAL ASSERT", "Boolean alpha", "of the mask at index"});
 }
 
 }  // namespace millpond::kernels

@@ -41,6 +41,9 @@ def encode(values, type_name):
         return (values != 0).tobytes()
     if type_name in NUMPY:
         return values.astype(NUMPY[type_name]).tobytes()
+    if type_name == "int4":
+        halves = numpy.append(values.astype("u1"), numpy.zeros(values.size % 2, "u1"))
+        return (halves[::2] | halves[1::2] << 4).tobytes()
     return bytes((values.size * BITS.get(type_name, 8) + 7) // 8)
 
 
@@ -82,7 +85,7 @@ class Walker:
 
     def compare(self, row, type_name, expected, results):
         if type_name not in NUMPY and type_name != "bfloat16":
-            return  # encode() has only zeros of it
+            return  # decode() or encode() does not have it
         for wanted, found in zip(expected, results, strict=True):
             if wanted is not None and type_name.startswith("uint") and numpy.any(wanted.real < 0):
                 continue  # beyond the type
