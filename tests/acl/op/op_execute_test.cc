@@ -279,6 +279,7 @@ TEST_F(OpExecuteTest, CompiledModelsAreDroppedByAclFinalize) {
   const DeviceValues a(Floats{1, 2}), c(Floats(2));
   const Operand x(a, {2}), y(c, {2});
   ACL_OK(Execute("Mul", {&x, &x}, {&y}));
+  ACL_OK(aclrtSynchronizeStream(stream_));
 }
 
 TEST_F(OpExecuteTest, CompileRefusesWhatTheDocumentsForbid) {
