@@ -6,17 +6,19 @@
 
 namespace millpond {
 
-const Options& GetOptions() {
-  static const Options& options = *[] {
-    auto* read = new Options;  // leaked: static destructors of clients may still ask
+Options ReadOptions() {
+  Options read;
 #define MP_OPTION(field, variable, default_value, sentence)                         \
   if (const char* value = std::getenv(variable); value != nullptr && *value != 0) { \
-    read->field = value;                                                            \
+    read.field = value;                                                             \
   }
 #include "src/base/options.def"
 #undef MP_OPTION
-    return read;
-  }();
+  return read;
+}
+
+const Options& GetOptions() {
+  static const Options& options = *new Options(ReadOptions());  // leaked: static destructors of clients may still ask
   return options;
 }
 

@@ -20,6 +20,9 @@ struct Options {
 // The process's settings, from the environment.
 const Options& GetOptions();
 
+// As the environment has them now. For who must know at load: a program may set variables until its first call.
+Options ReadOptions();
+
 // The N of "1/N", 0 for anything else.
 uint64_t ShareOf(std::string_view share);
 

@@ -24,11 +24,17 @@ constexpr int kBadSetting = 2;
 // Null until the start. Never destroyed: records come until the very end.
 millpond::check::Checker* g_checker = nullptr;
 
+// As they were at load. The runtime reads its own at the program's first call.
+const millpond::Options& Settings() {
+  static const millpond::Options& settings = *new millpond::Options(millpond::ReadOptions());
+  return settings;
+}
+
 pid_t g_pid = 0;  // of the process that is checked
 
 void Finish(int status, void*) {
   if (g_pid != getpid()) return;  // a forked child that may not use the device
-  if (g_checker->Finish() == 0 || status != 0 || millpond::GetOptions().check_status == "keep") return;
+  if (g_checker->Finish() == 0 || status != 0 || Settings().check_status == "keep") return;
   // The other functions of the exit still run, with the new status: glibc goes on where it was.
   std::exit(kErrorsFound);
 }
@@ -51,11 +57,11 @@ void InChild() {
 
 extern "C" __attribute__((visibility("default"))) void millpond_check_start() {
   auto* checker = new millpond::check::Checker;
-  const millpond::Status status = checker->Open(millpond::GetOptions());
+  const millpond::Status status = checker->Open(Settings());
   if (!status.ok()) RefuseToStart(status);
   // As `millpond check` sets it: from its queue torch_npu launches tasks on blocks that it has freed, without the lines
   // that called. It is loaded after this library, and looks then.
-  const std::string& check = millpond::GetOptions().check;
+  const std::string& check = Settings().check;
   if (!check.empty() && check != "0") setenv("TASK_QUEUE_ENABLE", "0", 0);
   g_pid = getpid();
   g_checker = checker;

@@ -106,7 +106,7 @@ Status OfferMemory(const Communicator& comm, void* address, size_t bytes, Memory
              "%zu bytes at %p do not lie in one block or mapping: it has %zu bytes at %p", bytes, address, info.bytes,
              info.base);
   if (info.kind == PointerKind::kDevice) {
-    MP_RETURN_IF_ERROR(ExportMemory(address, bytes, /*any_pid=*/false, note.key));
+    MP_RETURN_IF_ERROR(ExportMemory(address, bytes, /*any_pid=*/false, note.key, Exporter::kMillpond));
     Status allowed = AllowMemoryImport(note.key, others);
     if (!allowed.ok()) CloseMemory(note.key).Ignore();  // the export was made a moment ago
     MP_RETURN_IF_ERROR(std::move(allowed));

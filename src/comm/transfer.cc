@@ -19,8 +19,9 @@ Status LaunchTransfers(const char* name, Stream* stream, std::span<const Transfe
       accesses.push_back({transfer.to, transfer.bytes, Mode::kReadWrite});
       continue;
     }
-    accesses.push_back({transfer.from, transfer.bytes, Mode::kRead});
-    accesses.push_back({transfer.to, transfer.bytes, Mode::kWrite});
+    const auto flags = [&](Transfer::Far end) -> uint8_t { return transfer.far == end ? trace::kMayTouch : 0; };
+    accesses.push_back({transfer.from, transfer.bytes, Mode::kRead, flags(Transfer::Far::kFrom)});
+    accesses.push_back({transfer.to, transfer.bytes, Mode::kWrite, flags(Transfer::Far::kTo)});
     moves.push_back(transfer);
   }
   return stream->Launch<TaskKind::kCopy>(name, accesses, [moves = std::move(moves)]() -> Status {

@@ -23,6 +23,8 @@ struct Transfer {
   void* to;
   const void* from;
   size_t bytes;
+  // Which of the two is another rank's memory, mapped here: what orders its uses is told between ranks.
+  enum class Far : uint8_t { kNeither, kTo, kFrom } far = Far::kNeither;
 };
 
 // `name` shows in traces and lives for ever. pre: the buffers are checked.

@@ -2,6 +2,7 @@
 // Unusual but legal use, each beside the mistake that is nearest to it: the right form is silent whatever the schedule,
 // the wrong one earns one rule.
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -208,6 +209,20 @@ MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
     Set(memory, device.two);
   });
   other.join();
+  Synchronize();
+  return 0;
+}
+
+// Settings that the program makes before its first call count under the checker too, which is there before.
+MP_STRANGE(MP611, settings_made_by_the_program, kError) {
+  ROLE_CHECK(setenv("MILLPOND_DEVICES", "3", 1) == 0);
+  Device device;
+  uint32_t devices = 0;
+  ROLE_CHECK(aclrtGetDeviceCount(&devices) == ACL_SUCCESS && devices == 3);
+  const Memory memory;
+  Set(memory, device.one);
+  if (!wrong) Synchronize(device.one);
+  Set(memory, device.two);
   Synchronize();
   return 0;
 }

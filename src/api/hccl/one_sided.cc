@@ -114,7 +114,8 @@ Outcome PutOrGet(const char* api, bool puts, HcclComm comm, uint32_t remote_rank
                  "HcclEnableMemAccess); there is: %s",
                  bytes, remote_rank, place.comm->remote.Name(remote_rank).c_str()));
     }
-    transfers.push_back(puts ? Transfer{here, desc[i].localAddr, bytes} : Transfer{desc[i].localAddr, here, bytes});
+    transfers.push_back(puts ? Transfer{here, desc[i].localAddr, bytes, Transfer::Far::kTo}
+                             : Transfer{desc[i].localAddr, here, bytes, Transfer::Far::kFrom});
   }
   return comm::LaunchTransfers(api, place.stream, transfers);
 }

@@ -84,7 +84,7 @@ const char* KindName(PointerKind kind) {
 
 }  // namespace
 
-Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKeyBytes]) {
+Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKeyBytes], Exporter exporter) {
   PointerInfo info = LookUp(address);
   MP_CHECK(info.kind == PointerKind::kDevice, kRuntimeArgument,
            "%p is %s; only device memory from aclrtMalloc can be exported by key", address, KindName(info.kind));
@@ -103,7 +103,7 @@ Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKe
   offer.bytes = bytes;
   offer.any_pid = any_pid;
   std::shared_ptr<Importers> importers;
-  if (trace::Wants(trace::kMisuses)) {
+  if (exporter == Exporter::kClient && trace::Wants(trace::kMisuses)) {
     importers = std::make_shared<Importers>();
     offer.lease = importers;
     offer.leased = [importers](int socket) { importers->Add(socket); };

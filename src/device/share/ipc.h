@@ -14,8 +14,11 @@
 namespace millpond {
 
 // pre: bytes > 0. [address, address + bytes) must lie in one block of aclrtMalloc, which moves to a file of its own the
-// first time. The key is good until closed, or until the block is freed.
-Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKeyBytes]);
+// first time. The key is good until closed, or until the block is freed. An export of Millpond's own ends when it
+// likes; that a client's ends while somebody has it open is a misuse.
+enum class Exporter : uint8_t { kClient, kMillpond };
+Status ExportMemory(void* address, size_t bytes, bool any_pid, char key[kShareKeyBytes],
+                    Exporter exporter = Exporter::kClient);
 Status AllowMemoryImport(const char* key, std::span<const int32_t> pids);
 // 107000 unless this process exports `key`.
 Status CheckMemoryExported(const char* key);

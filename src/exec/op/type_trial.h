@@ -14,7 +14,7 @@ namespace millpond {
 // work with other ranks, and where the kernel refuses the zeros for another reason.
 Status TryTypes(const kernels::Kernel& kernel, const OpCall& call);
 
-inline constexpr size_t kLargestTrial = size_t{256} << 20;
+inline constexpr size_t kLargestTrial = size_t{64} << 20;
 
 }  // namespace millpond
 
