@@ -37,7 +37,7 @@ uint64_t MixtureOf(const OpCall& call) {
     key = (key ^ static_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15U;
     key ^= key >> 29U;
   };
-  constexpr int64_t kFewest = -8, kMost = 32;  // numbers between may be modes, others are lengths and seeds
+  constexpr int64_t kMinMode = -8, kMaxMode = 32;  // numbers between may be modes, others are lengths and seeds
   const auto args = call.row().args;
   for (size_t place = 0; place < args.size(); ++place) {
     mix(call.has(place) ? 1 : 2);
@@ -57,7 +57,7 @@ uint64_t MixtureOf(const OpCall& call) {
       case ArgKind::kInt:
       case ArgKind::kBool:
       case ArgKind::kDType:
-        if (call.integer(place) >= kFewest && call.integer(place) < kMost) mix(call.integer(place));
+        if (call.integer(place) >= kMinMode && call.integer(place) < kMaxMode) mix(call.integer(place));
         break;
       default:
         break;
