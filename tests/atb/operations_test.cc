@@ -13,6 +13,12 @@
 
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MP_STAND_IN_KERNELS)
+#define NEEDS_KERNELS() GTEST_SKIP() << "the stand-in kernels of sanitizer builds have few operators"
+#else
+#define NEEDS_KERNELS() static_cast<void>(0)
+#endif
+
 std::string Message() {
   const char* text = aclGetRecentErrMsg();
   return text == nullptr ? "" : text;
@@ -117,6 +123,7 @@ TEST_F(AtbTest, AnOperationTellsItsNameItsCountsAndItsShapes) {
 }
 
 TEST_F(AtbTest, ALinearOperationMultipliesByTheTransposedWeightAndAddsItsBias) {
+  NEEDS_KERNELS();
   atb::Operation* linear = Make(atb::infer::LinearParam());
   const atb::Tensor x = Floats({1, 2}, {1, 2}), weight = Floats({3, 2}, {1, 0, 0, 1, 1, 1}),
                     bias = Floats({3}, {10, 20, 30});
@@ -127,6 +134,7 @@ TEST_F(AtbTest, ALinearOperationMultipliesByTheTransposedWeightAndAddsItsBias) {
 }
 
 TEST_F(AtbTest, ElementwiseOperationsStretchTheirOperands) {
+  NEEDS_KERNELS();
   atb::Operation* add = Make(Elewise(atb::infer::ElewiseParam::ELEWISE_ADD));
   const atb::Tensor out = Empty(Desc(ACL_FLOAT, {2, 2}));
   ASSERT_EQ(Run(add, Pack({Floats({2, 2}, {1, 2, 3, 4}), Floats({2}, {10, 20})}, {out})), atb::NO_ERROR) << Message();
@@ -135,6 +143,7 @@ TEST_F(AtbTest, ElementwiseOperationsStretchTheirOperands) {
 }
 
 TEST_F(AtbTest, SplitSliceAndConcatMoveWhatTheirParametersSay) {
+  NEEDS_KERNELS();
   atb::infer::SplitParam split_param;
   split_param.splitDim = 1;
   split_param.splitSizes = {1, 3};
@@ -163,6 +172,7 @@ TEST_F(AtbTest, SplitSliceAndConcatMoveWhatTheirParametersSay) {
 }
 
 TEST_F(AtbTest, TransposeReduceSoftmaxAndSortAgreeWithArithmetic) {
+  NEEDS_KERNELS();
   atb::infer::TransposeParam transpose_param;
   transpose_param.perm = {1, 0};
   atb::Operation* transpose = Make(transpose_param);
@@ -196,6 +206,7 @@ TEST_F(AtbTest, TransposeReduceSoftmaxAndSortAgreeWithArithmetic) {
 }
 
 TEST_F(AtbTest, AComparisonWritesInt8) {
+  NEEDS_KERNELS();
   atb::Operation* less = Make(Elewise(atb::infer::ElewiseParam::ELEWISE_LESS));
   const atb::Tensor out = Empty(Desc(ACL_INT8, {3}));
   ASSERT_EQ(Run(less, Pack({Floats({3}, {1, 2, 3}), Floats({3}, {2, 2, 2})}, {out})), atb::NO_ERROR) << Message();
@@ -209,6 +220,7 @@ TEST_F(AtbTest, AComparisonWritesInt8) {
 }
 
 TEST_F(AtbTest, ANormBeforeALayerGivesTheSumToo) {
+  NEEDS_KERNELS();
   atb::infer::RmsNormParam param;
   param.layerType = atb::infer::RmsNormParam::RMS_NORM_PRENORM;
   param.preNormParam.epsilon = 1e-6f;
@@ -242,6 +254,7 @@ atb::GraphParam SumTimes(atb::Operation* add, atb::Operation* multiply) {
 }
 
 TEST_F(AtbTest, AGraphKeepsWhatLiesBetweenInItsWorkspace) {
+  NEEDS_KERNELS();
   const auto type = [](auto kind) { return Elewise(kind); };
   atb::Operation* graph = Make(
       SumTimes(Make(type(atb::infer::ElewiseParam::ELEWISE_ADD)), Make(type(atb::infer::ElewiseParam::ELEWISE_MUL))));
@@ -261,6 +274,7 @@ TEST_F(AtbTest, AGraphKeepsWhatLiesBetweenInItsWorkspace) {
 }
 
 TEST_F(AtbTest, ANodeMayTakeAPartOfATensorAndSeeItInAnotherShape) {
+  NEEDS_KERNELS();
   atb::GraphParam graph;
   graph.inTensorNum = 1;
   graph.outTensorNum = 1;
@@ -281,6 +295,7 @@ TEST_F(AtbTest, ANodeMayTakeAPartOfATensorAndSeeItInAnotherShape) {
 }
 
 TEST_F(AtbTest, ABuilderMakesAGraphByNames) {
+  NEEDS_KERNELS();
   atb::GraphOpBuilder* builder = nullptr;
   ASSERT_EQ(atb::CreateGraphOpBuilder(&builder), atb::NO_ERROR);
   ASSERT_EQ(builder->Init("Named", nullptr, {"x", "y"}, {"z"}), atb::NO_ERROR);
@@ -313,6 +328,7 @@ TEST_F(AtbTest, AGraphThatReadsWhatNobodyWritesIsRefused) {
 }
 
 TEST_F(AtbTest, EventsOrderTwoStreamsOfOneContext) {
+  NEEDS_KERNELS();
   aclrtStream other = nullptr;
   aclrtEvent event = nullptr;
   ASSERT_EQ(aclrtCreateStream(&other), ACL_SUCCESS);
@@ -340,6 +356,7 @@ TEST_F(AtbTest, EventsOrderTwoStreamsOfOneContext) {
 }
 
 TEST_F(AtbTest, TheHostChoosesBetweenTwoOperations) {
+  NEEDS_KERNELS();
   bool negate = true;
   atb::common::IfCondParam param;
   param.userData = &negate;
@@ -357,6 +374,7 @@ TEST_F(AtbTest, TheHostChoosesBetweenTwoOperations) {
 }
 
 TEST_F(AtbTest, ParametersAreReadAndChanged) {
+  NEEDS_KERNELS();
   atb::infer::TransposeParam param, read;
   param.perm = {1, 0};
   atb::Operation* transpose = Make(param);
@@ -389,6 +407,7 @@ TEST_F(AtbTest, WhatIsNotComputedIsRefusedByName) {
 }
 
 TEST_F(AtbTest, WrongPacksAreRefusedBeforeAnythingRuns) {
+  NEEDS_KERNELS();
   atb::Operation* add = Make(Elewise(atb::infer::ElewiseParam::ELEWISE_ADD));
   const atb::Tensor x = Floats({2}, {1, 2}), three = Floats({3}, {1, 2, 3}), out = Empty(Desc(ACL_FLOAT, {2}));
   uint64_t bytes = 0;
