@@ -35,12 +35,13 @@ class Suite:
     label: str = ""  # ctest label; empty runs all
     variables: tuple = ()  # (name, value) beside our own environment
     at_once: int = 1  # tests for each core: those that mostly wait leave it idle
+    option: str = ""  # of the build: ON with --long, else OFF
 
 
 # TSan waits at a process's end for races with threads that still run: a second by default, which 2,300 processes cannot afford.
 TSAN_OPTIONS = "atexit_sleep_ms=20"
 CTEST_SUITES = (Suite("ctest release", "release"), Suite("ctest asan", "asan", "core", at_once=2),
-                Suite("ctest tsan", "tsan", "core", (("TSAN_OPTIONS", TSAN_OPTIONS),), at_once=2))
+                Suite("ctest tsan", "tsan", "core", (("TSAN_OPTIONS", TSAN_OPTIONS),), at_once=2, option="MILLPOND_TSAN_ALL"))
 KERNELS_ASAN = Suite("ctest kernels-asan", "kernels-asan", "core", (("ASAN_OPTIONS", checks.ASAN_OPTIONS),))
 AARCH64 = Suite("ctest aarch64", "aarch64", "core")
 COVERAGE = Suite("ctest coverage", "coverage", "core")
@@ -55,7 +56,7 @@ def test_parser():
     parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
     parser.add_argument("--long", action="store_true", help="also what takes hours: clang on everything, clang-tidy, deliberate bugs that the "
                                                             "suites must catch, every example under the checker with 64 seeds, aarch64 under an emulator, other releases of torch, "
-                                                            "the real kernels under ASan and UBSan")
+                                                            "the real kernels under ASan and UBSan, unit tests without threads under TSan")
     parser.add_argument("--coverage", action="store_true", help="only count the lines and branches that the core's tests reach: "
                                                                 "docs/line_coverage.md")
     parser.add_argument("-k", metavar="TEXT", help="only tests whose name matches (a regular expression for ctest, "
@@ -87,7 +88,7 @@ def _suites(arguments, total):
         return
     yield "setting up", _set_up
     for suite in CTEST_SUITES[:1] if arguments.quick else CTEST_SUITES:
-        yield suite.name, lambda suite=suite: _ctest(suite, arguments.k)
+        yield suite.name, lambda suite=suite: _ctest(suite, arguments.k, arguments.long)
     if not arguments.quick and not arguments.k:
         yield "clang locks", lambda: checks.clang("locks")
     yield "pytest", lambda: _pytest("pytest", arguments.k, _plain_folders())
@@ -157,8 +158,9 @@ def _expect_some(result, name, pattern):
     return result
 
 
-def _ctest(suite, pattern):
-    ensure.build(suite.preset, targets=(), sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
+def _ctest(suite, pattern, long=True):
+    defines = (f"-D{suite.option}={'ON' if long else 'OFF'}",) if suite.option else ()
+    ensure.build(suite.preset, targets=(), defines=defines, sources=(*ensure.SOURCES, *ensure.TEST_SOURCES))
     return _run_ctest(suite, pattern)
 
 
