@@ -12,12 +12,6 @@ namespace {
 
 using namespace rules_test;  // NOLINT: the programs' world
 
-size_t Count(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 // Memory that goes with its owner.
 struct Freeing {
   void operator()(void* memory) const { Free(memory); }
