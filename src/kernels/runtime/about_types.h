@@ -29,7 +29,7 @@ inline bool IsAboutTypes(std::string_view message) {
 inline bool IsAboutTheCall(std::string_view message) {
   return IsAboutTypes(message) || IsAboutTheOutput(message) ||
          HasOneOf(message, {"complex", "not supported", "Bool inputs", "floating point", "int tensor",
-                            "packed by eight", "go with an int", "an int8 x needs", "expects float", "result has shape",
+                            "packed by eight", "go with an int", "an int8 x needs", "expects float",
                             "exceeds dimension size", "INTERNAL ASSERT", "Boolean alpha", "of the mask at index"});
 }
 
