@@ -23,8 +23,8 @@ from layout import BUILD, ROOT, VENV, build_dir
 SHOWN_FAILURES = 20
 SHOWN_LINES = 40
 TORCH_TESTS = ROOT / "tests" / "torch"
-# Of the whole run's 35 minutes. A kernel that never ends must cost this suite, not the verdict on the others.
-TORCH_SECONDS = 20 * 60
+# Generous, for slow machines. A kernel that never ends must cost this suite, not the verdict on the others.
+TORCH_SECONDS = 30 * 60
 PYTEST = (VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT)
 
 
