@@ -141,7 +141,7 @@ bool Computes(const kernels::Kernel& kernel, const OpCall& call, size_t limit, s
   if (kernels::NeedsTeam(*copy)) RestKernels();  // this thread need not keep OpenMP's others
   if (status.ok() || status.code() != Code::kOperatorRefused) return true;
   const std::string message(status.message());
-  if (!kernels::IsAboutTheCall(message)) return true;
+  if (!kernels::IsAboutTheCall(message) && !kernels::MayBeAboutTypes(message)) return true;
   if (out_refusal != nullptr) *out_refusal = message.substr(0, message.find('\n'));
   return false;
 }
@@ -216,8 +216,14 @@ Status TryTypes(const kernels::Kernel& kernel, const OpCall& call) {
     Known::Get().Add(mixture);
     return Ok();
   }
+  const std::string instead = Instead(kernel, call);
+  // What no other type mends is the zeros' doing.
+  if (instead.empty() && !kernels::IsAboutTheCall(refusal)) {
+    Known::Get().Add(mixture);
+    return Ok();
+  }
   return InvalidArgument(Format("nothing here computes %s%s (the kernel says: %s)", TypesOf(call).c_str(),
-                                Instead(kernel, call).c_str(), refusal.c_str()));
+                                instead.c_str(), refusal.c_str()));
 }
 
 }  // namespace millpond
