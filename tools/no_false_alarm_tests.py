@@ -7,7 +7,7 @@
 Most suites are about right use, some about wrong use: tests/wrong/on_purpose.tsv has what those earn, test by test. A finding is of the test or role (a process
 of a test's own) whose function is in its stacks. Suites whose subject is the checker itself (tests/wrong) are not run here. Needs ./millpond test's build.
 One line for each suite; exit 1 when one earned another error, or was not checked. Whether its tests pass is for the other suites to say: a few count
-memory that the checker keeps back, or set what it has read before. --rows prints what was
+memory that the checker keeps back. --rows prints what was
 found as rows of the table, to be judged one by one before they go in.
 """
 
@@ -30,7 +30,6 @@ from no_false_alarm import errors_in, choose
 TABLE = ROOT / "tests" / "wrong" / "on_purpose.tsv"
 PREFIXES = ("acl", "pool", "hccl", "aclnn", "ge")
 FOLDERS = ("python_acl", "python_ge")
-RANKS = (("MILLPOND_DEVICES", "4"), ("MILLPOND_MEMORY", "1GiB"), ("MILLPOND_RANK_TIMEOUT_MS", "60000"))
 # Not run: nobody has judged their findings yet.
 OPEN = dict.fromkeys(("acl_soak_test", "hccl_ranks_many_test", "hccl_ranks_random_test", "python_acl", "python_ge"), "not judged yet")
 SECONDS = 600  # for one suite
@@ -43,20 +42,14 @@ PLACES = (re.compile(r"\b(\w+)_Test::TestBody"), re.compile(r"\b(Body_\w+)"), re
 class Suite:
     name: str
     command: tuple
-    variables: tuple = ()
 
 
 def suites():
     folder = build_dir("release") / "bin"
     programs = sorted(path for prefix in PREFIXES for path in folder.glob(f"{prefix}_*_test"))
-    found = [Suite(path.name, (path, "--gtest_brief=1"), variables_of(path.name)) for path in programs]
+    found = [Suite(path.name, (path, "--gtest_brief=1")) for path in programs]
     pytest = (VENV / "bin" / "python", "-m", "pytest", "-c", ROOT / "tests" / "pytest.ini", "--rootdir", ROOT, "-q", "-p", "no:cacheprovider")
     return found + [Suite(name, (*pytest, ROOT / "tests" / name)) for name in FOLDERS]
-
-
-def variables_of(name):
-    """What a suite's program sets for itself when it begins: too late where the checker is opened at load, which reads the settings."""
-    return RANKS + (("MILLPOND_SOC", "Ascend910_9392"),) * (name == "hccl_ranks_windows_test") if name.startswith("hccl_") else ()
 
 
 def read_table(text):
@@ -90,7 +83,7 @@ def run(suite, base):
     """(errors, what kept it from being checked or nothing)"""
     with tempfile.TemporaryDirectory(prefix="millpond-alarm-") as folder:
         lines = Path(folder) / "lines"
-        variables = {**base, **dict(suite.variables), "MILLPOND_CHECK": "1", "MILLPOND_CHECK_STATUS": "keep", "MILLPOND_CHECK_JSON": str(lines)}
+        variables = {**base, "MILLPOND_CHECK": "1", "MILLPOND_CHECK_STATUS": "keep", "MILLPOND_CHECK_JSON": str(lines)}
         why = None
         try:
             subprocess.run(list(map(str, suite.command)), cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
