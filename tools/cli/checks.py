@@ -2,11 +2,12 @@
 """What `test` asks of other compilers and of instrumented builds. Each check is a suite that counts as one test.
 
 Short: clang's thread-safety analysis of the files that lock. Long (--long): clang on everything, clang-tidy, deliberate bugs, every
-example under the checker with 64 seeds, the tests themselves under it, ranks, other releases of torch, aarch64 under an emulator, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
+example under the checker with 64 seeds, the tests themselves and 2,000 random programs under it, ranks, other releases of torch, aarch64 under an emulator, the real kernels under ASan and UBSan. --coverage: which lines and branches the core's tests reach, written to docs/line_coverage.md.
 """
 
 import argparse
 import json
+import os
 import re
 import subprocess
 
@@ -115,6 +116,15 @@ def no_false_alarm():
 def no_false_alarm_tests():
     """The tree's own suites under the checker: tools/no_false_alarm_tests.py. One test for each."""
     return _parts_of("no false alarm in tests", "no_false_alarm_tests.py", alarm_result, "{} suites are silent, {} are not")
+
+
+def random_programs(run):
+    """What CI asks of 40 random programs, of 2,000 others: tests/wrong/rules_random_test.cc."""
+    name = "random programs"
+    junit_path = BUILD / "junit" / "random-programs.xml"
+    command = [build_dir("release") / "bin" / "rules_random_test", f"--gtest_output=xml:{junit_path}"]
+    variables = {**os.environ, "MILLPOND_RANDOM_FIRST": "1000", "MILLPOND_RANDOM_PROGRAMS": "2000"}
+    return run(name, command, junit_path, "random-programs.log", env=variables)
 
 
 def alarm_result(text):

@@ -55,7 +55,7 @@ def test_parser():
                     "The last line is 'N passed, N failed'; the exit status is 0 only when none failed.")
     parser.add_argument("--quick", action="store_true", help="release only, without the sanitizer builds")
     parser.add_argument("--long", action="store_true", help="also what takes hours: clang on everything, clang-tidy, deliberate bugs that the "
-                                                            "suites must catch, every example under the checker with 64 seeds, aarch64 under an emulator, other releases of torch, "
+                                                            "suites must catch, every example under the checker with 64 seeds, 2,000 random programs under it, aarch64 under an emulator, other releases of torch, "
                                                             "the real kernels under ASan and UBSan, unit tests without threads under TSan")
     parser.add_argument("--coverage", action="store_true", help="only count the lines and branches that the core's tests reach: "
                                                                 "docs/line_coverage.md")
@@ -107,6 +107,7 @@ def _long_suites(arguments, total):
         yield "mutation", checks.mutation
         yield "no false alarm", checks.no_false_alarm
         yield "no false alarm in tests", checks.no_false_alarm_tests
+        yield "random programs", lambda: checks.random_programs(_run)
         yield "site", checks.site
         yield "ranks", checks.ranks
     yield AARCH64.name, lambda: _aarch64(arguments.k)
