@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs of several host threads that hand blocks on, each time with an order that another of CANN's means
+// makes: a wait of the host, an event, a host function that tells, a notify, a value in memory, nothing but the stream
+// itself. Threads run as they like, so a program that leaves one order out may do so unpunished; what it may never earn
+// is anything else, and one that leaves out none earns nothing. MILLPOND_RANDOM_PROGRAMS says how many.
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/wrong/acl_world.h"
+
+namespace {
+
+using namespace rules_test;  // NOLINT: the programs' world
+
+constexpr int kTurns = 12, kBlocks = 6;
+const std::set<std::string> kOfOrder = {"MP304", "MP506", "MP510", "MP611"};
+
+// What whoever takes a block does to come behind who had it.
+enum class Behind { kNothing, kEventOnStream, kEventOnHost, kFlag, kNotify, kValue };
+
+class Flag {
+ public:
+  void Raise() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    raised_ = true;
+    changed_.notify_all();
+  }
+  void Await() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return raised_; });
+    raised_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool raised_ = false;
+};
+
+struct Block {
+  bool pinned = false;
+  void* address = nullptr;
+  Behind behind = Behind::kNothing;
+  aclrtEvent event = nullptr;
+  aclrtNotify notify = nullptr;
+  void* value = nullptr;  // 8 bytes that say how often it was handed on
+  uint64_t turn = 0;
+  Flag flag;
+  std::atomic<bool> is_held{false};
+};
+
+void Allocate(Block* block) {
+  ROLE_CHECK((block->pinned ? aclrtMallocHost(&block->address, kBytes)
+                            : aclrtMalloc(&block->address, kBytes, ACL_MEM_MALLOC_HUGE_FIRST)) == ACL_SUCCESS);
+}
+void Release(const Block& block) {
+  ROLE_CHECK((block.pinned ? aclrtFreeHost(block.address) : aclrtFree(block.address)) == ACL_SUCCESS);
+}
+
+// One thread of the host, with a stream and memory that nobody else touches.
+class Runner {
+ public:
+  Runner(uint32_t seed, std::vector<std::unique_ptr<Block>>* blocks, std::atomic<int>* slip_in)
+      : random_(seed), blocks_(*blocks), slip_in_(*slip_in) {}
+
+  void Run(aclrtContext context) {
+    ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtCreateStream(&stream_) == ACL_SUCCESS);
+    own_ = Malloc();
+    for (int turn = 0; turn < kTurns; ++turn) {
+      Block& block = Take();
+      Order(&block);
+      Use(&block);
+      HandOn(&block);
+      block.is_held = false;
+    }
+    Synchronize(stream_);
+    Free(own_);
+  }
+  aclrtStream stream() const { return stream_; }
+
+ private:
+  int Pick(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
+
+  Block& Take() {
+    while (true) {
+      Block& block = *blocks_[static_cast<size_t>(Pick(kBlocks))];
+      if (!block.is_held.exchange(true)) return block;
+      std::this_thread::yield();
+    }
+  }
+
+  void Order(Block* block) {
+    switch (block->behind) {
+      case Behind::kNothing:
+        break;
+      case Behind::kEventOnStream:
+        Wait(stream_, block->event);
+        if (Pick(3) == 0) Synchronize(stream_);
+        break;
+      case Behind::kEventOnHost:
+        ROLE_CHECK(aclrtSynchronizeEvent(block->event) == ACL_SUCCESS);
+        break;
+      case Behind::kFlag:
+        block->flag.Await();
+        break;
+      case Behind::kNotify:
+        ROLE_CHECK(aclrtWaitAndResetNotify(block->notify, stream_, 0) == ACL_SUCCESS);
+        break;
+      case Behind::kValue:
+        ROLE_CHECK(aclrtValueWait(block->value, block->turn, ACL_STREAM_WAIT_VALUE_GEQ, stream_) == ACL_SUCCESS);
+        break;
+    }
+    // What a stream waits for, the host has not waited for.
+    knows_host_ = block->behind == Behind::kNothing || block->behind == Behind::kEventOnHost || block->behind == Behind::kFlag;
+  }
+
+  void Use(Block* block) {
+    if (knows_host_ && Pick(4) == 0) {
+      Release(*block);
+      Allocate(block);
+    }
+    if (knows_host_ && Pick(3) == 0) {
+      const bool in = Pick(2) == 0;
+      Copy(in, block, nullptr);
+    }
+    for (int i = Pick(3); i >= 0; --i) {
+      if (!block->pinned && Pick(2) == 0) {
+        Set(block->address, stream_);
+      } else {
+        Copy(Pick(2) == 0, block, stream_);
+      }
+    }
+  }
+
+  // Without a stream by the host, which first waits for our stream: our own memory is in use there.
+  void Copy(bool in, Block* block, aclrtStream stream) {
+    void* const to = in ? block->address : own_;
+    void* const from = in ? own_ : block->address;
+    const aclrtMemcpyKind kind = !block->pinned ? ACL_MEMCPY_DEVICE_TO_DEVICE
+                                                : (in ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE);
+    if (stream == nullptr) {
+      Synchronize(stream_);
+      ROLE_CHECK(aclrtMemcpy(to, kBytes, from, kBytes, kind) == ACL_SUCCESS);
+    } else {
+      ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, kind, stream) == ACL_SUCCESS);
+    }
+  }
+
+  void HandOn(Block* block) {
+    block->turn++;
+    if (slip_in_.fetch_sub(1) == 0) {
+      block->behind = Behind::kNothing;
+      return;
+    }
+    switch (Pick(6)) {
+      case 0:
+        Synchronize(stream_);
+        block->behind = Behind::kNothing;
+        break;
+      case 1:
+      case 2:
+        Record(block->event, stream_);
+        block->behind = Pick(2) == 0 ? Behind::kEventOnStream : Behind::kEventOnHost;
+        break;
+      case 3:
+        ROLE_CHECK(aclrtLaunchHostFunc(
+                       stream_, [](void* flag) { static_cast<Flag*>(flag)->Raise(); }, &block->flag) == ACL_SUCCESS);
+        block->behind = Behind::kFlag;
+        break;
+      case 4:
+        ROLE_CHECK(aclrtRecordNotify(block->notify, stream_) == ACL_SUCCESS);
+        block->behind = Behind::kNotify;
+        break;
+      default:
+        ROLE_CHECK(aclrtValueWrite(block->value, block->turn, 0, stream_) == ACL_SUCCESS);
+        block->behind = Behind::kValue;
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<std::unique_ptr<Block>>& blocks_;
+  std::atomic<int>& slip_in_;  // at 0 an order is left out
+  aclrtStream stream_ = nullptr;
+  void* own_ = nullptr;
+  bool knows_host_ = true;
+};
+
+uint32_t NumberIn(const char* variable, uint32_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr && *text != 0 ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : otherwise;
+}
+
+MP_ROLE(RandomRelay) {
+  ROLE_INIT();
+  aclrtContext context = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
+  const uint32_t seed = NumberIn("RULES_RANDOM", 0);
+  std::atomic<int> slip_in{IsWrong() ? static_cast<int>(seed % 20) : -1};
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (int i = 0; i < kBlocks; ++i) {
+    Block& block = *blocks.emplace_back(std::make_unique<Block>());
+    block.pinned = i >= kBlocks - 2;
+    block.value = Malloc(sizeof(uint64_t));
+    ROLE_CHECK(aclrtMemset(block.value, sizeof(uint64_t), 0, sizeof(uint64_t)) == ACL_SUCCESS);
+    ROLE_CHECK(aclrtCreateEvent(&block.event) == ACL_SUCCESS && aclrtCreateNotify(&block.notify, 0) == ACL_SUCCESS);
+    Allocate(&block);
+  }
+  std::vector<std::unique_ptr<Runner>> runners;
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 2 + seed % 3; ++t) {
+    Runner& runner = *runners.emplace_back(std::make_unique<Runner>(seed * 8 + t, &blocks, &slip_in));
+    threads.emplace_back([&runner, context] { runner.Run(context); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Synchronize();
+  for (const auto& block : blocks) {
+    Release(*block);
+    Free(block->value);
+    ROLE_CHECK(aclrtDestroyEvent(block->event) == ACL_SUCCESS && aclrtDestroyNotify(block->notify) == ACL_SUCCESS);
+  }
+  for (const auto& runner : runners) ROLE_CHECK(aclrtDestroyStream(runner->stream()) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+
+TEST(Rules, ThreadsThatHandBlocksOnEarnOnlyWhatTheyLeaveOut) {
+  const uint32_t first = NumberIn("MILLPOND_RANDOM_FIRST", 0);
+  const uint32_t count = NumberIn("MILLPOND_RANDOM_PROGRAMS", MP_SANITIZED ? 6 : 40);
+  uint32_t caught = 0;
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    for (const bool wrong : {false, true}) {
+      const Checked checked = Check("RandomRelay", wrong, {{"RULES_RANDOM", std::to_string(seed)}});
+      for (const auto& [rule, times] : checked.rules) {
+        EXPECT_TRUE(wrong && kOfOrder.contains(rule)) << rule << " in program " << seed << ": " << checked.result.output;
+      }
+      EXPECT_EQ(checked.result.exit_code, checked.rules.empty() ? 0 : 66) << "program " << seed << ": " << checked.result.output;
+      caught += checked.rules.empty() ? 0 : 1;
+    }
+  }
+  std::printf("%u of %u orders that were left out are told\n", caught, count);
+  if (count >= 40) EXPECT_GT(caught, count / 4) << "too few mistakes are found";
+}
+
+}  // namespace
+
+MP_TEST_MAIN()
