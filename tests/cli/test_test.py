@@ -99,7 +99,7 @@ echo "[2/2] passed ranks_failure x 20 in 9 s"
 RANDOM = """#!/bin/sh
 [ "$MILLPOND_RANDOM_PROGRAMS" -ge 2000 ] || exit 3
 verdict='<failure message="Failed">program 1007 earned MP611</failure>'
-[ -n "$FAKE_RANDOM_ALARM" ] || verdict=
+[ "$FAKE_RANDOM_ALARM${0##*/}" = 1rules_random_test ] || [ "$FAKE_RELAY_ALARM${0##*/}" = 1rules_relay_test ] || verdict=
 echo "<testsuite><testcase name='Random' classname='Rules'>$verdict</testcase></testsuite>" >"${1#--gtest_output=xml:}"
 [ -z "$verdict" ]
 """
@@ -124,10 +124,11 @@ def long_tree_fixture(tree):
         tool = tree.root / "tools" / name
         tool.write_text(text)
         tool.chmod(0o755)
-    random = tree.root / "build" / "release" / "bin" / "rules_random_test"
-    random.parent.mkdir(parents=True)
-    random.write_text(RANDOM)
-    random.chmod(0o755)
+    programs = tree.root / "build" / "release" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("rules_random_test", "rules_relay_test"):
+        (programs / name).write_text(RANDOM)
+        (programs / name).chmod(0o755)
     halves = tree.root / "tests" / "torch" / "conformance" / "halves.py"
     halves.parent.mkdir(parents=True)
     halves.write_text(HALVES)
@@ -140,9 +141,9 @@ def long_tree_fixture(tree):
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; two suites; random programs one; ranks two, and two by torch; the kernels two
+    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; two suites; random programs two; ranks two, and two by torch; the kernels two
     # of ctest and two of pytest; aarch64 two of ctest; another torch two programs.
-    assert last_line(outcome) == "30 passed, 0 failed", outcome.stderr
+    assert last_line(outcome) == "31 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("ctest" in line and "build/aarch64" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
@@ -154,6 +155,7 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     pytest.param("FAKE_ALARM", ["FAILED no false alarm: torch/ddp.py", "with seed 3: MP611"], id="an example with an error of the checker"),
     pytest.param("FAKE_TEST_ALARMS", ["FAILED no false alarm: acl_event_test", "MP611 in EventTest_Waits"], id="a test with an error of the checker"),
     pytest.param("FAKE_RANDOM_ALARM", ["FAILED random programs: Rules::Random", "program 1007 earned MP611"], id="a random program with an error of the checker"),
+    pytest.param("FAKE_RELAY_ALARM", ["FAILED random threads: Rules::Random", "program 1007 earned MP611"], id="random threads with an error of the checker"),
     pytest.param("FAKE_RANKS_LEAVE", ["left behind: socket millpond-7-1"], id="ranks that leave something behind"),
     pytest.param("FAKE_TIDY_FINDS", ["FAILED clang-tidy", "[bugprone-branch-clone]"], id="a finding of clang-tidy"),
     pytest.param("FAKE_DEAD_LINK", ["FAILED site", "no heading #gone"], id="a link of the site that leads nowhere"),
@@ -162,7 +164,7 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
 ])
 def test_what_a_long_check_finds_is_a_failure_that_names_it(long_tree, broken, told):
     outcome = long_tree.call("test", "--quick", "--long", **{broken: "1"})
-    assert last_line(outcome) == "29 passed, 1 failed"
+    assert last_line(outcome) == "30 passed, 1 failed"
     for text in told:
         assert text in outcome.stderr
 
@@ -269,5 +271,5 @@ def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
 
 def test_a_type_that_fails_behind_phase_1_is_a_failure(long_tree):
     outcome = long_tree.call("test", "--quick", "--long", FAKE_TYPE_FAILS="1")
-    assert last_line(outcome) == "29 passed, 1 failed"
+    assert last_line(outcome) == "30 passed, 1 failed"
     assert "FAILED all types" in outcome.stderr and "aclnnCat int4" in outcome.stderr

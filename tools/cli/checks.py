@@ -118,13 +118,12 @@ def no_false_alarm_tests():
     return _parts_of("no false alarm in tests", "no_false_alarm_tests.py", alarm_result, "{} suites are silent, {} are not")
 
 
-def random_programs(run):
-    """What CI asks of 40 random programs, of 2,000 others: tests/wrong/rules_random_test.cc."""
-    name = "random programs"
-    junit_path = BUILD / "junit" / "random-programs.xml"
-    command = [build_dir("release") / "bin" / "rules_random_test", f"--gtest_output=xml:{junit_path}"]
+def random_programs(run, name, test):
+    """What CI asks of 40 random programs, of 2,000 others: tests/wrong/rules_random_test.cc and rules_relay_test.cc."""
+    junit_path = BUILD / "junit" / f"{test}-long.xml"
+    command = [build_dir("release") / "bin" / test, f"--gtest_output=xml:{junit_path}"]
     variables = {**os.environ, "MILLPOND_RANDOM_FIRST": "1000", "MILLPOND_RANDOM_PROGRAMS": "2000"}
-    return run(name, command, junit_path, "random-programs.log", env=variables)
+    return run(name, command, junit_path, f"{test}-long.log", env=variables)
 
 
 def alarm_result(text):

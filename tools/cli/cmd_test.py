@@ -107,7 +107,8 @@ def _long_suites(arguments, total):
         yield "mutation", checks.mutation
         yield "no false alarm", checks.no_false_alarm
         yield "no false alarm in tests", checks.no_false_alarm_tests
-        yield "random programs", lambda: checks.random_programs(_run)
+        yield "random programs", lambda: checks.random_programs(_run, "random programs", "rules_random_test")
+        yield "random threads", lambda: checks.random_programs(_run, "random threads", "rules_relay_test")
         yield "site", checks.site
         yield "ranks", checks.ranks
     yield AARCH64.name, lambda: _aarch64(arguments.k)
