@@ -371,7 +371,9 @@ TEST(Rules, RandomProgramsEarnWhatTheyLeaveOutAndNothingElse) {
       EXPECT_EQ(checked.result.exit_code, rule.empty() ? 0 : 66) << "program " << seed << ": " << output;
     }
   }
-  if (count >= 6) EXPECT_GT(wrongs, static_cast<int>(count) / 3) << "too few programs have a mistake to be found";
+  if (count >= 6) {
+    EXPECT_GT(wrongs, static_cast<int>(count) / 3) << "too few programs have a mistake to be found";
+  }
 }
 
 }  // namespace

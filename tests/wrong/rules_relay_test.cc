@@ -248,7 +248,9 @@ TEST(Rules, ThreadsThatHandBlocksOnEarnOnlyWhatTheyLeaveOut) {
     }
   }
   std::printf("%u of %u orders that were left out are told\n", caught, count);
-  if (count >= 40) EXPECT_GT(caught, count / 4) << "too few mistakes are found";
+  if (count >= 40) {
+    EXPECT_GT(caught, count / 4) << "too few mistakes are found";
+  }
 }
 
 }  // namespace
