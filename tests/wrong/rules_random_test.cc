@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs on streams, events, replayed graphs and blocks, and a model that knows which of their operations are
-// ordered: sets of all that came before each. Half of the programs put in an order wherever the model asks for one, each
-// in a random way and no more than that, and earn nothing; the others leave out one, and earn the one rule that it
+// ordered: sets of all that came before each. Half of the programs put in an order wherever the model asks for one,
+// each in a random way and no more than that, and earn nothing; the others leave out one, and earn the one rule that it
 // breaks. MILLPOND_RANDOM_PROGRAMS says how many; a program of its own: MILLPOND_RANDOM_FIRST.
 #include <algorithm>
 #include <bitset>
@@ -79,7 +79,8 @@ class Program {
   Program(uint32_t seed, bool wrong) : random_(seed) {
     if (wrong) slip_in_ = Pick(12);
     for (Line& line : lines_) {
-      if (&line != &lines_[0]) ROLE_CHECK(aclrtCreateStream(&line.stream) == ACL_SUCCESS);  // the first: the default one
+      if (&line != &lines_[0])
+        ROLE_CHECK(aclrtCreateStream(&line.stream) == ACL_SUCCESS);  // the first: the default one
     }
     for (Marker& marker : markers_) ROLE_CHECK(aclrtCreateEvent(&marker.event) == ACL_SUCCESS);
     for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -358,8 +359,9 @@ TEST(Rules, RandomProgramsEarnWhatTheyLeaveOutAndNothingElse) {
   int wrongs = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
     for (const bool wrong : {false, true}) {
-      const Checked checked = Check("RandomProgram", wrong,
-                                    {{"RULES_RANDOM", std::to_string(seed)}, {"MILLPOND_SEED", std::to_string(seed % 64)}});
+      const Checked checked =
+          Check("RandomProgram", wrong,
+                {{"RULES_RANDOM", std::to_string(seed)}, {"MILLPOND_SEED", std::to_string(seed % 64)}});
       const std::string& output = checked.result.output;
       const size_t said = output.find("earned [");
       ASSERT_NE(said, std::string::npos) << "program " << seed << ": " << output;
@@ -367,7 +369,8 @@ TEST(Rules, RandomProgramsEarnWhatTheyLeaveOutAndNothingElse) {
       wrongs += rule.empty() ? 0 : 1;
       std::string found;
       for (const auto& [name, times] : checked.rules) found += (found.empty() ? "" : " ") + name;
-      EXPECT_EQ(found, rule) << "program " << seed << (wrong ? " with a mistake" : " without a mistake") << ": " << output;
+      EXPECT_EQ(found, rule) << "program " << seed << (wrong ? " with a mistake" : " without a mistake") << ": "
+                             << output;
       EXPECT_EQ(checked.result.exit_code, rule.empty() ? 0 : 66) << "program " << seed << ": " << output;
     }
   }

@@ -137,7 +137,8 @@ class Runner {
         break;
     }
     // What a stream waits for, the host has not waited for.
-    knows_host_ = baton.behind == Behind::kNothing || baton.behind == Behind::kEventOnHost || baton.behind == Behind::kFlag;
+    knows_host_ =
+        baton.behind == Behind::kNothing || baton.behind == Behind::kEventOnHost || baton.behind == Behind::kFlag;
   }
 
   void Use(Block* block) {
@@ -162,8 +163,8 @@ class Runner {
   void Copy(bool in, Block* block, aclrtStream stream) {
     void* const to = in ? block->address : own_;
     void* const from = in ? own_ : block->address;
-    const aclrtMemcpyKind kind = !block->pinned ? ACL_MEMCPY_DEVICE_TO_DEVICE
-                                                : (in ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE);
+    const aclrtMemcpyKind kind =
+        !block->pinned ? ACL_MEMCPY_DEVICE_TO_DEVICE : (in ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE);
     if (stream == nullptr) {
       Synchronize(stream_);
       ROLE_CHECK(aclrtMemcpy(to, kBytes, from, kBytes, kind) == ACL_SUCCESS);
@@ -248,9 +249,11 @@ TEST(Rules, ThreadsThatHandBlocksOnEarnOnlyWhatTheyLeaveOut) {
     for (const bool wrong : {false, true}) {
       const Checked checked = Check("RandomRelay", wrong, {{"RULES_RANDOM", std::to_string(seed)}});
       for (const auto& [rule, times] : checked.rules) {
-        EXPECT_TRUE(wrong && kOfOrder.contains(rule)) << rule << " in program " << seed << ": " << checked.result.output;
+        EXPECT_TRUE(wrong && kOfOrder.contains(rule))
+            << rule << " in program " << seed << ": " << checked.result.output;
       }
-      EXPECT_EQ(checked.result.exit_code, checked.rules.empty() ? 0 : 66) << "program " << seed << ": " << checked.result.output;
+      EXPECT_EQ(checked.result.exit_code, checked.rules.empty() ? 0 : 66)
+          << "program " << seed << ": " << checked.result.output;
       caught += checked.rules.empty() ? 0 : 1;
     }
   }
