@@ -34,6 +34,8 @@ void CheckChannelsFirst(string_view format) {
               "' is not supported; NCHW is, as on the device");
 }
 
+void CheckEpsilon(double eps) { TORCH_CHECK(eps > 0, "eps is ", eps, "; it must be above 0"); }
+
 Tensor Swish(const Tensor& x, double scale) { return x.mul(x.mul(scale).sigmoid_()); }
 
 }  // namespace
@@ -76,9 +78,11 @@ MP_KERNEL(aclnnDeepNormGrad, const Tensor& dy, const Tensor& x, const Tensor& gx
 
 MP_KERNEL(aclnnGroupNormSiluV2, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
           double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
+  CheckEpsilon(eps);
   const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor)) : tensor; };
-  const auto [value, mean_value, rstd_value] = at::native_group_norm(Wide(self), wide(gamma), wide(beta), self.size(0),
-                                                                     self.size(1), PositionsOf(self), group, eps);
+  const auto [value, mean_value, rstd_value] =
+      at::native_group_norm(Wide(self).contiguous(), wide(gamma), wide(beta), self.size(0), self.size(1),
+                            PositionsOf(self), group, eps);
   Write(out, activate ? at::silu(value) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
@@ -88,7 +92,8 @@ MP_KERNEL(aclnnGroupNormSwish, const Tensor& x, const Tensor& gamma, const Tenso
           string_view format, double eps, bool activate, double scale, Tensor& y, Tensor& mean, Tensor& rstd) {
   CheckChannelsFirst(format);
   const auto [value, mean_value, rstd_value] =
-      at::native_group_norm(Wide(x), Wide(gamma), Wide(beta), x.size(0), x.size(1), PositionsOf(x), groups, eps);
+      at::native_group_norm(Wide(x).contiguous(), Wide(gamma), Wide(beta), x.size(0), x.size(1), PositionsOf(x), groups,
+                            eps);
   Write(y, activate ? Swish(value, scale) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
@@ -106,10 +111,10 @@ MP_KERNEL(aclnnGroupNormSwishGrad, const Tensor& dy, const Tensor& mean, const T
   const Tensor before = normal.mul(Wide(gamma).unsqueeze(1)).add_(Wide(beta).unsqueeze(1));
   const Tensor gate = before.mul(scale).sigmoid_();
   const Tensor slope = gate.mul(before.mul(scale).mul_(gate.neg().add_(1)).add_(1));
-  const Tensor through = Wide(dy).reshape({n, c, -1}).mul(slope).reshape(x.sizes());
+  const Tensor through = Wide(dy).contiguous().reshape({n, c, -1}).mul(slope).reshape(x.sizes());
   const auto [to_x, to_gamma, to_beta] =
-      at::native_group_norm_backward(through, wide, Wide(mean).reshape({n, groups}), Wide(rstd).reshape({n, groups}),
-                                     Wide(gamma), n, c, PositionsOf(x), groups, {true, true, true});
+      at::native_group_norm_backward(through, wide, Wide(mean).contiguous(), Wide(rstd).contiguous(),
+                                     Wide(gamma).contiguous(), n, c, PositionsOf(x), groups, {true, true, true});
   Write(dx, to_x);
   if (want_gamma) Write(dgamma, to_gamma);
   if (want_beta) Write(dbeta, to_beta);
