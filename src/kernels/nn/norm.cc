@@ -3,6 +3,7 @@
 #include "src/kernels/nn/masks.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
+#include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
@@ -57,7 +58,9 @@ ScalarType StatisticsType(const Tensor& input, const OptTensor& weight) {
 MP_WIDE_KERNEL(aclnnBatchNorm, const Tensor& input, const OptTensor& weight, const OptTensor& bias,
                Tensor* running_mean, Tensor* running_var, bool training, double momentum, double eps, Tensor& output,
                Tensor* save_mean, Tensor* save_invstd) {
-  CheckChannels(input, {{"weight", weight}, {"bias", bias}, {"runningMean", Optional(running_mean)},
+  CheckChannels(input, {{"weight", weight},
+                        {"bias", bias},
+                        {"runningMean", Optional(running_mean)},
                         {"runningVar", Optional(running_var)}});
   CheckRunning(training, running_mean != nullptr, running_var != nullptr);
   const Loan loan({&output});
@@ -125,7 +128,7 @@ MP_WIDE_KERNEL(aclnnGroupNorm, const Tensor& self, const OptTensor& gamma, const
   TORCH_CHECK(eps > 0, "eps is ", eps, "; it must be above 0");
   const Loan loan({&out});
   const auto [value, mean_value, rstd_value] =
-      at::native_group_norm(self.contiguous(), gamma, beta, n, c, hxw, group, eps);
+      at::native_group_norm(self.contiguous(), Contiguous(gamma), Contiguous(beta), n, c, hxw, group, eps);
   DeliverAll({{&out, value}, {&mean, mean_value}, {&rstd, rstd_value}});
 }
 
@@ -135,10 +138,9 @@ MP_WIDE_KERNEL(aclnnGroupNormBackward, const Tensor& grad_out, const Tensor& inp
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_gamma, grad_beta});
   const Loan loan({wanted[0] ? grad_input : nullptr});
   // ATen reads its operands as if they were contiguous.
-  const OptTensor scale = OrFilled(gamma, wanted[1], {c}, 1, input);
-  const auto [to_input, to_gamma, to_beta] = at::native_group_norm_backward(
-      grad_out.contiguous(), input.contiguous(), mean.contiguous(), rstd.contiguous(),
-      scale.has_value() ? OptTensor(scale->contiguous()) : scale, n, c, hxw, group, wanted);
+  const auto [to_input, to_gamma, to_beta] =
+      at::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean.contiguous(), rstd.contiguous(),
+                                     Contiguous(OrFilled(gamma, wanted[1], {c}, 1, input)), n, c, hxw, group, wanted);
   DeliverAll({{grad_input, to_input}, {grad_gamma, to_gamma}, {grad_beta, to_beta}});
 }
 

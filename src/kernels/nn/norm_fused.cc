@@ -79,10 +79,9 @@ MP_KERNEL(aclnnDeepNormGrad, const Tensor& dy, const Tensor& x, const Tensor& gx
 MP_KERNEL(aclnnGroupNormSiluV2, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
           double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
   CheckEpsilon(eps);
-  const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor)) : tensor; };
-  const auto [value, mean_value, rstd_value] =
-      at::native_group_norm(Wide(self).contiguous(), wide(gamma), wide(beta), self.size(0), self.size(1),
-                            PositionsOf(self), group, eps);
+  const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor).contiguous()) : tensor; };
+  const auto [value, mean_value, rstd_value] = at::native_group_norm(
+      Wide(self).contiguous(), wide(gamma), wide(beta), self.size(0), self.size(1), PositionsOf(self), group, eps);
   Write(out, activate ? at::silu(value) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
@@ -92,8 +91,8 @@ MP_KERNEL(aclnnGroupNormSwish, const Tensor& x, const Tensor& gamma, const Tenso
           string_view format, double eps, bool activate, double scale, Tensor& y, Tensor& mean, Tensor& rstd) {
   CheckChannelsFirst(format);
   const auto [value, mean_value, rstd_value] =
-      at::native_group_norm(Wide(x).contiguous(), Wide(gamma), Wide(beta), x.size(0), x.size(1), PositionsOf(x), groups,
-                            eps);
+      at::native_group_norm(Wide(x).contiguous(), Wide(gamma).contiguous(), Wide(beta).contiguous(), x.size(0),
+                            x.size(1), PositionsOf(x), groups, eps);
   Write(y, activate ? Swish(value, scale) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);

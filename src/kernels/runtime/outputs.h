@@ -21,6 +21,22 @@ inline void WriteElements(Tensor& out, const Tensor& value) {
   out.copy_(value.reshape(out.sizes()));
 }
 
+// Where ATen reads an operand as if it were contiguous.
+inline OptTensor Contiguous(const OptTensor& tensor) {
+  return tensor.has_value() ? OptTensor(tensor->contiguous()) : tensor;
+}
+
+// A loss: one number, where it was reduced, may be 0-d or [1].
+inline void WriteLoss(Tensor& out, const Tensor& value) {
+  value.dim() == 0 && out.numel() == 1 ? WriteElements(out, value) : Write(out, value);
+}
+
+// ATen takes a reduction that it does not know for one that it does.
+inline void CheckReduction(int64_t reduction) {
+  TORCH_CHECK(reduction >= 0 && reduction <= 2, "reduction is ", reduction,
+              "; it must be 0 (none), 1 (mean) or 2 (sum)");
+}
+
 // ATen's indices are int64; clients may also give int32 ones.
 inline Tensor Long(const Tensor& index) { return index.scalar_type() == at::kLong ? index : index.to(at::kLong); }
 
