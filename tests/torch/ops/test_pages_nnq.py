@@ -545,6 +545,15 @@ def test_the_nearest_neighbour(aclnn, name, shift, scales):
     assert torch.equal(out, x[:, :, rows][:, :, :, columns])
 
 
+def test_a_scale_below_zero_is_refused(aclnn):
+    x, out = values(1, 2, 4, 4), room(1, 2, 8, 8)
+    for name in ("aclnnUpsampleBilinear2d", "aclnnUpsampleBilinear2dAA"):
+        refused(aclnn, name, [x, [8, 8], False, -1.0, 2.0, out], "a scale is -1")
+    refused(aclnn, "aclnnUpsampleNearestExact2d", [x, [8, 8], 2.0, -1.0, out], "a scale is -1")
+    refused(aclnn, "aclnnUpsampleNearestExact2dBackward", [out, [8, 8], [1, 2, 4, 4], 2.0, -1.0, x], "a scale is -1")
+    refused(aclnn, "aclnnUpsampleBicubic2dAAGrad", [out, [8, 8], [1, 2, 4, 4], False, 2.0, -1.0, x], "a scale is -1")
+
+
 @pytest.mark.parametrize("align", [False, True])
 @pytest.mark.parametrize("scales", [(0.0, 0.0), (1.5, 1.75)])
 def test_the_bilinear_neighbours(aclnn, align, scales):
@@ -769,6 +778,24 @@ def test_batches_of_one_serve_all(aclnn, beta, alpha, batches):
     out = room(3, 2, 5)
     aclnn.run("aclnnBaddbmm", row, a, b, float(beta), float(alpha), out, 0)
     near(out, (bias + alpha * product).expand(3, 2, 5))
+
+
+@pytest.mark.parametrize("split", [1, 3])
+def test_a_batch_is_split_behind_its_gemm(aclnn, split):
+    a, b = values(6, 2, 4), values(6, 4, 5)
+    product = (D(a) @ D(b)).transpose(0, 1)
+    want = product if split == 1 else product.reshape(2, split, 10).transpose(0, 1)
+    out = room(*want.shape)
+    aclnn.run("aclnnTransposeBatchMatMul", a, b, None, None, [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, split, out)
+    near(out, want)
+    refused(aclnn, "aclnnTransposeBatchMatMul", [a, b, None, None, [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 4, room(4, 2, 7)], "batchSplitFactor is 4")
+
+
+def test_a_quantised_batch_is_not_rounded_before(aclnn):
+    a, b = torch.full((2, 3, 64), 40.0).half(), torch.full((2, 64, 5), 40.0).half()  # the sums are beyond the half type
+    out = room(3, 1, 10, dtype=I8)
+    aclnn.run("aclnnTransposeBatchMatMul", a, b, None, words(torch.full((10,), 2.0**-10)), [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 1, out)
+    assert (out == 100).all()
 
 
 # Recurrent cells
