@@ -22,10 +22,9 @@ void TransposedGemm(const Tensor& x1, const Tensor& x2, const OptTensor& bias, c
                     IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, int64_t split, Tensor& out) {
   TORCH_CHECK(!bias.has_value(), "bias is not supported, as on the device; pass NULL");
   // What is quantised is not rounded to a half type before.
-  const ScalarType type = scale.has_value() ? at::kFloat : x1.scalar_type();
-  Tensor product =
-      at::bmm(x1.permute(perm1).to(type), x2.permute(perm2).to(scale.has_value() ? type : x2.scalar_type()))
-          .permute(perm_y);  // [M, B, N]
+  const auto wide = [&](const Tensor& x) { return scale.has_value() ? x.to(at::kFloat) : x; };
+  const Tensor both = at::bmm(wide(x1).permute(perm1), wide(x2).permute(perm2));
+  Tensor product = both.permute(perm_y);  // [M, B, N]
   const int64_t rows = product.size(0);
   TORCH_CHECK(split == 1 || (!scale.has_value() && split > 1 && product.size(1) % split == 0), "batchSplitFactor is ",
               split, "; it must divide the batch of ", product.size(1), ", and be 1 beside a scale");
