@@ -40,6 +40,8 @@ void TransposedGemm(const Tensor& x1, const Tensor& x2, const OptTensor& bias, c
 
 MP_KERNEL(aclnnFusedMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& x3,
           string_view op, Tensor& y) {
+  TORCH_CHECK(!bias.has_value() || (op != "gelu_erf" && op != "gelu_tanh"), "fusedOpType '", std::string(op),
+              "' takes no bias; pass NULL");
   // As the device does: one GEMM in float, rounded once at the end.
   const ScalarType type = IsHalf(x1.scalar_type()) ? at::kFloat : x1.scalar_type();
   Tensor product = at::matmul(x1.to(type), x2.to(type));

@@ -672,6 +672,7 @@ def test_words_of_the_fixed_pipe(aclnn):
 
 # GEMMs of quantised matrices
 
+C = values(3, 5).half()
 A8, B8 = torch.randint(-128, 128, (5, 12), generator=SEED).to(I8), torch.randint(-128, 128, (12, 7), generator=SEED).to(I8)
 
 
@@ -796,6 +797,17 @@ def test_a_quantised_batch_is_not_rounded_before(aclnn):
     out = room(3, 1, 10, dtype=I8)
     aclnn.run("aclnnTransposeBatchMatMul", a, b, None, words(torch.full((10,), 2.0**-10)), [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 1, out)
     assert (out == 100).all()
+
+
+@pytest.mark.parametrize("op, function", [("", lambda p: p), ("relu", torch.relu), ("add", lambda p: p + D(C)), ("mul", lambda p: p * D(C)), ("gelu_erf", F.gelu),
+                                          ("gelu_tanh", lambda p: F.gelu(p, approximate="tanh"))])
+def test_what_follows_a_gemm(aclnn, op, function):
+    a, b, bias = values(3, 4).half(), values(4, 5).half(), values(5).half()
+    out, gelu = room(3, 5, dtype=HALF), op.startswith("gelu")
+    aclnn.run("aclnnFusedMatmul", a, b, None if gelu else bias, C if op in ("add", "mul") else None, op, 0, out)
+    near(out, function(D(a) @ D(b) + (0 if gelu else D(bias))), 1e-3)
+    if gelu:
+        refused(aclnn, "aclnnFusedMatmul", [a, b, bias, None, op, 0, out], "takes no bias")
 
 
 # Recurrent cells
