@@ -63,8 +63,6 @@ MP_KERNEL(QuantGemm, const Tensor& x1, const Tensor& x2, const OptTensor& x1_sca
   CheckFactor("x2Scale", Given(x2_scale), b.size(-1));
   CheckFactor("x2Offset", Given(x2_offset), b.size(-1));
   CheckFactor("x1Scale", Given(x1_scale), a.size(-2));
-  TORCH_CHECK(!Given(x2_offset).has_value() || !IsHalf(x2_offset->scalar_type()),
-              "x2Offset of a half type belongs to groups along K, which are not supported");
   QuantFactors factors{Given(bias), Given(x2_scale), Given(x2_offset), Given(x1_scale)};
   // Beside the fixed pipe's words the bias is in the sums' own unit, of 8-bit floats too.
   factors.bias_first = factors.scale.has_value() && !at::isFloatingType(factors.scale->scalar_type()) &&
