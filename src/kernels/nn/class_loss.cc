@@ -54,7 +54,8 @@ MP_WIDE_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Te
   CheckReduction(reduction);
   const Tensor classes = Classes(target);
   if (self.dim() == 4) {
-    Write(out, at::nll_loss2d_backward(grad, self, classes, weight, reduction, ignore_index, total_weight));
+    Write(out,
+          at::nll_loss2d_backward(grad, self.contiguous(), classes, weight, reduction, ignore_index, total_weight));
   } else {
     Write(out, at::nll_loss_backward(grad, self, classes, weight, reduction, ignore_index, total_weight));
   }

@@ -104,12 +104,13 @@ MP_WIDE_KERNEL(aclnnConvDepthwise2d, const Tensor& self, const Tensor& weight, I
 
 MP_WIDE_KERNEL(aclnnConvTbc, const Tensor& self, const Tensor& weight, const OptTensor& bias, int64_t pad,
                Tensor& output) {
-  Write(output,
-        at::conv_tbc(self, weight, bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
+  Write(output, at::conv_tbc(self.contiguous(), weight.contiguous(),
+                             bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
 }
 MP_WIDE_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
                int64_t pad, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias) {
-  const auto [to_input, to_weight, to_bias] = at::conv_tbc_backward(grad, input, weight, bias, pad);
+  const auto [to_input, to_weight, to_bias] =
+      at::conv_tbc_backward(grad.contiguous(), input.contiguous(), weight.contiguous(), bias, pad);
   Write(grad_input, to_input);
   Write(grad_weight, to_weight);
   Write(grad_bias, to_bias);

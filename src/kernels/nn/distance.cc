@@ -69,10 +69,11 @@ MP_WIDE_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
   Write(out, at::_pdist_forward(Widened(self).contiguous(), MeantByFloat(p)));
 }
 
+// ATen reads the targets as if they were contiguous.
 MP_KERNEL(aclnnCtcLoss, const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
           IntArrayRef target_lengths, int64_t blank, bool zero_infinity, Tensor& loss_out, Tensor& alpha_out) {
   const auto [loss, alpha] =
-      at::_ctc_loss(Batched(log_probs), targets, input_lengths, target_lengths, blank, zero_infinity);
+      at::_ctc_loss(Batched(log_probs), targets.contiguous(), input_lengths, target_lengths, blank, zero_infinity);
   const Tensor told = zero_infinity ? loss.masked_fill(loss.isinf(), 0) : loss;
   Write(loss_out, log_probs.dim() == 2 ? told.squeeze(0) : told);
   // Callers round the last dimension up.
@@ -97,8 +98,8 @@ MP_KERNEL(aclnnCtcLossBackward, const Tensor& grad, const Tensor& log_probs, con
                 probs.size(0), "]");
   }
   const Tensor known = zero_infinity ? LossOfPaths(paths, input_lengths, target_lengths) : Widened(loss).reshape({-1});
-  WriteElements(out, at::_ctc_loss_backward(Widened(grad).reshape({-1}), probs, targets, input_lengths, target_lengths,
-                                            known, paths, blank, zero_infinity));
+  WriteElements(out, at::_ctc_loss_backward(Widened(grad).reshape({-1}), probs, targets.contiguous(), input_lengths,
+                                            target_lengths, known, paths, blank, zero_infinity));
 }
 
 }  // namespace millpond::kernels

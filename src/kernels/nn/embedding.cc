@@ -40,8 +40,9 @@ MP_WIDE_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, c
                Tensor& max_indices) {
   constexpr int64_t kMax = 2;
   const int64_t mode = given_mode == 0 || given_mode == 1 ? given_mode : kMax;
-  const Tensor flat = Long(indices).reshape({-1});
-  const Tensor starts = Long(offsets).reshape({-1});
+  // ATen reads both as if they were contiguous.
+  const Tensor flat = Long(indices).reshape({-1}).contiguous();
+  const Tensor starts = Long(offsets).reshape({-1}).contiguous();
   const auto [sums, bags, sizes, maxima] = at::_embedding_bag(weight, flat, starts, scale_by_freq, mode, sparse,
                                                               sample_weights, include_last_offset, padding_idx);
   Write(output, sums);

@@ -70,7 +70,9 @@ MP_KERNEL(aclnnAdaptiveMaxPool3d, const Tensor& self, IntArrayRef size, Tensor& 
 }
 MP_WIDE_KERNEL(aclnnAdaptiveMaxPool3dBackward, const Tensor& grad_output, const Tensor& self, const Tensor& indices,
                Tensor& grad_input) {
-  Produce(grad_input, [&] { return at::adaptive_max_pool3d_backward(grad_output, self, indices.to(at::kLong)); });
+  // ATen reads the indices as if they were contiguous.
+  Produce(grad_input,
+          [&] { return at::adaptive_max_pool3d_backward(grad_output, self, indices.to(at::kLong).contiguous()); });
 }
 
 }  // namespace millpond::kernels

@@ -118,8 +118,9 @@ MP_WIDE_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& inp
   const ScalarType stats = StatisticsType(input, weight);
   const int64_t rows = RowsOf(input, shape);
   const auto [to_input, to_weight, to_bias] = at::native_layer_norm_backward(
-      grad_out, input, shape, InType(mean.reshape({rows}), stats), InType(rstd.reshape({rows}), stats),
-      OrFilled(weight, wanted[1], shape, 1, input), OrFilled(bias, wanted[2], shape, 0, input), wanted);
+      grad_out, input, shape, InType(mean.reshape({rows}).contiguous(), stats),
+      InType(rstd.reshape({rows}).contiguous(), stats), OrFilled(weight, wanted[1], shape, 1, input),
+      OrFilled(bias, wanted[2], shape, 0, input), wanted);
   DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 

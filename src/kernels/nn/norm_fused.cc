@@ -15,13 +15,15 @@ struct LayerGrads {
   Tensor x, gamma, beta;
 };
 
-// Statistics as the client kept them, whatever ones their shape ends with.
+// Statistics as the client kept them, whatever ones their shape ends with; ATen reads them as if they were contiguous.
+Tensor Flat(const Tensor& statistics, int64_t rows) { return Wide(statistics).reshape({rows}).contiguous(); }
+
 LayerGrads LayerNormGrads(const Tensor& dy, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                           const Tensor& gamma) {
   const int64_t rows = x.numel() / std::max<int64_t>(gamma.numel(), 1);
   const auto [to_x, to_gamma, to_beta] =
-      at::native_layer_norm_backward(dy, x, gamma.sizes(), Wide(mean).reshape({rows}), Wide(rstd).reshape({rows}),
-                                     Wide(gamma), at::zeros(gamma.sizes(), at::kFloat), {true, true, true});
+      at::native_layer_norm_backward(dy, x, gamma.sizes(), Flat(mean, rows), Flat(rstd, rows), Wide(gamma),
+                                     at::zeros(gamma.sizes(), at::kFloat), {true, true, true});
   return {to_x, to_gamma, to_beta};
 }
 

@@ -22,6 +22,13 @@ def strided(x):
     return turned
 
 
+def spaced(x):
+    """The same values on the device, with another between each two."""
+    view = torch.stack((x, torch.full_like(x, 1)), -1).npu()[..., 0]
+    assert not view.is_contiguous()
+    return view
+
+
 def rms(x, gamma, eps):
     rstd = 1 / torch.sqrt((x * x).mean(-1, keepdim=True) + eps)
     return x * rstd * gamma, rstd
@@ -109,6 +116,17 @@ def test_a_block_with_an_infinity_has_no_scale(aclnn, bad, algorithm):
     assert (bits[[0, 2]] < 200).all()
     assert (y[0].float() != 0).any()
     near(rstd[1], torch.tensor([NAN if math.isnan(bad) else 0.0]))
+    sums, y, scale = room(3, 64, dtype=HALF), room(3, 64, dtype=E4), room(3, 1, 2, dtype=E8)
+    aclnn.run("aclnnAddRmsNormDynamicMxQuant", x, torch.zeros_like(x), torch.ones(64).half(), None, 1e-6, algorithm, "rint", 36, False, y, sums, scale, None)
+    assert scale.view(torch.uint8).view(3, 2)[1, 1] == 255
+    assert (y[1].float() == 0).all()
+    y, scale = room(3, 64, dtype=E4), room(3, 1, 2, dtype=E8)
+    aclnn.run("aclnnDynamicMxQuant", x, -1, "rint", 36, 32, algorithm, y, scale)
+    bits = scale.view(torch.uint8).view(3, 2)
+    assert bits[1, 1] == 255
+    assert bits[1, 0] < 200
+    assert (y[1, 32:].float() == 0).all()
+    assert (y[1, :32].float() != 0).any()
     refused(aclnn, "aclnnRmsNormDynamicMxQuant", [x, torch.ones(64).half(), None, 1e-6, algorithm, "rint", 36, True, y, scale, None], "outputRstd is true")
 
 
@@ -121,7 +139,7 @@ def test_gradients_of_norms_are_the_formulas(aclnn):
     for got, want in zip((dx, dgamma, dbeta), layer):
         near(got, want)
     dx, dgamma, dbeta = room(2, 3, 8), room(8), room(8)
-    aclnn.run("aclnnLayerNormBackward", dy, X3, [8], mean.float(), rstd.float(), None, None, [True] * 3, dx, dgamma, dbeta)
+    aclnn.run("aclnnLayerNormBackward", dy, X3, [8], spaced(mean.float()), spaced(rstd.float()), None, None, [True] * 3, dx, dgamma, dbeta)
     near(dx, by_autograd(lambda x: normal(x, 1e-5, -1)[0], [dy], X3)[0])
     near(dgamma, layer[1])
     near(dbeta, layer[2])
@@ -129,7 +147,7 @@ def test_gradients_of_norms_are_the_formulas(aclnn):
     total = D(X3) + D(Y3)
     _, mean, rstd = normal(total, 1e-5, -1)
     dx, dgamma, dbeta = room(2, 3, 8), room(8), room(8)
-    aclnn.run("aclnnAddLayerNormGrad", dy, X3, Y3, rstd.float(), mean.float(), gamma, Y3, dx, dgamma, dbeta)
+    aclnn.run("aclnnAddLayerNormGrad", dy, X3, Y3, spaced(rstd.float()), spaced(mean.float()), gamma, Y3, dx, dgamma, dbeta)
     want = by_autograd(lambda x, g, b: normal(x, 1e-5, -1)[0] * g + b, [dy], total, gamma, beta)
     near(dx, want[0] + D(Y3))
     near(dgamma, want[1])
@@ -182,7 +200,7 @@ def test_group_norms_take_strides(aclnn, turn):
     _, mean, rstd = normal(D(GROUPED).reshape(2, 3, -1), 1e-5, -1)
     mean, rstd = mean.squeeze(-1), rstd.squeeze(-1)
     out, m, r = room(2, 6, 4, 5), room(2, 3), room(2, 3)
-    aclnn.run("aclnnGroupNorm", x, W6, beta, 2, 6, 20, 3, 1e-5, out, m, r)
+    aclnn.run("aclnnGroupNorm", x, spaced(W6), spaced(beta), 2, 6, 20, 3, 1e-5, out, m, r)
     want = group_norm(D(GROUPED), D(W6), D(beta))
     for got, wanted in ((out, want), (m, mean), (r, rstd)):
         near(got, wanted)
@@ -190,9 +208,9 @@ def test_group_norms_take_strides(aclnn, turn):
     aclnn.run("aclnnGroupNormSilu", x, W6, beta, 3, 1e-5, out, m, r)
     near(out, want * torch.sigmoid(want))
     grads = by_autograd(group_norm, [dy], GROUPED, W6, beta)
-    for gamma in (W6, None):
+    for gamma in (W6, spaced(W6), None):
         dx, dgamma, dbeta = room(2, 6, 4, 5), room(6), room(6)
-        aclnn.run("aclnnGroupNormBackward", grad, x, mean.float(), rstd.float(), gamma, 2, 6, 20, 3, [True] * 3, dx, dgamma, dbeta)
+        aclnn.run("aclnnGroupNormBackward", grad, x, spaced(mean.float()), spaced(rstd.float()), gamma, 2, 6, 20, 3, [True] * 3, dx, dgamma, dbeta)
         near(dx, grads[0] if gamma is not None else by_autograd(lambda x: group_norm(x, torch.ones(6).double(), torch.zeros(6).double()), [dy], GROUPED)[0])
         near(dgamma, grads[1])
         near(dbeta, grads[2])
@@ -326,7 +344,7 @@ def test_the_loss_of_classes(aclnn, name, x, target, dtype, shape, reduction):
     grad = values(*target.shape).to(dtype) if reduction == 0 else torch.ones(1, dtype=dtype)
     back = room(*x.shape, dtype=dtype)
     sums = total.view(1).to(dtype)
-    aclnn.run(name + "Backward", grad, x, target, weight, reduction, 2, sums, back)
+    aclnn.run(name + "Backward", grad, strided(x), target, weight, reduction, 2, sums, back)
     slope = torch.zeros_like(D(x)).scatter_(1, target.unsqueeze(1), (-D(weight)[target] * kept * D(grad)).unsqueeze(1))
     near(back, slope / D(sums) if reduction == 1 else slope, tight)
     refused(aclnn, name + "Backward", [grad, x, target, weight, 3, 2, sums, back], "reduction is 3")
@@ -415,7 +433,7 @@ CTC = values(6, 2, 4).log_softmax(-1)
 def test_ctc_takes_one_sequence_without_a_batch(aclnn):
     labels = torch.tensor([1, 3])
     loss, alpha = room(()), room(1, 6, 8)
-    aclnn.run("aclnnCtcLoss", CTC[:, 0].contiguous(), labels, [6], [2], 0, False, loss, alpha)
+    aclnn.run("aclnnCtcLoss", CTC[:, 0].contiguous(), spaced(labels), [6], [2], 0, False, loss, alpha)
     near(loss, F.ctc_loss(D(CTC[:, :1]), labels.view(1, 2), [6], [2], reduction="none").squeeze(0))
 
 
@@ -440,14 +458,36 @@ def test_an_infinite_ctc_loss_is_zeroed_with_its_gradient(aclnn, zero):
 # Pooling, convolution, sampling, dropout
 
 @pytest.mark.parametrize("dtype", [HALF, BF16])
-def test_pooling_s_gradient_is_summed_in_float(aclnn, dtype):
-    x = torch.zeros(1, 1, 9, 9)
-    x[0, 0, 4, 4] = 1
-    x, dy = x.to(dtype), (values(1, 1, 5, 5).abs() + 1).to(dtype)
-    out, indices, dx = room(1, 1, 5, 5, dtype=dtype), room(1, 1, 5, 5, dtype=I32), room(1, 1, 9, 9, dtype=dtype)
-    aclnn.run("aclnnMaxPool2dWithIndices", x, [5, 5], [1, 1], [0, 0], [1, 1], False, out, indices)
-    aclnn.run("aclnnMaxPool2dWithIndicesBackward", dy, x, indices, [5, 5], [1, 1], [0, 0], [1, 1], False, dx)
-    assert torch.equal(dx[0, 0, 4, 4], D(dy).sum().to(dtype))
+@pytest.mark.parametrize("dims, forward, backward", [
+    (2, "aclnnMaxPool2dWithIndices", "aclnnMaxPool2dWithIndicesBackward"),
+    (3, "aclnnMaxPool3dWithArgmax", "aclnnMaxPool3dWithArgmaxBackward"),
+    (2, "aclnnMaxPool2dWithMask", "aclnnMaxPool2dWithMaskBackward"),
+])
+def test_pooling_s_gradient_is_summed_in_float(aclnn, dims, forward, backward, dtype):
+    middle, windows = (0, 0, *[4] * dims), (1, 1, *[5] * dims)
+    x = torch.zeros(1, 1, *[9] * dims)
+    x[middle] = 1
+    x, dy = x.to(dtype), (values(*windows).abs() + 1).to(dtype)
+    out, dx = room(windows, dtype=dtype), room(x.shape, dtype=dtype)
+    indices = room(1, 1, 25, 96, dtype=I8) if forward.endswith("Mask") else room(windows, dtype=I32)
+    window = [[5] * dims, [1] * dims, [0] * dims, [1] * dims, False]
+    aclnn.run(forward, x, *window, out, indices)
+    assert (out == 1).all()
+    aclnn.run(backward, dy, x, indices, *window, dx)
+    assert torch.equal(dx[middle], D(dy).sum().to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [HALF, BF16])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_adaptive_pooling_s_gradient_is_summed_in_float(aclnn, dims, dtype):
+    x, size = torch.zeros(1, 1, *[3] * dims, dtype=dtype), [2] * dims  # windows of two that share the middle
+    x[(0, 0, *[1] * dims)] = 1
+    dy = (values(1, 1, *size).abs() + 1).to(dtype)
+    out, indices, dx = room(1, 1, *size, dtype=dtype), room(1, 1, *size, dtype=I64 if dims == 2 else I32), room(x.shape, dtype=dtype)
+    aclnn.run(f"aclnnAdaptiveMaxPool{dims}d", x, size, out, indices)
+    assert (out == 1).all()
+    aclnn.run(f"aclnnAdaptiveMaxPool{dims}dBackward", dy, x, spaced(indices), dx)
+    assert torch.equal(dx[(0, 0, *[1] * dims)], D(dy).sum().to(dtype))
 
 
 @pytest.mark.parametrize("pads", [(1, 0, 2, 1), (2, 2, 1, 1), (0, 3, 0, 0)])
@@ -473,6 +513,18 @@ def test_the_sides_of_a_line_and_what_is_ignored(aclnn):
     out = room(*want.shape)
     aclnn.run("aclnnConvolution", x, w, None, [1], [1, 2], [1], False, [], 1, out, 0)
     near(out, want)
+
+
+def test_a_convolution_of_times_takes_strides(aclnn):
+    x, w, b, dy = values(5, 2, 3), values(3, 3, 4), values(4), values(5, 2, 4)
+    forward = lambda x, w, b: b + sum(F.pad(x, (0, 0, 0, 0, 1, 1))[k:k + 5] @ w[k] for k in range(3))
+    for turn in (lambda t: t, strided):
+        out, dx, dw, db = room(5, 2, 4), room(5, 2, 3), room(3, 3, 4), room(4)
+        aclnn.run("aclnnConvTbc", turn(x), turn(w), b, 1, out, 0)
+        near(out, forward(D(x), D(w), D(b)))
+        aclnn.run("aclnnConvTbcBackward", turn(dy), turn(x), turn(w), b, 1, 0, dx, dw, db)
+        for got, want in zip((dx, dw, db), by_autograd(forward, [dy], x, w, b)):
+            near(got, want)
 
 
 def test_a_dropped_element_is_0_and_a_gradient_a_product(aclnn):
@@ -506,6 +558,10 @@ def test_sampling_refuses_modes_that_it_does_not_know(aclnn):
     refused(aclnn, "aclnnGridSampler2D", [x, grid, 0, 3, False, room(1, 2, 3, 3)], "paddingMode 3")
     arguments = [values(1, 2, 2, 3), x, grid, 0, 0, False, [True, True], room(1, 2, 4, 4), room(1, 3, 3, 2)]
     refused(aclnn, "aclnnGridSampler2DBackward", arguments, "gradOutput has shape")
+    x, grid = values(1, 2, 4, 4, 4), values(1, 3, 3, 3, 3)
+    refused(aclnn, "aclnnGridSampler3D", [x, grid, 3, 0, False, room(1, 2, 3, 3, 3)], "interpolationMode is 3")
+    arguments = [values(1, 2, 2, 3, 3), x, grid, 0, 0, False, [True, True], room(1, 2, 4, 4, 4), room(1, 3, 3, 3, 3)]
+    refused(aclnn, "aclnnGridSampler3DBackward", arguments, "gradOutput has shape")
 
 
 @pytest.mark.parametrize("align", [False, True])
@@ -537,6 +593,8 @@ def test_a_scale_below_zero_is_refused(aclnn):
         refused(aclnn, name, [x, [8, 8], False, -1.0, 2.0, out], "a scale is -1")
     refused(aclnn, "aclnnUpsampleNearestExact2d", [x, [8, 8], 2.0, -1.0, out], "a scale is -1")
     refused(aclnn, "aclnnUpsampleNearestExact2dBackward", [out, [8, 8], [1, 2, 4, 4], 2.0, -1.0, x], "a scale is -1")
+    refused(aclnn, "aclnnUpsampleNearestExact1dBackward", [values(1, 2, 8), [8], [1, 2, 4], -1.0, room(1, 2, 4)], "a scale is -1")
+    refused(aclnn, "aclnnUpsampleBilinear2dAABackward", [out, [8, 8], [1, 2, 4, 4], False, 2.0, -1.0, x], "a scale is -1")
     refused(aclnn, "aclnnUpsampleBicubic2dAAGrad", [out, [8, 8], [1, 2, 4, 4], False, 2.0, -1.0, x], "a scale is -1")
 
 
@@ -630,7 +688,7 @@ def test_rows_are_scaled_to_a_norm(aclnn):
 def test_bags_of_rows(aclnn, mode):
     table, rows, starts = values(9, 3), torch.tensor([1, 4, 2, 7, 7, 0]), torch.tensor([0, 2, 5])
     out, bags, sizes, most = room(3, 3), room(6, dtype=I64), room(3, dtype=I64), room(3, 3, dtype=I64) if mode > 1 else room(3, dtype=I64)
-    aclnn.run("aclnnEmbeddingBag", table, rows, starts, False, mode, False, None, False, -1, out, bags, sizes, most)
+    aclnn.run("aclnnEmbeddingBag", table, spaced(rows), spaced(starts), False, mode, False, None, False, -1, out, bags, sizes, most)
     parts = [D(table)[rows[:2]], D(table)[rows[2:5]], D(table)[rows[5:]]]
     near(out, torch.stack([p.sum(0) if mode == 0 else p.mean(0) if mode == 1 else p.amax(0) for p in parts]))
 
@@ -640,3 +698,4 @@ def test_causal_convolutions_refuse_modes_that_their_page_rules_out(aclnn):
     for residual, mode in ((0, 1), (0, 2), (2, 0)):
         arguments = [x, weight, states, *[None] * 9, 0, -1, 0, -1, residual, 128, mode, room(1, 4, 64, dtype=HALF)]
         refused(aclnn, "aclnnFusedCausalConv1d", arguments, "convMode is")
+        refused(aclnn, "aclnnInplaceFusedCausalConv1d", arguments[:-1], "convMode is")

@@ -55,7 +55,9 @@ def test_dynamic_quantisation_in_every_mode(aclnn, mode, dims, scales, symmetric
 def test_groups_go_with_smoothing_for_each_token(aclnn):
     x, groups = values(4, 6).half(), torch.tensor([1, 4], dtype=I32)
     y, scale = room(4, 6, dtype=I8), room(4)
+    refused(aclnn, "aclnnDynamicQuantV2", [x, None, groups, 2, y, scale, None], "groupIndexOptional goes with")
     refused(aclnn, "aclnnDynamicQuantV3", [x, None, groups, 2, True, "pertoken", y, scale, None], "groupIndexOptional goes with")
+    refused(aclnn, "aclnnDynamicQuantV4", [x, None, groups, 2, True, "pertoken", 0.0, y, scale, None], "groupIndexOptional goes with")
     refused(aclnn, "aclnnDynamicQuantV3", [x, x[:2].contiguous(), groups, 2, True, "pertensor", y, room(1), None], "groupIndexOptional goes with")
 
 
@@ -63,6 +65,7 @@ def test_rounding_that_a_type_does_not_have_is_refused(aclnn):
     x, scale = values(4, 8), torch.tensor([2.0])
     refused(aclnn, "aclnnAscendQuantV3", [x, scale, None, False, "floor", 36, -1, room(4, 8, dtype=E4)], "8-bit floats take round only")
     refused(aclnn, "aclnnDynamicBlockQuant", [x.half(), 0.0, "round", 2, 1, 128, room(4, 8, dtype=I8), room(4, 1)], "roundMode 'round'")
+    refused(aclnn, "aclnnDynamicBlockQuantV2", [x.half(), 0.0, "round", 2, 1, 128, 0.0, room(4, 8, dtype=I8), room(4, 1)], "roundMode 'round'")
     refused(aclnn, "aclnnGeluQuant", [x, scale, None, "none", "static", "round", 2, room(4, 8, dtype=I8), None], "roundMode 'round'")
 
 
