@@ -126,7 +126,6 @@ MP_WIDE_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& inp
 
 MP_WIDE_KERNEL(aclnnGroupNorm, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t n, int64_t c,
                int64_t hxw, int64_t group, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
-  TORCH_CHECK(eps > 0, "eps is ", eps, "; it must be above 0");
   const Loan loan({&out});
   const auto [value, mean_value, rstd_value] =
       at::native_group_norm(self.contiguous(), Contiguous(gamma), Contiguous(beta), n, c, hxw, group, eps);

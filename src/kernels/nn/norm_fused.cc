@@ -36,8 +36,6 @@ void CheckChannelsFirst(string_view format) {
               "' is not supported; NCHW is, as on the device");
 }
 
-void CheckEpsilon(double eps) { TORCH_CHECK(eps > 0, "eps is ", eps, "; it must be above 0"); }
-
 Tensor Swish(const Tensor& x, double scale) { return x.mul(x.mul(scale).sigmoid_()); }
 
 }  // namespace
@@ -80,7 +78,6 @@ MP_KERNEL(aclnnDeepNormGrad, const Tensor& dy, const Tensor& x, const Tensor& gx
 
 MP_KERNEL(aclnnGroupNormSiluV2, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
           double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
-  CheckEpsilon(eps);
   const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor).contiguous()) : tensor; };
   const auto [value, mean_value, rstd_value] = at::native_group_norm(
       Wide(self).contiguous(), wide(gamma), wide(beta), self.size(0), self.size(1), PositionsOf(self), group, eps);
