@@ -53,6 +53,8 @@ MP_WIDE_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Te
                int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Tensor& out) {
   CheckReduction(reduction);
   const Tensor classes = Classes(target);
+  CheckPlaces("target", classes.masked_fill(classes.eq(ignore_index), 0),
+              self.dim() == 1 ? self.size(0) : self.size(1));
   if (self.dim() == 4) {
     Write(out,
           at::nll_loss2d_backward(grad, self.contiguous(), classes, weight, reduction, ignore_index, total_weight));

@@ -56,6 +56,10 @@ MP_WIDE_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, int64_t
 }
 MP_WIDE_KERNEL(aclnnCdistBackward, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist,
                double p, Tensor& out) {
+  CheckSameShape("grad", grad, "cdist", cdist);
+  TORCH_CHECK(cdist.dim() >= 2 && x1.dim() >= 2 && x2.dim() >= 2 && cdist.size(-2) == x1.size(-2) &&
+                  cdist.size(-1) == x2.size(-2),
+              "cdist has shape ", cdist.sizes(), "; x1 has ", x1.sizes(), " and x2 ", x2.sizes());
   Write(out, at::_cdist_backward(Widened(grad), Widened(x1), Widened(x2), NormOf(p), Widened(cdist)));
 }
 // The older operator: all inputs broadcast over [..., rows of x1, rows of x2, columns], the gradient summed over x2's.
@@ -72,6 +76,7 @@ MP_WIDE_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
 // ATen reads the targets as if they were contiguous.
 MP_KERNEL(aclnnCtcLoss, const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
           IntArrayRef target_lengths, int64_t blank, bool zero_infinity, Tensor& loss_out, Tensor& alpha_out) {
+  CheckPlaces("targets", targets, log_probs.size(-1));
   const auto [loss, alpha] =
       at::_ctc_loss(Batched(log_probs), targets.contiguous(), input_lengths, target_lengths, blank, zero_infinity);
   const Tensor told = zero_infinity ? loss.masked_fill(loss.isinf(), 0) : loss;
@@ -87,10 +92,12 @@ MP_KERNEL(aclnnCtcLoss, const Tensor& log_probs, const Tensor& targets, IntArray
 MP_KERNEL(aclnnCtcLossBackward, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
           IntArrayRef input_lengths, IntArrayRef target_lengths, const Tensor& loss, const Tensor& alpha, int64_t blank,
           bool zero_infinity, Tensor& out) {
+  CheckPlaces("targets", targets, log_probs.size(-1));
   const Tensor probs = Batched(log_probs);
   const Tensor paths = Widened(alpha.narrow(-1, 0, PathLength(target_lengths)));
   TORCH_CHECK(std::cmp_equal(input_lengths.size(), probs.size(1)) && input_lengths.size() == target_lengths.size() &&
-                  paths.dim() == 3 && paths.size(0) == probs.size(1) && paths.size(1) == probs.size(0),
+                  grad.numel() == probs.size(1) && loss.numel() == probs.size(1) && paths.dim() == 3 &&
+                  paths.size(0) == probs.size(1) && paths.size(1) == probs.size(0),
               "logProbs has shape ", log_probs.sizes(), ", logAlpha ", alpha.sizes(), ", and there are ",
               input_lengths.size(), " and ", target_lengths.size(), " lengths; they do not go together");
   for (const int64_t length : input_lengths) {

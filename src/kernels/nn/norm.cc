@@ -82,6 +82,7 @@ MP_WIDE_KERNEL(aclnnBatchNormBackward, const Tensor& grad_out, const Tensor& inp
                const OptTensor& running_mean, const OptTensor& running_var, const OptTensor& save_mean,
                const OptTensor& save_invstd, bool training, double eps, BoolArray mask, Tensor* grad_input,
                Tensor* grad_weight, Tensor* grad_bias) {
+  CheckSameShape("gradOut", grad_out, "input", input);
   CheckChannels(input, {{"weight", weight}, {"runningMean", running_mean}, {"runningVar", running_var}});
   if (training) {
     CheckChannels(input, {{"saveMean", save_mean}, {"saveInvstd", save_invstd}});
@@ -115,6 +116,7 @@ MP_WIDE_KERNEL(aclnnLayerNormBackward, const Tensor& grad_out, const Tensor& inp
                Tensor* grad_input, Tensor* grad_weight, Tensor* grad_bias) {
   const auto wanted = WantedOutputs<3>(mask, {grad_input, grad_weight, grad_bias});
   const Loan loan({wanted[0] ? grad_input : nullptr});
+  CheckSameShape("gradOut", grad_out, "input", input);
   const ScalarType stats = StatisticsType(input, weight);
   const int64_t rows = RowsOf(input, shape);
   const auto [to_input, to_weight, to_bias] = at::native_layer_norm_backward(

@@ -20,6 +20,7 @@ Tensor Flat(const Tensor& statistics, int64_t rows) { return Wide(statistics).re
 
 LayerGrads LayerNormGrads(const Tensor& dy, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                           const Tensor& gamma) {
+  CheckSameShape("dy", dy, "x", x);
   const int64_t rows = x.numel() / std::max<int64_t>(gamma.numel(), 1);
   const auto [to_x, to_gamma, to_beta] =
       at::native_layer_norm_backward(dy, x, gamma.sizes(), Flat(mean, rows), Flat(rstd, rows), Wide(gamma),

@@ -21,6 +21,20 @@ inline void WriteElements(Tensor& out, const Tensor& value) {
   out.copy_(value.reshape(out.sizes()));
 }
 
+// Where ATen reads one operand in the shape of another without asking.
+inline void CheckSameShape(const char* name, const Tensor& tensor, const char* other_name, const Tensor& other) {
+  TORCH_CHECK(tensor.sizes() == other.sizes(), name, " has shape ", tensor.sizes(), ", ", other_name, " ",
+              other.sizes());
+}
+
+// Where ATen writes or reads at a client's number without asking: each must be in [0, count).
+inline void CheckPlaces(const char* name, const Tensor& places, int64_t count) {
+  if (places.numel() == 0) return;
+  const auto [low, high] = places.aminmax();
+  TORCH_CHECK(low.item<int64_t>() >= 0 && high.item<int64_t>() < count, name, " has places from ", low.item<int64_t>(),
+              " to ", high.item<int64_t>(), "; they must be in [0, ", count, ")");
+}
+
 // Where ATen reads an operand as if it were contiguous.
 inline OptTensor Contiguous(const OptTensor& tensor) {
   return tensor.has_value() ? OptTensor(tensor->contiguous()) : tensor;

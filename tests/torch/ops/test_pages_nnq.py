@@ -570,6 +570,32 @@ def test_a_grid_of_halves_is_rounded_once(aclnn, align):
     assert ((D(out) - want).abs() <= want.abs() * 2**-11 + 2e-7).all()
 
 
+FAR, P4 = torch.full((1, 2, 4, 4), 10**9), values(1, 2, 8, 8)
+FAR3, P5 = torch.full((1, 2, 2, 4, 4), 10**9), values(1, 2, 4, 8, 8)
+WINDOW2, WINDOW3 = ([2] * 2, [2] * 2, [0] * 2, [1] * 2, False), ([2] * 3, [2] * 3, [0] * 3, [1] * 3, False)
+
+
+@pytest.mark.parametrize("name, arguments, says", [
+    ("aclnnMaxPool2dWithIndicesBackward", (FAR.float(), P4, FAR.int(), *WINDOW2, P4), "indices has places"),
+    ("aclnnMaxPool2dWithMaskBackward", (FAR.float(), P4, torch.full((1, 2, 4, 64), 77, dtype=I8), *WINDOW2, P4), "indices has places"),
+    ("aclnnMaxPool3dWithArgmaxBackward", (FAR3.float(), P5, FAR3.int(), *WINDOW3, P5), "indices has places"),
+    ("aclnnAdaptiveMaxPool2dBackward", (FAR.float(), P4, FAR, P4), "indices has places"),
+    ("aclnnAdaptiveMaxPool3dBackward", (FAR3.float(), P5, FAR3.int(), P5), "indices has places"),
+    ("aclnnAdaptiveAvgPool2dBackward", (values(1, 1, 4, 4), P4, P4), "gradOutput has shape"),
+    ("aclnnAdaptiveAvgPool3dBackward", (values(1, 1, 2, 4, 4), P5, P5), "gradOutput has shape"),
+    ("aclnnNLLLossBackward", (values(4), LOGITS, TARGETS + 9, CLASS_WEIGHT, 0, -100, torch.ones(1), LOGITS), "target has places"),
+    ("aclnnNLLLoss2dBackward", (values(2, 3, 2), PICTURE, PIXELS - 9, CLASS_WEIGHT, 0, -100, torch.ones(1), PICTURE), "target has places"),
+    ("aclnnCtcLoss", (CTC, torch.tensor([[1, 3], [4, 1]]), [6, 6], [2, 2], 0, False, values(2), values(2, 6, 8)), "targets has places"),
+    ("aclnnLayerNormBackward", (values(2, 8), values(4, 8), [8], values(4, 1), values(4, 1), ROW, ROW, [True] * 3, values(4, 8), ROW, ROW), "gradOut has shape"),
+    ("aclnnBatchNormBackward", (values(1, 3), values(4, 3), None, None, None, values(3), values(3), True, 1e-5, [True] * 3, values(4, 3), values(3), values(3)),
+     "gradOut has shape"),
+    ("aclnnCdistBackward", (values(2, 2), values(5, 3), values(4, 3), values(2, 2), 3.0, values(5, 3)), "cdist has shape"),
+])
+def test_nothing_is_read_or_written_elsewhere(aclnn, name, arguments, says):
+    """A place or a shape that does not belong to the other operands: refused at once, or when the operation runs."""
+    refused(aclnn, name, list(arguments), says)
+
+
 def nearest(places, size, shift, scale):
     return torch.clamp(torch.floor((torch.arange(places).double() + shift) / scale), max=size - 1).long()
 
