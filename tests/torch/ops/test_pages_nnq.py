@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Norms, losses, pooling, convolution and recurrent cells against the formulas of their own pages, in float64, and at what the pages say of absent
-arguments, strides and infinities. Quantisation: test_pages_nnq_quant.py."""
+arguments, strides and infinities. Quantisation: test_pages_nnq_quant.py; resampling: test_pages_nnq_resample.py."""
 
 import math
 
@@ -597,21 +597,6 @@ def test_nothing_is_read_or_written_elsewhere(aclnn, name, arguments, says):
     refused(aclnn, name, list(arguments), says)
 
 
-def nearest(places, size, shift, scale):
-    return torch.clamp(torch.floor((torch.arange(places).double() + shift) / scale), max=size - 1).long()
-
-
-@pytest.mark.parametrize("name, shift", [("aclnnUpsampleNearest2dV2", 0.0), ("aclnnUpsampleNearestExact2d", 0.5)])
-@pytest.mark.parametrize("scales", [(0.0, 0.0), (1.5, 0.5)])
-def test_the_nearest_neighbour(aclnn, name, shift, scales):
-    x, size = values(2, 3, 6, 8), (9, 4)
-    out = room(2, 3, *size)
-    aclnn.run(name, x, list(size), *scales, out)
-    rows = nearest(9, 6, shift, scales[0] or 9 / 6)
-    columns = nearest(4, 8, shift, scales[1] or 4 / 8)
-    assert torch.equal(out, x[:, :, rows][:, :, :, columns])
-
-
 def test_a_scale_below_zero_is_refused(aclnn):
     x, out = values(1, 2, 4, 4), room(1, 2, 8, 8)
     for name in ("aclnnUpsampleBilinear2d", "aclnnUpsampleBilinear2dAA"):
@@ -621,27 +606,6 @@ def test_a_scale_below_zero_is_refused(aclnn):
     refused(aclnn, "aclnnUpsampleNearestExact1dBackward", [values(1, 2, 8), [8], [1, 2, 4], -1.0, room(1, 2, 4)], "a scale is -1")
     refused(aclnn, "aclnnUpsampleBilinear2dAABackward", [out, [8, 8], [1, 2, 4, 4], False, 2.0, -1.0, x], "a scale is -1")
     refused(aclnn, "aclnnUpsampleBicubic2dAAGrad", [out, [8, 8], [1, 2, 4, 4], False, 2.0, -1.0, x], "a scale is -1")
-
-
-@pytest.mark.parametrize("align", [False, True])
-@pytest.mark.parametrize("scales", [(0.0, 0.0), (1.5, 1.75)])
-def test_the_bilinear_neighbours(aclnn, align, scales):
-    x, size = values(2, 3, 6, 4), (9, 7)
-    weights = []
-    for n, given, out_size in zip((6, 4), scales, size):
-        scale = (n - 1) / (out_size - 1) if align else 1 / given if given > 0 else n / out_size
-        at = torch.arange(out_size).double() * scale if align else torch.clamp((torch.arange(out_size).double() + 0.5) * scale - 0.5, min=0)
-        low = at.floor().long().clamp(max=n - 1)
-        matrix = torch.zeros(out_size, n).double()
-        matrix[torch.arange(out_size), low] += 1 - (at - low)
-        matrix[torch.arange(out_size), (low + 1).clamp(max=n - 1)] += at - low
-        weights.append(matrix)
-    out, dy, dx = room(2, 3, 9, 7), values(2, 3, 9, 7), room(2, 3, 6, 4)
-    aclnn.run("aclnnUpsampleBilinear2d", x, list(size), align, *scales, out)
-    near(out, weights[0] @ D(x) @ weights[1].T)
-    for name in ("aclnnUpsampleBilinear2dBackward", "aclnnUpsampleBilinear2dBackwardV2"):
-        aclnn.run(name, dy, list(size), [2, 3, 6, 4], align, *scales, dx)
-        near(dx, weights[0].T @ D(dy) @ weights[1])
 
 
 # Recurrent cells
