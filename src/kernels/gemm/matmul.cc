@@ -58,6 +58,13 @@ void AddGemm(Tensor& out, const Tensor& self, const Tensor& mat1, const Tensor& 
   Write(out, at::addmm(self.to(type), mat1.to(type), mat2.to(type), beta, alpha));
 }
 
+// A batch of one serves all of the other's.
+std::pair<Tensor, Tensor> OfOneBatch(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 3 || b.dim() != 3 || a.size(0) == b.size(0)) return {a, b};
+  if (a.size(0) == 1) return {a.expand({b.size(0), -1, -1}), b};
+  return {a, b.size(0) == 1 ? b.expand({a.size(0), -1, -1}) : b};
+}
+
 Scalar OrOne(const OptScalar& value) { return value.value_or(Scalar(1)); }
 
 }  // namespace
@@ -100,8 +107,9 @@ MP_KERNEL(aclnnAddmmWeightNz, const Tensor& self, const Tensor& mat1, const Tens
   AddGemm(out, self, mat1, mat2, beta, alpha);
 }
 
-MP_KERNEL(aclnnBaddbmm, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+MP_KERNEL(aclnnBaddbmm, const Tensor& self, const Tensor& given1, const Tensor& given2, const Scalar& beta,
           const Scalar& alpha, Tensor& out) {
+  const auto [batch1, batch2] = OfOneBatch(given1, given2);
   if (SameTypes(out, {&self, &batch1, &batch2}) && !Overlap(out, batch1) && !Overlap(out, batch2)) {
     at::baddbmm_out(out, self, batch1, batch2, beta, alpha);
     return;
@@ -112,7 +120,8 @@ MP_KERNEL(aclnnBaddbmm, const Tensor& self, const Tensor& batch1, const Tensor& 
 
 MP_WIDE_KERNEL(aclnnAddbmm, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha, Tensor& out) {
-  Write(out, at::addbmm(self, batch1, batch2, beta, alpha));
+  const auto [left, right] = OfOneBatch(batch1, batch2);
+  Write(out, at::addbmm(self, left, right, beta, alpha));
 }
 
 MP_KERNEL(aclnnAddmv, const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& alpha, const Scalar& beta,

@@ -21,11 +21,15 @@ Tensor WithEpilogue(string_view op, const Tensor& product, const OptTensor& x3) 
 void TransposedGemm(const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& scale,
                     IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, int64_t split, Tensor& out) {
   TORCH_CHECK(!bias.has_value(), "bias is not supported, as on the device; pass NULL");
-  Tensor product = at::bmm(x1.permute(perm1), x2.permute(perm2)).permute(perm_y);  // [M, B, N]
+  // What is quantised is not rounded to a half type before.
+  const auto wide = [&](const Tensor& x) { return scale.has_value() ? x.to(at::kFloat) : x; };
+  const Tensor both = at::bmm(wide(x1).permute(perm1), wide(x2).permute(perm2));
+  Tensor product = both.permute(perm_y);  // [M, B, N]
   const int64_t rows = product.size(0);
+  TORCH_CHECK(split == 1 || (!scale.has_value() && split > 1 && product.size(1) % split == 0), "batchSplitFactor is ",
+              split, "; it must divide the batch of ", product.size(1), ", and be 1 beside a scale");
   if (scale.has_value()) {
-    product = product.reshape({rows, 1, -1}).to(at::kFloat).mul(DecodedScale(*scale));
-    WriteQuantized(out, product);
+    WriteQuantized(out, product.reshape({rows, 1, -1}).mul(DecodedScale(*scale)));
     return;
   }
   if (split > 1) product = product.reshape({rows, split, -1}).transpose(0, 1);
@@ -36,6 +40,8 @@ void TransposedGemm(const Tensor& x1, const Tensor& x2, const OptTensor& bias, c
 
 MP_KERNEL(aclnnFusedMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& x3,
           string_view op, Tensor& y) {
+  TORCH_CHECK(!bias.has_value() || (op != "gelu_erf" && op != "gelu_tanh"), "fusedOpType '", std::string(op),
+              "' takes no bias; pass NULL");
   // As the device does: one GEMM in float, rounded once at the end.
   const ScalarType type = IsHalf(x1.scalar_type()) ? at::kFloat : x1.scalar_type();
   Tensor product = at::matmul(x1.to(type), x2.to(type));

@@ -82,6 +82,8 @@ MP_KERNEL(aclnnFusedCausalConv1d, const Tensor& x, const Tensor& weight, Tensor&
           const OptTensor& computed, const OptTensor& first, const OptTensor& last, const OptTensor& initial,
           int64_t activation, int64_t skip, int64_t residual, int64_t mode, Tensor& y) {
   RefuseUnsupported(initial_mode, bias, first, last, initial, activation);
+  TORCH_CHECK((mode == 0 || (mode == 1 && computed.has_value())) && (residual == 0 || residual == 1), "convMode is ",
+              mode, " and residualConnection ", residual, "; they are 0 or 1, and convMode 1 needs numComputedTokens");
   if (!y.is_same(x)) y.zero_();  // sequences that are skipped; in place they stay
   Run({weight, states, starts, lines, accepted, computed, skip, residual != 0, mode == 1}, x, y);
 }

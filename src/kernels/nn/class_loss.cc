@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses over classes.
-#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
@@ -15,18 +15,23 @@ int64_t ReductionFrom(string_view text) {
   return at::Reduction::None;
 }
 
+void CheckSmoothing(double smoothing) {
+  TORCH_CHECK(smoothing >= 0 && smoothing <= 1, "labelSmoothing is ", smoothing, "; it must be in [0, 1]");
+}
+
 // What cross entropy's two passes both need, per row: is it counted, its class, that class' weight.
 struct Rows {
-  Tensor counted;  // float, 0 or 1
+  Tensor ignored;  // bool
+  Tensor counted;  // float, its opposite
   Tensor classes;  // ignored rows point at class 0
   Tensor weight;   // 0 for ignored rows
 };
 
 Rows RowsOf(const Tensor& target, const OptTensor& weight, int64_t ignore_index) {
   Rows rows;
-  const Tensor ignored = Classes(target).eq(ignore_index);
-  rows.classes = Classes(target).masked_fill(ignored, 0);
-  rows.counted = ignored.logical_not().to(at::kFloat);
+  rows.ignored = Classes(target).eq(ignore_index);
+  rows.classes = Classes(target).masked_fill(rows.ignored, 0);
+  rows.counted = rows.ignored.logical_not().to(at::kFloat);
   rows.weight =
       weight.has_value() ? weight->to(at::kFloat).index_select(0, rows.classes).mul_(rows.counted) : rows.counted;
   return rows;
@@ -37,19 +42,24 @@ Rows RowsOf(const Tensor& target, const OptTensor& weight, int64_t ignore_index)
 // Of rows, or of images with a class for each pixel.
 MP_WIDE_KERNEL(NllLoss, const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction,
                int64_t ignore_index, Tensor& out, Tensor& total_weight) {
+  CheckReduction(reduction);
   const auto [loss, total] = self.dim() == 4
                                  ? at::nll_loss2d_forward(self, Classes(target), weight, reduction, ignore_index)
                                  : at::nll_loss_forward(self, Classes(target), weight, reduction, ignore_index);
-  Write(out, loss);
-  Write(total_weight, total);
+  WriteLoss(out, loss);
+  WriteLoss(total_weight, total);
 }
 MP_WIDE_KERNEL(NllLossBackward, const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
                int64_t reduction, int64_t ignore_index, const Tensor& total_weight, Tensor& out) {
+  CheckReduction(reduction);
   const Tensor classes = Classes(target);
+  CheckPlaces("target", classes.masked_fill(classes.eq(ignore_index), 0),
+              self.dim() == 1 ? self.size(0) : self.size(1));
   if (self.dim() == 4) {
-    Write(out, at::nll_loss2d_backward(grad, self, classes, weight, reduction, ignore_index, total_weight));
+    Write(out,
+          at::nll_loss2d_backward(grad, self.contiguous(), classes, weight, reduction, ignore_index, total_weight));
   } else {
-    at::nll_loss_backward_out(out, grad, self, classes, weight, reduction, ignore_index, total_weight);
+    Write(out, at::nll_loss_backward(grad, self, classes, weight, reduction, ignore_index, total_weight));
   }
 }
 
@@ -57,13 +67,16 @@ MP_WIDE_KERNEL(aclnnCrossEntropyLoss, const Tensor& input, const Tensor& target,
                string_view reduction_text, int64_t ignore_index, double smoothing, double lse_scale, bool return_zloss,
                Tensor& loss_out, Tensor& log_prob_out, Tensor* zloss_out, Tensor* lse_out) {
   const int64_t reduction = ReductionFrom(reduction_text);
+  CheckSmoothing(smoothing);
   const Tensor logits = input.to(at::kFloat);
   const Tensor log_prob = at::log_softmax(logits, -1);
   const Rows rows = RowsOf(target, weight, ignore_index);
-  Tensor loss = log_prob.gather(-1, rows.classes.unsqueeze(-1)).squeeze(-1).neg_().mul_(rows.weight);
+  // An ignored row may have infinite terms, which no factor of 0 takes out.
+  const auto counted = [&](const Tensor& terms) { return terms.masked_fill(rows.ignored, 0); };
+  Tensor loss = counted(log_prob.gather(-1, rows.classes.unsqueeze(-1)).squeeze(-1)).neg_().mul_(rows.weight);
   if (smoothing != 0) {
     const Tensor weighted = weight.has_value() ? log_prob.mul(weight->to(at::kFloat)) : log_prob;
-    const Tensor smooth = weighted.sum(-1).neg_().mul_(rows.counted).div_(log_prob.size(-1));
+    const Tensor smooth = counted(weighted.sum(-1)).neg_().div_(log_prob.size(-1));
     loss = loss.mul(1 - smoothing).add_(smooth, smoothing);
   }
   const auto reduce = [&](const Tensor& value, const Tensor& divisor) {
@@ -74,7 +87,7 @@ MP_WIDE_KERNEL(aclnnCrossEntropyLoss, const Tensor& input, const Tensor& target,
   write(loss_out, reduce(loss, rows.weight));
   Write(log_prob_out, log_prob);
   if ((return_zloss || lse_scale != 0) && (zloss_out != nullptr || lse_out != nullptr)) {
-    const Tensor lse = at::logsumexp(logits, -1).mul_(rows.counted);
+    const Tensor lse = counted(at::logsumexp(logits, -1));
     if (lse_out != nullptr && lse_out->numel() == lse.numel()) write(*lse_out, lse);
     if (zloss_out != nullptr && return_zloss) write(*zloss_out, reduce(lse.square().mul_(lse_scale), rows.counted));
   }
@@ -84,6 +97,7 @@ MP_WIDE_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor&
                const OptTensor& weight, const OptTensor& grad_zloss, const OptTensor& lse, string_view reduction_text,
                int64_t ignore_index, double smoothing, double lse_scale, Tensor& out) {
   const int64_t reduction = ReductionFrom(reduction_text);
+  CheckSmoothing(smoothing);
   const Tensor log_p = log_prob.to(at::kFloat);
   const Tensor p = log_p.exp();
   const Rows rows = RowsOf(target, weight, ignore_index);
@@ -115,9 +129,10 @@ MP_WIDE_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor&
 
 MP_WIDE_KERNEL(aclnnMultilabelMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out,
                Tensor& is_target) {
+  CheckReduction(reduction);
   const auto [loss, flags] = at::multilabel_margin_loss_forward(IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self,
                                                                 Classes(target), reduction);
-  Write(out, loss);
+  WriteLoss(out, loss);
   Write(is_target, flags);
 }
 

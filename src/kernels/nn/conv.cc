@@ -8,6 +8,38 @@
 namespace millpond::kernels {
 namespace {
 
+// A padding of two numbers for each dimension is one for each side, [top, bottom, left, right]: what the sides differ
+// by goes to the input beforehand.
+struct Sides {
+  std::vector<int64_t> equal;
+  std::vector<int64_t> more;  // as constant_pad_nd takes it, the last dimension first; empty: none
+
+  Sides(const Tensor& input, IntArrayRef padding, bool transposed) : equal(padding.vec()) {
+    const auto spatial = static_cast<size_t>(std::max<int64_t>(input.dim() - 2, 0));
+    if (spatial == 0 || spatial > 2 || padding.size() != 2 * spatial) return;
+    equal.assign(spatial, 0);
+    more.assign(2 * spatial, 0);
+    bool differ = false;
+    for (size_t i = 0; i < spatial; ++i) {
+      const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+      TORCH_CHECK(before >= 0 && after >= 0, "padding is ", padding, "; no side may be below 0");
+      equal[i] = std::min(before, after);
+      more[2 * (spatial - 1 - i)] = before - equal[i];
+      more[2 * (spatial - 1 - i) + 1] = after - equal[i];
+      differ = differ || before != after;
+    }
+    TORCH_CHECK(!differ || !transposed, "padding is ", padding, "; a transposed convolution needs equal sides");
+    if (!differ) more.clear();
+  }
+  Tensor Padded(const Tensor& input) const { return more.empty() ? input : at::constant_pad_nd(input, more); }
+  Tensor Without(const Tensor& padded) const {
+    if (more.empty()) return padded;
+    std::vector<int64_t> less(more.size());
+    for (size_t i = 0; i < more.size(); ++i) less[i] = -more[i];
+    return at::constant_pad_nd(padded, less);
+  }
+};
+
 // The sums of int8 products are exact in double.
 void QuantizedConvolution(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Tensor& scale,
                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups,
@@ -38,9 +70,11 @@ MP_KERNEL(aclnnConvolution, const Tensor& input, const Tensor& weight, const Opt
     return transposed && IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor;
   };
   const OptTensor wide_bias = bias.has_value() ? OptTensor(wide(*bias)) : bias;
+  const Sides sides(input, padding, transposed);
+  const std::vector<int64_t> none(stride.size(), 0);
   Produce(output, [&] {
-    return at::convolution(wide(input), wide(weight), wide_bias, stride, padding, dilation, transposed, output_padding,
-                           groups);
+    return at::convolution(wide(sides.Padded(input)), wide(weight), wide_bias, stride, sides.equal, dilation,
+                           transposed, transposed ? output_padding : IntArrayRef(none), groups);
   });
 }
 
@@ -52,8 +86,12 @@ MP_WIDE_KERNEL(aclnnConvolutionBackward, const Tensor& grad_output, const Tensor
   const Loan loan({wanted[0] ? grad_input : nullptr, wanted[1] ? grad_weight : nullptr});
   at::OptionalIntArrayRef sizes;
   if (bias_sizes.has_value()) sizes = *bias_sizes;
-  const auto [to_input, to_weight, to_bias] = at::convolution_backward(
-      grad_output, input, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, wanted);
+  const Sides sides(input, padding, transposed);
+  const std::vector<int64_t> none(stride.size(), 0);
+  const auto [to_padded, to_weight, to_bias] =
+      at::convolution_backward(grad_output, sides.Padded(input), weight, sizes, stride, sides.equal, dilation,
+                               transposed, transposed ? output_padding : IntArrayRef(none), groups, wanted);
+  const Tensor to_input = to_padded.defined() ? sides.Without(to_padded) : to_padded;
   DeliverAll({{grad_input, to_input}, {grad_weight, to_weight}, {grad_bias, to_bias}});
 }
 
@@ -66,12 +104,13 @@ MP_WIDE_KERNEL(aclnnConvDepthwise2d, const Tensor& self, const Tensor& weight, I
 
 MP_WIDE_KERNEL(aclnnConvTbc, const Tensor& self, const Tensor& weight, const OptTensor& bias, int64_t pad,
                Tensor& output) {
-  Write(output,
-        at::conv_tbc(self, weight, bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
+  Write(output, at::conv_tbc(self.contiguous(), weight.contiguous(),
+                             bias.has_value() ? *bias : at::zeros({weight.size(2)}, weight.options()), pad));
 }
 MP_WIDE_KERNEL(aclnnConvTbcBackward, const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias,
                int64_t pad, Tensor& grad_input, Tensor& grad_weight, Tensor& grad_bias) {
-  const auto [to_input, to_weight, to_bias] = at::conv_tbc_backward(grad, input, weight, bias, pad);
+  const auto [to_input, to_weight, to_bias] =
+      at::conv_tbc_backward(grad.contiguous(), input.contiguous(), weight.contiguous(), bias, pad);
   Write(grad_input, to_input);
   Write(grad_weight, to_weight);
   Write(grad_bias, to_bias);

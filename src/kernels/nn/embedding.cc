@@ -35,10 +35,14 @@ static void WriteFront(Tensor& out, const Tensor& value) {
 }
 
 MP_WIDE_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
-               bool scale_by_freq, int64_t mode, bool sparse, const OptTensor& sample_weights, bool include_last_offset,
-               int64_t padding_idx, Tensor& output, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
-  const Tensor flat = Long(indices).reshape({-1});
-  const Tensor starts = Long(offsets);
+               bool scale_by_freq, int64_t given_mode, bool sparse, const OptTensor& sample_weights,
+               bool include_last_offset, int64_t padding_idx, Tensor& output, Tensor& offset2bag, Tensor& bag_size,
+               Tensor& max_indices) {
+  constexpr int64_t kMax = 2;
+  const int64_t mode = given_mode == 0 || given_mode == 1 ? given_mode : kMax;
+  // ATen reads both as if they were contiguous.
+  const Tensor flat = Long(indices).reshape({-1}).contiguous();
+  const Tensor starts = Long(offsets).reshape({-1}).contiguous();
   const auto [sums, bags, sizes, maxima] = at::_embedding_bag(weight, flat, starts, scale_by_freq, mode, sparse,
                                                               sample_weights, include_last_offset, padding_idx);
   Write(output, sums);
@@ -47,7 +51,6 @@ MP_WIDE_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, c
   const Tensor bounds = include_last_offset ? starts.narrow(0, 0, starts.numel() - 1) : starts;
   WriteFront(offset2bag, at::searchsorted(bounds, places, /*out_int32=*/false, /*right=*/true) - 1);
   WriteFront(bag_size, sizes);
-  constexpr int64_t kMax = 2;
   if (mode == kMax) {
     WriteFront(max_indices, maxima);
   } else {

@@ -30,6 +30,11 @@ uint8_t RandomByte(uint64_t key, int64_t byte, uint64_t keep_below) {
   return bits;
 }
 
+void CheckBits(const Tensor& mask, int64_t elements) {
+  TORCH_CHECK(mask.numel() * mask.element_size() * 8 >= elements, "the mask has ", mask.numel() * mask.element_size(),
+              " bytes; ", elements, " elements need ", (elements + 7) / 8);
+}
+
 }  // namespace
 
 void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int64_t offset) {
@@ -47,11 +52,30 @@ void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int
   });
 }
 
+void KeepScaled(const Tensor& self, const Tensor& mask, double scale, Tensor& out) {
+  CheckBits(mask, self.numel());
+  TORCH_CHECK(out.sizes() == self.sizes(), "the result has shape ", self.sizes(), ", the output ", out.sizes());
+  const ScalarType type = self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Tensor from = self.to(type).contiguous();
+  const bool direct = out.scalar_type() == type && out.is_contiguous();
+  Tensor to = direct ? out : at::empty(self.sizes(), from.options());
+  const Tensor packed = mask.contiguous();
+  const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
+  AT_DISPATCH_FLOATING_TYPES(type, "keep_scaled", [&] {
+    const auto* values = from.const_data_ptr<scalar_t>();
+    auto* kept = to.data_ptr<scalar_t>();
+    const auto factor = static_cast<scalar_t>(scale);
+    at::parallel_for(0, from.numel(), kBytesPerTask * 8, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) kept[i] = ((bytes[i / 8] >> (i % 8)) & 1) != 0 ? values[i] * factor : 0;
+    });
+  });
+  if (!direct) out.copy_(to);
+}
+
 Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double scale, ScalarType type) {
   Tensor factors = at::empty(shape, at::TensorOptions().dtype(type));
   const int64_t elements = factors.numel();
-  TORCH_CHECK(mask.numel() * mask.element_size() * 8 >= elements, "the mask has ", mask.numel() * mask.element_size(),
-              " bytes; ", elements, " elements need ", (elements + 7) / 8);
+  CheckBits(mask, elements);
   const Tensor packed = mask.contiguous();
   const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
   AT_DISPATCH_FLOATING_TYPES(type, "keep_factors", [&] {

@@ -13,6 +13,9 @@ void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int
 // How much the elements that stay are enlarged.
 inline double KeepScale(double drop) { return drop < 1 ? 1.0 / (1.0 - drop) : 0.0; }
 
+// Elements times `scale` where their bit is set, 0 elsewhere, of whatever value they are.
+void KeepScaled(const Tensor& self, const Tensor& mask, double scale, Tensor& out);
+
 // What each element is multiplied with: `scale` where its bit is set, 0 elsewhere. `type` is float or double.
 Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double scale, ScalarType type);
 

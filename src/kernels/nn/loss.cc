@@ -4,12 +4,14 @@
 
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/meant.h"
+#include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
 
 // The gradient that reaches one element of the unreduced loss.
 Tensor ElementGrad(const Tensor& grad_output, int64_t reduction, int64_t elements) {
+  CheckReduction(reduction);
   return reduction == at::Reduction::Mean ? grad_output.div(elements) : grad_output;
 }
 
@@ -24,11 +26,18 @@ void WriteGrad(Tensor& out, const Tensor& value) {
   }
 }
 
+constexpr int64_t kBatchMean = 3;
+
+// The same for Kullback-Leibler's, which may also be divided by the batch.
+Tensor KlElementGrad(const Tensor& grad_output, int64_t reduction, int64_t elements, const Tensor& self) {
+  if (reduction != kBatchMean) return ElementGrad(grad_output, reduction, elements);
+  return grad_output.div(self.dim() == 0 ? 1 : self.size(0));
+}
+
 void WriteKlDiv(Tensor& out, const Tensor& terms, const Tensor& self, int64_t reduction) {
-  constexpr int64_t kBatchMean = 3;
-  if (reduction == at::Reduction::Mean) return Write(out, terms.mean());
-  if (reduction == at::Reduction::Sum) return Write(out, terms.sum());
-  if (reduction == kBatchMean) return Write(out, terms.sum().div(self.dim() == 0 ? 1 : self.size(0)));
+  if (reduction == at::Reduction::Mean) return WriteLoss(out, terms.mean());
+  if (reduction == at::Reduction::Sum) return WriteLoss(out, terms.sum());
+  if (reduction == kBatchMean) return WriteLoss(out, terms.sum().div(self.dim() == 0 ? 1 : self.size(0)));
   TORCH_CHECK(reduction == at::Reduction::None, "reduction is ", reduction,
               "; there are 0 (none), 1 (mean), 2 (sum) and 3 (batchmean)");
   Write(out, terms);
@@ -37,15 +46,18 @@ void WriteKlDiv(Tensor& out, const Tensor& terms, const Tensor& self, int64_t re
 }  // namespace
 
 MP_WIDE_KERNEL(aclnnMseLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
-  Write(out, at::mse_loss(self, target, reduction));
+  CheckReduction(reduction);
+  WriteLoss(out, at::mse_loss(self, target, reduction));
 }
 MP_WIDE_KERNEL(aclnnMseLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, Tensor& out) {
+  CheckReduction(reduction);
   WriteGrad(out, at::mse_loss_backward(grad_output, self, target, reduction));
 }
 
 MP_WIDE_KERNEL(aclnnL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
-  Write(out, at::l1_loss(self, target, reduction));
+  CheckReduction(reduction);
+  WriteLoss(out, at::l1_loss(self, target, reduction));
 }
 MP_WIDE_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, Tensor& grad_input) {
@@ -55,25 +67,30 @@ MP_WIDE_KERNEL(aclnnL1LossBackward, const Tensor& grad_output, const Tensor& sel
 
 MP_WIDE_KERNEL(aclnnSmoothL1Loss, const Tensor& self, const Tensor& target, int64_t reduction, double beta,
                Tensor& out) {
-  Write(out, at::smooth_l1_loss(self, target, reduction, MeantByFloat(beta)));
+  CheckReduction(reduction);
+  WriteLoss(out, at::smooth_l1_loss(self, target, reduction, MeantByFloat(beta)));
 }
 MP_WIDE_KERNEL(aclnnSmoothL1LossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, double beta, Tensor& grad_input) {
+  CheckReduction(reduction);
   WriteGrad(grad_input, at::smooth_l1_loss_backward(grad_output, self, target, reduction, MeantByFloat(beta)));
 }
 
 MP_WIDE_KERNEL(aclnnBinaryCrossEntropy, const Tensor& self, const Tensor& target, const OptTensor& weight,
                int64_t reduction, Tensor& out) {
-  Write(out, at::binary_cross_entropy(self, target, weight, reduction));
+  CheckReduction(reduction);
+  WriteLoss(out, at::binary_cross_entropy(self, target, weight, reduction));
 }
 MP_WIDE_KERNEL(aclnnBinaryCrossEntropyBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                const OptTensor& weight, int64_t reduction, Tensor& out) {
+  CheckReduction(reduction);
   WriteGrad(out, at::binary_cross_entropy_backward(grad_output, self, target, weight, reduction));
 }
 
 MP_WIDE_KERNEL(aclnnBinaryCrossEntropyWithLogits, const Tensor& self, const Tensor& target, const OptTensor& weight,
                const OptTensor& pos_weight, int64_t reduction, Tensor& out) {
-  Write(out, at::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction));
+  CheckReduction(reduction);
+  WriteLoss(out, at::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction));
 }
 MP_WIDE_KERNEL(aclnnBinaryCrossEntropyWithLogitsBackward, const Tensor& grad_output, const Tensor& self,
                const Tensor& target, const OptTensor& weight, const OptTensor& pos_weight, int64_t reduction,
@@ -105,21 +122,24 @@ MP_WIDE_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self
   const int64_t elements = at::infer_size(self.sizes(), target.sizes()).empty()
                                ? 1
                                : c10::multiply_integers(at::infer_size(self.sizes(), target.sizes()));
-  WriteGrad(out, weight.neg().mul(ElementGrad(grad_output, reduction, elements)));
+  WriteGrad(out, weight.neg().mul(KlElementGrad(grad_output, reduction, elements, self)));
 }
 MP_WIDE_KERNEL(aclnnKlDivTargetBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, bool log_target, Tensor& grad_target) {
   const Tensor log_ratio = log_target ? target.add(1).sub(self).mul(target.exp())
                                       : at::where(target.gt(0), target.log().add(1).sub(self), 0);
-  WriteGrad(grad_target, log_ratio.mul(ElementGrad(grad_output, reduction, log_ratio.numel())));
+  WriteGrad(grad_target, log_ratio.mul(KlElementGrad(grad_output, reduction, log_ratio.numel(), self)));
 }
 
 MP_WIDE_KERNEL(aclnnSoftMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
-  Write(out, at::soft_margin_loss(self, target, reduction));
+  CheckReduction(reduction);
+  WriteLoss(out, at::soft_margin_loss(self, target, reduction));
 }
 MP_WIDE_KERNEL(aclnnSoftMarginLossBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, Tensor& out) {
-  WriteGrad(out, at::soft_margin_loss_backward(grad_output, self, target, reduction));
+  // Not ATen's: that takes no gradient of a larger shape, and is NaN where exp(-target self) overflows.
+  const Tensor slope = target.mul(self).neg_().sigmoid_().mul_(target).neg_();
+  WriteGrad(out, slope.mul(ElementGrad(grad_output, reduction, self.numel())));
 }
 
 }  // namespace millpond::kernels

@@ -75,15 +75,19 @@ struct LstmBackward {
 
 }  // namespace
 
-MP_KERNEL(aclnnLSTM, const Tensor& input, TensorList params, TensorList hx, const OptTensor& batch_sizes, bool has_bias,
-          int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first, Tensor& output, Tensor& hy,
-          Tensor& cy, OptOutList i, OptOutList g, OptOutList f, OptOutList o, OptOutList h, OptOutList c,
-          OptOutList tanhc) {
+MP_KERNEL(aclnnLSTM, const Tensor& input, TensorList params, OptTensorList hx, const OptTensor& batch_sizes,
+          bool has_bias, int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first,
+          Tensor& output, Tensor& hy, Tensor& cy, OptOutList i, OptOutList g, OptOutList f, OptOutList o, OptOutList h,
+          OptOutList c, OptOutList tanhc) {
   TORCH_CHECK(dropout == 0 || !train || layers == 1, "dropout between layers is not supported: no seed arrives here");
-  TORCH_CHECK(hx.size() == 2, "hx has ", hx.size(), " members; it must be the hidden and the cell state");
+  const bool starts = hx.has_value() && !hx->empty();
+  TORCH_CHECK(!starts || hx->size() == 2, "hx has ", starts ? hx->size() : 0,
+              " members; it must be the hidden and the cell state");
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
-  const auto list = [](const OptOutList& one) { return one.value_or(OutList{}); };
-  LstmForward cell{hx[0], hx[1], hy, cy, list(i), list(g), list(f), list(o), list(h), list(c), list(tanhc)};
+  const auto list = [train](const OptOutList& one) { return train ? one.value_or(OutList{}) : OutList{}; };
+  const Tensor h0 = starts ? (*hx)[0] : at::zeros(hy.sizes(), input.options());
+  const Tensor c0 = starts ? (*hx)[1] : at::zeros(cy.sizes(), input.options());
+  LstmForward cell{h0, c0, hy, cy, list(i), list(g), list(f), list(o), list(h), list(c), list(tanhc)};
   plan.Leave(rnn::Forward(plan, cell, plan.Enter(input)), output);
 }
 

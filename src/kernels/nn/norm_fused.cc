@@ -15,13 +15,16 @@ struct LayerGrads {
   Tensor x, gamma, beta;
 };
 
-// Statistics as the client kept them, whatever ones their shape ends with.
+// Statistics as the client kept them, whatever ones their shape ends with; ATen reads them as if they were contiguous.
+Tensor Flat(const Tensor& statistics, int64_t rows) { return Wide(statistics).reshape({rows}).contiguous(); }
+
 LayerGrads LayerNormGrads(const Tensor& dy, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                           const Tensor& gamma) {
+  CheckSameShape("dy", dy, "x", x);
   const int64_t rows = x.numel() / std::max<int64_t>(gamma.numel(), 1);
   const auto [to_x, to_gamma, to_beta] =
-      at::native_layer_norm_backward(dy, x, gamma.sizes(), Wide(mean).reshape({rows}), Wide(rstd).reshape({rows}),
-                                     Wide(gamma), at::zeros(gamma.sizes(), at::kFloat), {true, true, true});
+      at::native_layer_norm_backward(dy, x, gamma.sizes(), Flat(mean, rows), Flat(rstd, rows), Wide(gamma),
+                                     at::zeros(gamma.sizes(), at::kFloat), {true, true, true});
   return {to_x, to_gamma, to_beta};
 }
 
@@ -76,9 +79,9 @@ MP_KERNEL(aclnnDeepNormGrad, const Tensor& dy, const Tensor& x, const Tensor& gx
 
 MP_KERNEL(aclnnGroupNormSiluV2, const Tensor& self, const OptTensor& gamma, const OptTensor& beta, int64_t group,
           double eps, bool activate, Tensor& out, Tensor& mean, Tensor& rstd) {
-  const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor)) : tensor; };
-  const auto [value, mean_value, rstd_value] = at::native_group_norm(Wide(self), wide(gamma), wide(beta), self.size(0),
-                                                                     self.size(1), PositionsOf(self), group, eps);
+  const auto wide = [](const OptTensor& tensor) { return tensor ? OptTensor(Wide(*tensor).contiguous()) : tensor; };
+  const auto [value, mean_value, rstd_value] = at::native_group_norm(
+      Wide(self).contiguous(), wide(gamma), wide(beta), self.size(0), self.size(1), PositionsOf(self), group, eps);
   Write(out, activate ? at::silu(value) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
@@ -88,7 +91,8 @@ MP_KERNEL(aclnnGroupNormSwish, const Tensor& x, const Tensor& gamma, const Tenso
           string_view format, double eps, bool activate, double scale, Tensor& y, Tensor& mean, Tensor& rstd) {
   CheckChannelsFirst(format);
   const auto [value, mean_value, rstd_value] =
-      at::native_group_norm(Wide(x), Wide(gamma), Wide(beta), x.size(0), x.size(1), PositionsOf(x), groups, eps);
+      at::native_group_norm(Wide(x).contiguous(), Wide(gamma).contiguous(), Wide(beta).contiguous(), x.size(0),
+                            x.size(1), PositionsOf(x), groups, eps);
   Write(y, activate ? Swish(value, scale) : value);
   Write(mean, mean_value);
   Write(rstd, rstd_value);
@@ -106,10 +110,10 @@ MP_KERNEL(aclnnGroupNormSwishGrad, const Tensor& dy, const Tensor& mean, const T
   const Tensor before = normal.mul(Wide(gamma).unsqueeze(1)).add_(Wide(beta).unsqueeze(1));
   const Tensor gate = before.mul(scale).sigmoid_();
   const Tensor slope = gate.mul(before.mul(scale).mul_(gate.neg().add_(1)).add_(1));
-  const Tensor through = Wide(dy).reshape({n, c, -1}).mul(slope).reshape(x.sizes());
+  const Tensor through = Wide(dy).contiguous().reshape({n, c, -1}).mul(slope).reshape(x.sizes());
   const auto [to_x, to_gamma, to_beta] =
-      at::native_group_norm_backward(through, wide, Wide(mean).reshape({n, groups}), Wide(rstd).reshape({n, groups}),
-                                     Wide(gamma), n, c, PositionsOf(x), groups, {true, true, true});
+      at::native_group_norm_backward(through, wide, Wide(mean).contiguous(), Wide(rstd).contiguous(),
+                                     Wide(gamma).contiguous(), n, c, PositionsOf(x), groups, {true, true, true});
   Write(dx, to_x);
   if (want_gamma) Write(dgamma, to_gamma);
   if (want_beta) Write(dbeta, to_beta);

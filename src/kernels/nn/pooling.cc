@@ -2,12 +2,20 @@
 // Pooling by averages, and unpooling.
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
+#include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
 namespace {
 
 // The CPU has no half kernels for averages of volumes.
 Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
+
+// ATen reads as many planes of the gradient as self has.
+void CheckPlanes(const Tensor& grad, const Tensor& self, int64_t spatial) {
+  TORCH_CHECK(grad.dim() == self.dim() && self.dim() > spatial &&
+                  grad.sizes().slice(0, grad.dim() - spatial) == self.sizes().slice(0, self.dim() - spatial),
+              "gradOutput has shape ", grad.sizes(), ", self ", self.sizes());
+}
 
 std::optional<int64_t> Divisor(int64_t value) { return value == 0 ? std::nullopt : std::optional<int64_t>(value); }
 
@@ -43,12 +51,14 @@ MP_WIDE_KERNEL(aclnnAdaptiveAvgPool2d, const Tensor& self, IntArrayRef size, Ten
   Produce(out, [&] { return at::_adaptive_avg_pool2d(self, size); });
 }
 MP_WIDE_KERNEL(aclnnAdaptiveAvgPool2dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
+  CheckPlanes(grad_output, self, 2);
   Produce(out, [&] { return at::_adaptive_avg_pool2d_backward(grad_output, self); });
 }
 MP_WIDE_KERNEL(aclnnAdaptiveAvgPool3d, const Tensor& self, IntArrayRef size, Tensor& out) {
   Produce(out, [&] { return at::_adaptive_avg_pool3d(self, size); });
 }
 MP_WIDE_KERNEL(aclnnAdaptiveAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, Tensor& out) {
+  CheckPlanes(grad_output, self, 3);
   Produce(out, [&] { return at::_adaptive_avg_pool3d_backward(grad_output, self); });
 }
 

@@ -7,6 +7,16 @@
 namespace millpond::kernels {
 namespace {
 
+// gamma without the ones in front: [1, n] stands for a row, whatever x has in the dimension before its last.
+Tensor RowOf(const Tensor& gamma, const Tensor& x) {
+  int64_t ones = 0;
+  while (ones + 1 < gamma.dim() && gamma.size(ones) == 1) ++ones;
+  const Tensor row = gamma.reshape(gamma.sizes().slice(ones));
+  TORCH_CHECK(row.dim() <= x.dim() && x.sizes().slice(x.dim() - row.dim()) == row.sizes(), "gamma has shape ",
+              gamma.sizes(), ", which is not the end of ", x.sizes());
+  return row;
+}
+
 std::vector<int64_t> DimsOf(const Tensor& gamma) {
   std::vector<int64_t> dims(gamma.dim());
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i) - gamma.dim();
@@ -21,7 +31,8 @@ void WriteRstd(Tensor* out, const Tensor& rstd) {
 
 ScalarType StatisticsType(ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
-RmsNormResult RmsNorm(const Tensor& x, const Tensor& gamma, double eps, double gamma_offset) {
+RmsNormResult RmsNorm(const Tensor& x, const Tensor& given_gamma, double eps, double gamma_offset) {
+  const Tensor gamma = RowOf(given_gamma, x);
   const ScalarType type = StatisticsType(x.scalar_type());
   const Tensor wide = x.to(type);
   const Tensor rstd = wide.square().mean(DimsOf(gamma), /*keepdim=*/true).add_(eps).rsqrt_();
@@ -30,7 +41,8 @@ RmsNormResult RmsNorm(const Tensor& x, const Tensor& gamma, double eps, double g
   return {wide.mul(rstd).mul_(scale), rstd};
 }
 
-RmsNormGrads RmsNormBackward(const Tensor& dy, const Tensor& x, const Tensor& rstd, const Tensor& gamma) {
+RmsNormGrads RmsNormBackward(const Tensor& dy, const Tensor& x, const Tensor& rstd, const Tensor& given_gamma) {
+  const Tensor gamma = RowOf(given_gamma, x);
   const ScalarType type = StatisticsType(x.scalar_type());
   std::vector<int64_t> kept(x.sizes().begin(), x.sizes().end());
   std::fill(kept.end() - gamma.dim(), kept.end(), 1);
@@ -40,7 +52,7 @@ RmsNormGrads RmsNormBackward(const Tensor& dy, const Tensor& x, const Tensor& rs
   const Tensor weighted = grad.mul(gamma.to(type));
   const Tensor mean = weighted.mul(normal).mean(DimsOf(gamma), /*keepdim=*/true);
   const Tensor product = grad.mul(normal);
-  return {weighted.sub(normal.mul(mean)).mul_(scale), at::sum_to(product, gamma.sizes())};
+  return {weighted.sub(normal.mul(mean)).mul_(scale), at::sum_to(product, gamma.sizes()).reshape(given_gamma.sizes())};
 }
 
 MP_KERNEL(aclnnRmsNorm, const Tensor& x, const Tensor& gamma, double eps, Tensor& y, Tensor* rstd_out) {
@@ -63,7 +75,8 @@ MP_KERNEL(aclnnRmsNormGrad, const Tensor& dy, const Tensor& x, const Tensor& rst
 }
 
 MP_KERNEL(aclnnAddRmsNorm, const Tensor& x1, const Tensor& x2, const Tensor& gamma, double eps, Tensor& y,
-          Tensor* rstd_out, Tensor& x_out) {
+          Tensor* rstd_out, Tensor* x_out) {
+  TORCH_CHECK(rstd_out == nullptr || x_out != nullptr, "xOut is NULL beside rstdOut");
   const Tensor x = at::add(x1, x2);
   const auto [value, rstd] = RmsNorm(x, gamma, eps);
   Write(x_out, x);
@@ -73,12 +86,12 @@ MP_KERNEL(aclnnAddRmsNorm, const Tensor& x1, const Tensor& x2, const Tensor& gam
 
 MP_KERNEL(aclnnAddRmsNormCast, const Tensor& x1, const Tensor& x2, const Tensor& gamma, double eps, Tensor& y1,
           Tensor& y2, Tensor* rstd_out, Tensor& x_out) {
-  const Tensor x = at::add(x1, x2);
+  const ScalarType type = StatisticsType(x1.scalar_type());
+  const Tensor x = x1.to(type).add(x2.to(type));
   const auto [value, rstd] = RmsNorm(x, gamma, eps);
-  // The wide result is that of the narrow one, so that both say the same.
   Write(x_out, x);
   Write(y2, value);
-  Write(y1, y2);
+  Write(y1, value);
   WriteRstd(rstd_out, rstd);
 }
 

@@ -44,7 +44,8 @@ MP_WIDE_KERNEL(aclnnGroupNormSiluQuant, const Tensor& self, const OptTensor& gam
   const int64_t batch = self.size(0);
   const int64_t channels = self.size(1);
   const int64_t points = batch * channels == 0 ? 0 : self.numel() / (batch * channels);
-  const auto [value, middle, inverse] = at::native_group_norm(self, gamma, beta, batch, channels, points, group, eps);
+  const auto [value, middle, inverse] = at::native_group_norm(self.contiguous(), Contiguous(gamma), Contiguous(beta),
+                                                              batch, channels, points, group, eps);
   std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = scale.numel();
   WriteQuantized(out, at::silu(value) / scale.reshape(shape));

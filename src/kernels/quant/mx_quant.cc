@@ -93,8 +93,10 @@ MP_KERNEL(aclnnDynamicBlockMxQuant, const Tensor& x, string_view mode, int64_t a
   WriteBlockScaled(values, scales, blocks.reshape({-1, 1}).expand({-1, kBlock}), algorithm);
   const Tensor exponents = scales.select(1, 0).view(blocks.sizes());
   const Tensor factor = at::exp2(at::rsub(exponents.to(at::kFloat), 127));
-  const Tensor spread = factor.repeat_interleave(kBlock, 1).repeat_interleave(kBlock, 2);
-  WriteQuantized(y, (padded * spread).narrow(1, 0, rows).narrow(2, 0, columns).reshape(x.sizes()));
+  const auto spread = [](const Tensor& each) { return each.repeat_interleave(kBlock, 1).repeat_interleave(kBlock, 2); };
+  // What has no scale, beside an infinity or a NaN, is 0.
+  const Tensor scaled = (padded * spread(factor)).masked_fill_(spread(exponents.eq(255)), 0);
+  WriteQuantized(y, scaled.narrow(1, 0, rows).narrow(2, 0, columns).reshape(x.sizes()));
   const auto paired = [](const Tensor& told, int64_t dim) {
     auto pad = std::vector<int64_t>(static_cast<size_t>(2 * (told.dim() - dim)), 0);
     pad.back() = told.size(dim) % 2;

@@ -31,7 +31,9 @@ void QuantizeRows(Tensor& out, Tensor& scale_out, const Tensor& value, const Opt
 }
 
 void WriteRstd(bool wanted, Tensor* out, const Tensor& rstd) {
-  if (wanted && out != nullptr) WriteElements(*out, rstd);
+  if (!wanted) return;
+  TORCH_CHECK(out != nullptr, "outputRstd is true and rstd's output is NULL");
+  WriteElements(*out, rstd);
 }
 
 void AddRmsNormQuant(const Tensor& x1, const Tensor& x2, const Tensor& gamma, const Tensor& scales1,
@@ -150,6 +152,10 @@ MP_KERNEL(aclnnAddRmsNormDynamicQuantV2, const Tensor& x1, const Tensor& x2, con
               " entries; there are 2 outputs");
   const bool want1 = !masked || (*mask)[0] != 0;
   const bool want2 = masked ? (*mask)[1] != 0 : smooth1.has_value() && smooth2.has_value();
+  TORCH_CHECK(want1 || want2, "outputMask asks for neither output");
+  TORCH_CHECK((want1 || !smooth1.has_value()) && (want2 || !smooth2.has_value()),
+              masked ? "a smoothScale is given for an output that outputMask leaves out"
+                     : "smoothScale2Optional needs smoothScale1Optional beside it");
   const Tensor x = at::add(x1, x2);
   const Tensor value = PlusBeta(RmsNorm(x, gamma, eps).y, beta);
   Write(x_out, x);

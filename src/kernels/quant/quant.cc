@@ -32,6 +32,8 @@ Tensor Rounded(const Tensor& value, string_view mode) {
 
 void AscendQuant(const Tensor& x, const Tensor& scale, const OptTensor& offset, bool sqrt_mode, string_view round_mode,
                  int64_t axis, Tensor& y) {
+  TORCH_CHECK(!at::isFloat8Type(y.scalar_type()) || round_mode.empty() || round_mode == "round" || round_mode == "rint",
+              "roundMode is '", std::string(round_mode), "'; 8-bit floats take round only");
   const Tensor factor = Along(scale, x, axis);
   Tensor value = x.to(at::kFloat).mul(factor);
   if (sqrt_mode) value = value.mul(factor);
@@ -49,6 +51,18 @@ int64_t FixedPipeWord(float scale, const float* offset, bool round) {
     word = (word & 0x4000FFFFFFFFU) | ((static_cast<uint64_t>(whole) & 0x1FFU) << 37);
   }
   return static_cast<int64_t>(word);
+}
+
+// In double, which holds every step of a float. ATen multiplies by the inverse of the scale, and so decides ties
+// otherwise.
+void FakeQuant(const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t low, int64_t high,
+               Tensor& out, Tensor& mask) {
+  TORCH_CHECK(low <= high, "quantMin is ", low, ", above quantMax, ", high);
+  const Tensor factor = scale.to(at::kDouble);
+  const Tensor zero = zero_point.to(at::kDouble);
+  const Tensor steps = self.to(at::kFloat).div(scale.to(at::kFloat)).to(at::kDouble).round_().add_(zero);
+  Write(mask, steps.ge(low).logical_and_(steps.le(high)));
+  Write(out, steps.clamp(low, high).sub_(zero).mul_(factor));
 }
 
 void TransQuantParam(const Tensor& scale, const OptTensor& offset, int64_t round_mode, Tensor& out) {
@@ -78,13 +92,22 @@ MP_KERNEL(aclnnAscendQuantV3, const Tensor& x, const Tensor& scale, const OptTen
 
 MP_KERNEL(aclnnAscendAntiQuant, const Tensor& x, const Tensor& scale, const OptTensor& offset, bool sqrt_mode,
           Tensor& y) {
-  TORCH_CHECK(x.scalar_type() == at::kChar || x.scalar_type() == at::kInt, "x has type ", x.scalar_type(),
-              "; int8 and int4 packed in int32 are supported");
-  const Tensor stored = x.scalar_type() == at::kInt ? UnpackedInt4(x) : x;
+  const ScalarType type = x.scalar_type();
+  TORCH_CHECK(type == at::kChar || type == at::kInt || type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2,
+              "x has type ", type, "; int8, int4 packed in int32, float8_e4m3fn and float8_e5m2 are supported");
+  const Tensor stored = type == at::kInt ? UnpackedInt4(x) : x;
+  // A vector is along the last dimension, or where it does not fit there along the one before.
+  const auto spread = [&](const Tensor& given) {
+    const Tensor wide = given.to(at::kFloat);
+    const bool before_last = wide.dim() == 1 && wide.numel() != 1 && stored.dim() >= 2 &&
+                             wide.numel() != stored.size(-1) && wide.numel() == stored.size(-2);
+    return before_last ? wide.unsqueeze(-1) : wide;
+  };
+  const Tensor factor = spread(scale);
   Tensor value = stored.to(at::kFloat);
-  if (offset.has_value()) value = value.add(offset->to(at::kFloat));
-  value = value.mul(scale.to(at::kFloat));
-  if (sqrt_mode) value = value.mul(scale.to(at::kFloat));
+  if (offset.has_value()) value = value.add(spread(*offset));
+  value = value.mul(factor);
+  if (sqrt_mode) value = value.mul(factor);
   Write(y, value);
 }
 
@@ -132,18 +155,23 @@ MP_KERNEL(aclnnTransQuantParamV3, const Tensor& scale, const OptTensor& offset, 
 
 MP_KERNEL(aclnnFakeQuantPerChannelAffineCachemask, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
           int64_t axis, int64_t low, int64_t high, Tensor& out, Tensor& mask) {
-  const auto [value, inside] =
-      at::fake_quantize_per_channel_affine_cachemask(self, scale.to(at::kFloat), zero_point, axis, low, high);
-  Write(out, value);
-  Write(mask, inside);
+  const int64_t dim = at::maybe_wrap_dim(axis, self.dim());
+  const int64_t size = self.dim() == 0 ? 1 : self.size(dim);
+  TORCH_CHECK(scale.dim() == 1 && zero_point.dim() == 1 && scale.numel() == size && zero_point.numel() == size,
+              "scale and zeroPoint have shapes ", scale.sizes(), " and ", zero_point.sizes(), "; axis ", dim,
+              " has size ", size);
+  std::vector<int64_t> shape(self.dim(), 1);
+  if (self.dim() != 0) shape[dim] = -1;
+  FakeQuant(self, scale.reshape(shape), zero_point.reshape(shape), low, high, out, mask);
 }
 MP_KERNEL(aclnnFakeQuantPerTensorAffineCachemask, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
           double enabled, int64_t low, int64_t high, Tensor& out, Tensor& mask) {
-  const Tensor flag = at::full({1}, enabled >= 1 ? 1 : 0, self.options().dtype(at::kLong));
-  const auto [value, inside] = at::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
-      self, scale.to(at::kFloat).reshape({-1}), zero_point.reshape({-1}), flag, low, high);
-  Write(out, value);
-  Write(mask, inside);
+  if (enabled < 1) {
+    Write(out, self);
+    mask.fill_(1);
+    return;
+  }
+  FakeQuant(self, scale.reshape({}), zero_point.reshape({}), low, high, out, mask);
 }
 
 MP_KERNEL(GeAscendQuant, const Tensor& x, double scale, double offset, bool sqrt_mode, string_view round_mode,

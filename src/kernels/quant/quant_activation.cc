@@ -127,7 +127,8 @@ void DequantSwigluQuant(const Tensor& x, const Dequant& dequant, const OptTensor
 
 MP_KERNEL(aclnnGeluQuant, const Tensor& self, const OptTensor& scale, const OptTensor& offset, string_view approximate,
           string_view quant_mode, string_view round_mode, Tensor& y, Tensor* scale_out) {
-  CheckRint(round_mode);
+  TORCH_CHECK(round_mode.empty() || round_mode == "rint", "roundMode '", std::string(round_mode),
+              "' is not supported; rint is");
   TORCH_CHECK(approximate == "none" || approximate == "tanh", "approximate '", std::string(approximate),
               "' is neither none nor tanh");
   Tensor value = at::gelu(self.to(at::kFloat), approximate == "tanh" ? "tanh" : "none");

@@ -8,10 +8,14 @@
 namespace millpond::kernels {
 namespace {
 
-Tensor Smoothed(const Tensor& x, const OptTensor& smooth, const OptTensor& group_index) {
+Tensor Smoothed(const Tensor& x, const OptTensor& smooth, const OptTensor& group_index, string_view mode) {
+  const bool by_token = mode.empty() || mode == "pertoken";
+  TORCH_CHECK(!group_index.has_value() || (smooth.has_value() && by_token),
+              "groupIndexOptional goes with smoothScalesOptional, and with the quantMode pertoken");
   const Tensor wide = x.to(at::kFloat);
   if (!smooth.has_value()) return wide;
   const Tensor factor = smooth->to(at::kFloat);
+  if (mode == "perchannel") return wide.mul(factor.reshape({-1, 1}));  // one for each row
   if (!group_index.has_value()) return wide.mul(factor);
   const int64_t width = x.size(-1);
   const Tensor rows = wide.reshape({-1, width});
@@ -35,7 +39,7 @@ std::vector<int64_t> ReducedDims(const Tensor& x, string_view mode) {
 
 void DynamicQuant(const Tensor& x, const OptTensor& smooth, const OptTensor& group_index, string_view mode,
                   bool symmetric, Tensor& y, Tensor& scale_out, Tensor* offset_out) {
-  const Tensor value = Smoothed(x, smooth, group_index);
+  const Tensor value = Smoothed(x, smooth, group_index, mode);
   const auto dims = ReducedDims(x, mode);
   const double largest = QuantizedMaximum(y);
   if (symmetric) {
@@ -60,8 +64,8 @@ void BlockQuant(const Tensor& x, double min_scale, string_view round_mode, int64
                 Tensor& y, Tensor& scale_out) {
   TORCH_CHECK(x.dim() >= 2 && row_block > 0 && col_block > 0, "blocks of ", row_block, " x ", col_block,
               " are asked for a tensor of ", x.dim(), " dimensions");
-  TORCH_CHECK(round_mode.empty() || round_mode == "rint" || round_mode == "round", "roundMode '",
-              std::string(round_mode), "' is not supported; rint is");
+  TORCH_CHECK(round_mode.empty() || round_mode == "rint", "roundMode '", std::string(round_mode),
+              "' is not supported; rint is");
   const auto [rows, columns, high, wide, padded] = PadToBlocks(x, row_block, col_block);
   const Tensor blocks = padded.view({-1, high, row_block, wide, col_block});
   Tensor scale = blocks.abs().amax({2, 4}, /*keepdim=*/true).div_(QuantizedMaximum(y));

@@ -52,13 +52,15 @@ Tensor PlainWeight(const Tensor& weight, int64_t rows) {
   return UnpackedInt4(weight.transpose(-1, -2)).transpose(-1, -2);
 }
 
-Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& offset) {
+Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& offset, int64_t group_size) {
   const int64_t rows = weight.size(-2);
   const auto spread = [&](const Tensor& factor) {
-    const Tensor wide = factor.to(at::kFloat);
+    const Tensor wide = IsWord(factor) ? DecodedScale(factor).reshape(factor.sizes()) : factor.to(at::kFloat);
     if (wide.dim() < 2 || wide.size(-2) == 1 || wide.size(-2) == rows) return wide;
     const int64_t groups = wide.size(-2);
-    const int64_t each = (rows + groups - 1) / groups;
+    TORCH_CHECK(group_size > 0 ? groups == (rows + group_size - 1) / group_size : rows % groups == 0, groups,
+                " groups of ", group_size, " rows (0: not told) do not make the ", rows, " rows of the weight");
+    const int64_t each = group_size > 0 ? group_size : rows / groups;
     return wide.repeat_interleave(each, -2).narrow(-2, 0, rows);
   };
   Tensor value = weight.to(at::kFloat);

@@ -19,7 +19,8 @@ Tensor ExactGemm(const Tensor& a, const Tensor& b);
 Tensor PlainWeight(const Tensor& weight, int64_t rows);
 
 // (weight + offset) * scale in float, for one scale, one for each column, or one for each group of rows and column.
-Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& offset);
+// The last group may have fewer than group_size rows; 0: all groups have the same.
+Tensor Dequantized(const Tensor& weight, const Tensor& scale, const OptTensor& offset, int64_t group_size = 0);
 
 struct QuantFactors {
   OptTensor bias;         // int32: added to the sums; a float: added at the end, unless bias_first

@@ -31,6 +31,17 @@ Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor
   return scaled;
 }
 
+void CheckFactor(const char* name, const OptTensor& factor, int64_t count) {
+  TORCH_CHECK(!factor.has_value() || factor->numel() == 1 || factor->numel() == count, name, " has shape ",
+              factor.has_value() ? factor->sizes() : IntArrayRef(), "; it must have 1 element or ", count);
+}
+
+// What scales the sums: x's own scale and the weight's, or a word of both.
+QuantFactors DequantFactors(const Tensor& weight_scale, const OptTensor& bias, const Tensor& x_scale) {
+  if (at::isFloatingType(weight_scale.scalar_type())) return {bias, weight_scale, {}, x_scale, /*bias_first=*/true};
+  return {bias, DecodedScale(weight_scale), {}, {}, /*bias_first=*/true};
+}
+
 Tensor TransposedIf(const Tensor& matrix, bool transpose) { return transpose ? matrix.transpose(-1, -2) : matrix; }
 
 }  // namespace
@@ -49,7 +60,14 @@ MP_KERNEL(QuantGemm, const Tensor& x1, const Tensor& x2, const OptTensor& x1_sca
   const Tensor lhs = TransposedIf(x1, transpose1);
   const Tensor a = lhs.scalar_type() == at::kInt ? PlainWeight(lhs, lhs.size(-2)) : lhs;
   const Tensor b = PlainWeight(TransposedIf(x2, transpose2), a.size(-1));
-  const Tensor value = ScaledGemm(a, b, {Given(bias), Given(x2_scale), Given(x2_offset), Given(x1_scale)},
+  CheckFactor("x2Scale", Given(x2_scale), b.size(-1));
+  CheckFactor("x2Offset", Given(x2_offset), b.size(-1));
+  CheckFactor("x1Scale", Given(x1_scale), a.size(-2));
+  QuantFactors factors{Given(bias), Given(x2_scale), Given(x2_offset), Given(x1_scale)};
+  // Beside the fixed pipe's words the bias is in the sums' own unit, of 8-bit floats too.
+  factors.bias_first = factors.scale.has_value() && !at::isFloatingType(factors.scale->scalar_type()) &&
+                       !factors.token_scale.has_value();
+  const Tensor value = ScaledGemm(a, b, factors,
                                   /*raw=*/activation.empty() && out.scalar_type() == at::kInt);
   if (activation.empty()) return WriteGemm(out, value);
   WriteGemm(out, activation == "relu" ? value.relu() : at::gelu(value, activation == "gelu_tanh" ? "tanh" : "none"));
@@ -60,8 +78,8 @@ MP_KERNEL(aclnnQuantMatmulDequant, const Tensor& x, const Tensor& weight, const 
           string_view mode, bool transpose, Tensor& out) {
   CheckPlain(weight, "weight");
   const Scaled input = QuantizedInput(x, x_scale, x_offset, smooth, mode);
-  Write(out, ScaledGemm(input.values, transpose ? weight.t() : weight, {Given(bias), weight_scale, {}, input.scale},
-                        /*raw=*/false));
+  Write(out, ScaledGemm(input.values, transpose ? weight.t() : weight,
+                        DequantFactors(weight_scale, Given(bias), input.scale), /*raw=*/false));
 }
 
 MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight, const Tensor& weight_scale,
@@ -73,8 +91,8 @@ MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight,
   for (const auto& [begin, end] : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
     const Tensor matrix = weight.select(0, group);
     const Tensor scale = input.scale.size(0) == 1 ? input.scale : input.scale.slice(0, begin, end);
-    QuantFactors factors{{}, weight_scale.select(0, group), {}, scale};
-    if (Given(bias).has_value()) factors.bias = bias->select(0, group);
+    const OptTensor shift = Given(bias).has_value() ? OptTensor(bias->select(0, group)) : OptTensor();
+    const QuantFactors factors = DequantFactors(weight_scale.select(0, group), shift, scale);
     Tensor rows = out.slice(0, begin, end);
     Write(rows, ScaledGemm(input.values.slice(0, begin, end), transpose ? matrix.t() : matrix, factors, /*raw=*/false));
     ++group;
@@ -83,7 +101,7 @@ MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight,
 
 MP_KERNEL(WeightQuantGemm, const Tensor& x, const Tensor& weight, const Tensor& scale, const OptTensor& offset,
           const OptTensor& quant_scale, const OptTensor& quant_offset, const OptTensor& bias, bool transpose_x,
-          bool transpose_weight, Tensor& y) {
+          bool transpose_weight, int64_t group_size, Tensor& y) {
   CheckPlain(weight, "weight");  // before it is transposed: only a kernel's own operands can be asked
   const Tensor lhs = TransposedIf(x, transpose_x && x.dim() == 2);
   const Tensor plain = PlainWeight(TransposedIf(weight, transpose_weight && weight.dim() == 2), lhs.size(-1));
@@ -91,7 +109,7 @@ MP_KERNEL(WeightQuantGemm, const Tensor& x, const Tensor& weight, const Tensor& 
               weight.scalar_type(), "; int8 and int4 packed in int32 are supported");
   const auto turned = [&](const Tensor& factor) { return TransposedIf(factor, transpose_weight && factor.dim() == 2); };
   const OptTensor shift = Given(offset).has_value() ? OptTensor(turned(*offset)) : OptTensor();
-  Tensor value = at::matmul(lhs.to(at::kFloat), Dequantized(plain, turned(scale), shift));
+  Tensor value = at::matmul(lhs.to(at::kFloat), Dequantized(plain, turned(scale), shift, group_size));
   if (Given(bias).has_value()) value = value.add(bias->to(at::kFloat));
   if (!Given(quant_scale).has_value()) return Write(y, value);
   value = value.mul(DecodedScale(*quant_scale));

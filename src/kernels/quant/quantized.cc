@@ -2,6 +2,7 @@
 #include "src/kernels/quant/quantized.h"
 
 #include <bit>
+#include <cmath>
 
 #include "src/kernels/runtime/kernel.h"
 
@@ -38,9 +39,12 @@ Tensor PackedInt4(const Tensor& rounded) {
   return nibbles.bitwise_left_shift(places).sum(-1).to(at::kInt);
 }
 
+constexpr int kNoScale = 255;  // NaN, as an exponent
+
 // The biased exponent of a block's scale, from the block's largest absolute value.
 int ScaleExponent(float largest, ScalarType type, int64_t algorithm) {
   constexpr int kBias = 127;
+  if (!std::isfinite(largest)) return kNoScale;
   if (algorithm == 0) {
     const int emax = type == at::kFloat8_e4m3fn ? 8 : 15;
     const int exponent = static_cast<int>(std::bit_cast<uint32_t>(largest) >> 23);
@@ -93,11 +97,14 @@ void WriteBlockScaled(Tensor& out, Tensor& scale, const Tensor& value, int64_t a
     for (int64_t block = 0; block < stored; ++block) {
       const int64_t begin = row * columns + std::min(block * kBlock, columns);
       const int64_t end = row * columns + std::min((block + 1) * kBlock, columns);
-      float largest = begin < end ? least : 0;
-      for (int64_t i = begin; i < end; ++i) largest = std::max(largest, std::abs(from[i]));
-      const int exponent = ScaleExponent(largest, type, algorithm);
+      // As bits, so that a NaN is larger than any number.
+      auto largest = std::bit_cast<uint32_t>(begin < end ? least : 0);
+      for (int64_t i = begin; i < end; ++i) {
+        largest = std::max(largest, std::bit_cast<uint32_t>(from[i]) & 0x7FFFFFFFU);
+      }
+      const int exponent = ScaleExponent(std::bit_cast<float>(largest), type, algorithm);
       exponents[row * stored + block] = static_cast<uint8_t>(exponent);
-      for (int64_t i = begin; i < end; ++i) to[i] = std::ldexp(from[i], 127 - exponent);
+      for (int64_t i = begin; i < end; ++i) to[i] = exponent == kNoScale ? 0 : std::ldexp(from[i], 127 - exponent);
     }
   }
   WriteQuantized(out, scaled);

@@ -21,6 +21,36 @@ inline void WriteElements(Tensor& out, const Tensor& value) {
   out.copy_(value.reshape(out.sizes()));
 }
 
+// Where ATen reads one operand in the shape of another without asking.
+inline void CheckSameShape(const char* name, const Tensor& tensor, const char* other_name, const Tensor& other) {
+  TORCH_CHECK(tensor.sizes() == other.sizes(), name, " has shape ", tensor.sizes(), ", ", other_name, " ",
+              other.sizes());
+}
+
+// Where ATen writes or reads at a client's number without asking: each must be in [0, count).
+inline void CheckPlaces(const char* name, const Tensor& places, int64_t count) {
+  if (places.numel() == 0) return;
+  const auto [low, high] = places.aminmax();
+  TORCH_CHECK(low.item<int64_t>() >= 0 && high.item<int64_t>() < count, name, " has places from ", low.item<int64_t>(),
+              " to ", high.item<int64_t>(), "; they must be in [0, ", count, ")");
+}
+
+// Where ATen reads an operand as if it were contiguous.
+inline OptTensor Contiguous(const OptTensor& tensor) {
+  return tensor.has_value() ? OptTensor(tensor->contiguous()) : tensor;
+}
+
+// A loss: one number, where it was reduced, may be 0-d or [1].
+inline void WriteLoss(Tensor& out, const Tensor& value) {
+  value.dim() == 0 && out.numel() == 1 ? WriteElements(out, value) : Write(out, value);
+}
+
+// ATen takes a reduction that it does not know for one that it does.
+inline void CheckReduction(int64_t reduction) {
+  TORCH_CHECK(reduction >= 0 && reduction <= 2, "reduction is ", reduction,
+              "; it must be 0 (none), 1 (mean) or 2 (sum)");
+}
+
 // ATen's indices are int64; clients may also give int32 ones.
 inline Tensor Long(const Tensor& index) { return index.scalar_type() == at::kLong ? index : index.to(at::kLong); }
 

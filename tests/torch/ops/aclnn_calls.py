@@ -33,7 +33,7 @@ class Call:
     def tensor(self, given, written):
         if given is None:
             return None
-        there = to_npu(given)
+        there = given if given.device.type == "npu" else to_npu(given)  # a view of the device's memory keeps its strides
         self.keep.append(there)
         if written:
             self.moved.append((given, there))
