@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by averages, and unpooling.
-#include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
-
-// The CPU has no half kernels for averages of volumes.
-Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
 
 std::optional<int64_t> Divisor(int64_t value) { return value == 0 ? std::nullopt : std::optional<int64_t>(value); }
 
