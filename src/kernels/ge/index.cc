@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Picking, ordering and searching at the GE door.
-#include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/indices.h"
 
 namespace millpond::kernels {
 namespace {
-
-// Negative ones count from the end.
-Tensor Wrapped(const Tensor& index, int64_t size) {
-  const Tensor places = Long(index);
-  return at::where(places.lt(0), places.add(size), places);
-}
 
 // One entry for each dimension of self: the next index where the mask has a 1, else none.
 c10::List<std::optional<Tensor>> Spread(IntArrayRef mask, TensorList indices) {

@@ -4,8 +4,8 @@
 
 #include "src/kernels/ge/layout.h"
 #include "src/kernels/nn/max_pool_last.h"
-#include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
@@ -52,9 +52,6 @@ Windows WindowsOf(string_view layout, IntArrayRef input, IntArrayRef ksize, IntA
   }
   return windows;
 }
-
-// The CPU has no half kernels for some of these.
-Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
 
 Tensor Average(const Tensor& x, const Windows& windows, IntArrayRef padding, bool count_padding,
                std::optional<int64_t> divisor) {

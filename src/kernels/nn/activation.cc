@@ -21,11 +21,19 @@ void Gelu(Tensor& out, const Tensor& self, int64_t approximate) {
 #define MP_ACTIVATION(name, function) \
   MP_KERNEL(name, const Tensor& self, Tensor& out) { at::function##_out(out, self); }
 
-MP_ACTIVATION(aclnnHardsigmoid, hardsigmoid)
 MP_ACTIVATION(aclnnHardswish, hardswish)
 MP_ACTIVATION(aclnnMish, mish)
 MP_ACTIVATION(aclnnSilu, silu)
 #undef MP_ACTIVATION
+
+// Page "aclnnHardsigmoid": an integer's result is cut to an integer.
+MP_KERNEL(aclnnHardsigmoid, const Tensor& self, Tensor& out) {
+  if (at::isIntegralType(self.scalar_type(), /*includeBool=*/true)) {
+    Write(out, at::hardsigmoid(self.to(at::kFloat)));
+  } else {
+    at::hardsigmoid_out(out, self);
+  }
+}
 
 // relu's own out form makes a temporary.
 MP_KERNEL(aclnnRelu, const Tensor& self, Tensor& out) { at::clamp_min_out(out, self, 0); }
@@ -51,6 +59,7 @@ MP_KERNEL(aclnnSoftshrink, const Tensor& self, const Scalar& lambd, Tensor& out)
   at::softshrink_out(out, self, lambd);
 }
 MP_KERNEL(aclnnHardtanh, const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
+  TORCH_CHECK(!(min.to<double>() > max.to<double>()), "clipValueMin ", min, " is above clipValueMax ", max);
   at::hardtanh_out(out, self, min, max);
 }
 MP_KERNEL(aclnnLeakyRelu, const Tensor& self, const Scalar& slope, Tensor& out) {

@@ -12,9 +12,6 @@ namespace millpond::kernels {
 // fast_gelu(x) = x * sigmoid(1.702 x)
 inline constexpr double kFastGeluSlope = 1.702;
 
-// For fused functions: half types are computed in float and rounded once, as the device does.
-inline Tensor Widened(const Tensor& self) { return IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self; }
-
 inline string_view GeluKind(int64_t approximate) {
   TORCH_CHECK(approximate == 0 || approximate == 1, "approximate is ", approximate,
               "; it must be 0 (none) or 1 (tanh)");

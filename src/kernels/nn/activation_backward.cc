@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of the activations.
+#include <ATen/ExpandUtils.h>
+
 #include "src/kernels/nn/activation.h"
 
 namespace millpond::kernels {
 namespace {
 
 void GeluBackward(Tensor& out, const Tensor& grad, const Tensor& self, string_view approximate) {
+  // oneDNN, which ATen may ask, does not broadcast.
+  const auto both = at::expand_outplace(grad, self);
+  const Tensor& g = *std::get<0>(both);
+  const Tensor& x = *std::get<1>(both);
   if (at::result_type(grad, self) == out.scalar_type()) {
-    at::gelu_backward_out(out, grad, self, approximate);
+    at::gelu_backward_out(out, g, x, approximate);
   } else {
-    Write(out, at::gelu_backward(grad, self, approximate));
+    Write(out, at::gelu_backward(g, x, approximate));
   }
 }
 

@@ -4,14 +4,12 @@
 #include <limits>
 #include <utility>
 
-#include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/meant.h"
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
-
-Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
 
 // (T, C) is a batch of one.
 Tensor Batched(const Tensor& log_probs) {
@@ -51,8 +49,10 @@ Tensor Slope(const Tensor& difference, const Tensor& distance, double norm) {
 
 }  // namespace
 
-MP_WIDE_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, int64_t mode, Tensor& out) {
-  Write(out, at::_cdist_forward(Widened(x1), Widened(x2), MeantByFloat(p), mode));
+MP_WIDE_KERNEL(aclnnCdist, const Tensor& x1, const Tensor& x2, double p, Tensor& out) {
+  // 0 and 1 would let ATen compute squares by a product of matrices, whose differences cancel.
+  constexpr int64_t kWithoutProduct = 2;
+  Write(out, at::_cdist_forward(Widened(x1), Widened(x2), MeantByFloat(p), kWithoutProduct));
 }
 MP_WIDE_KERNEL(aclnnCdistBackward, const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& cdist,
                double p, Tensor& out) {

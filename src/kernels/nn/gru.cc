@@ -14,6 +14,13 @@ Tensor Step(const Tensor& valid, const Tensor& next, const Tensor& before) {
   return valid.defined() ? at::where(valid, next, before) : next;
 }
 
+// One for each layer and direction.
+void CheckStates(const Plan& plan, const Tensor& given, const Tensor& out) {
+  const int64_t places = plan.layers() * plan.directions();
+  TORCH_CHECK(given.dim() == 3 && given.size(0) == places && given.sizes() == out.sizes(), "states of shape ",
+              given.sizes(), " and ", out.sizes(), " are not ", places, " times batch and hidden size");
+}
+
 struct GruForward {
   Tensor h0;
   Tensor& hy;
@@ -93,13 +100,19 @@ struct GruBackward {
 
 }  // namespace
 
-MP_KERNEL(aclnnGRU, const Tensor& input, TensorList params, const Tensor& hx, const OptTensor& batch_sizes,
-          bool has_bias, int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first,
-          Tensor& output, Tensor& hy, OptOutList r, OptOutList z, OptOutList n, OptOutList hn, OptOutList h) {
-  TORCH_CHECK(dropout == 0 || !train || layers == 1, "dropout between layers is not supported: no seed arrives here");
+MP_KERNEL(aclnnGRU, const Tensor& input, TensorList params, const OptTensor& hx, const OptTensor& batch_sizes,
+          bool has_bias, int64_t layers, bool train, bool bidirectional, bool batch_first, Tensor& output, Tensor& hy,
+          OptOutList r, OptOutList z, OptOutList n, OptOutList hn, OptOutList h) {
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
   const auto list = [](const OptOutList& one) { return one.value_or(OutList{}); };
-  GruForward cell{hx, hy, list(r), list(z), list(n), list(hn), list(h)};
+  const auto wanted = static_cast<size_t>(layers * plan.directions());
+  CheckStates(plan, hx ? *hx : hy, hy);
+  for (const OptOutList* one : {&r, &z, &n, &hn, &h}) {
+    const size_t members = list(*one).size();
+    TORCH_CHECK(members == wanted || (members == 0 && !train), "a list of gates has ", members,
+                " members; training needs ", wanted);
+  }
+  GruForward cell{hx ? *hx : at::zeros_like(hy), hy, list(r), list(z), list(n), list(hn), list(h)};
   plan.Leave(rnn::Forward(plan, cell, plan.Enter(input)), output);
 }
 
@@ -108,6 +121,7 @@ MP_KERNEL(aclnnGRUBackward, const Tensor& input, TensorList params, const Tensor
           const OptTensor& batch_sizes, bool has_bias, int64_t layers, bool bidirectional, bool batch_first, Tensor& dx,
           Tensor& dh_prev, OutList grad_params) {
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
+  CheckStates(plan, hx, dh_prev);
   GruBackward cell{hx, dh, r, z, n, hn, h, has_bias, dh_prev, grad_params};
   const Tensor x = plan.Enter(input);
   const int64_t width = plan.directions() * hx.size(-1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One step of an optimiser, and the scale of automatic mixed precision.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "src/kernels/runtime/kernel.h"
@@ -282,11 +283,21 @@ MP_KERNEL(aclnnApplyAdamWQuant, Tensor& var, const Tensor& grad, Tensor& m, Tens
 MP_KERNEL(aclnnAmpUpdateScale, const Tensor& scale, const Tensor& tracker, const Tensor& found_inf,
           double growth_factor, double backoff_factor, int64_t growth_interval, Tensor& new_scale,
           Tensor& new_tracker) {
-  Tensor next_scale = scale.clone();
-  Tensor next_tracker = tracker.clone();
-  at::_amp_update_scale_(next_scale, next_tracker, found_inf, growth_factor, backoff_factor, growth_interval);
-  Write(new_scale, next_scale);
-  Write(new_tracker, next_tracker);
+  TORCH_CHECK(growth_interval >= 1 && growth_interval <= std::numeric_limits<int32_t>::max(), "growthInterval is ",
+              growth_interval, "; it must be in [1, 2147483647]");
+  const Tensor now = scale.clone();
+  const auto steps = static_cast<int64_t>(Value(tracker)) + 1;
+  const bool found = Value(found_inf) != 0;
+  const bool grows = !found && steps == growth_interval;
+  Tensor next = now;
+  if (found) next = at::mul(now, backoff_factor);
+  if (grows) {
+    // What the scale's own type holds counts: it stays when it would become infinite.
+    const Tensor grown = at::mul(now, growth_factor);
+    if (std::isfinite(Value(grown))) next = grown;
+  }
+  Write(new_scale, next);
+  new_tracker.fill_(found || grows ? 0 : steps);
 }
 
 }  // namespace millpond::kernels

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by averages, and unpooling.
-#include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
-
-// The CPU has no half kernels for averages of volumes.
-Tensor Widened(const Tensor& tensor) { return IsHalf(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
 
 // ATen reads as many planes of the gradient as self has.
 void CheckPlanes(const Tensor& grad, const Tensor& self, int64_t spatial) {

@@ -19,14 +19,31 @@ void Promoted(const Operand& self, const Operand& other, const Tensor& out, Func
   function(self.tensor(), other.tensor());
 }
 
+// ATen rounds a sum of halves once, but before that the product with alpha, and a number.
+bool RoundsOnce(const Operand& self, const Operand& other, const Scalar& alpha, const Tensor& out) {
+  const ScalarType type = out.scalar_type();
+  if (!IsHalf(type)) return true;
+  const auto exact = [&](const Operand& one) { return !one.is_number() || IsExact(one.number(), type); };
+  return alpha.to<double>() == 1 && exact(self) && exact(other);
+}
+
 }  // namespace
 
-MP_KERNEL(Add, const Operand& self, const Operand& other, const Scalar& alpha, Tensor& out) {
-  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::add_out(out, a, b, alpha); });
-}
-MP_KERNEL(Sub, const Operand& self, const Operand& other, const Scalar& alpha, Tensor& out) {
-  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::sub_out(out, a, b, alpha); });
-}
+#define MP_SUM(name, function)                                                                   \
+  MP_KERNEL(name, const Operand& self, const Operand& other, const Scalar& alpha, Tensor& out) { \
+    const bool once = RoundsOnce(self, other, alpha, out);                                       \
+    Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) {                           \
+      if (once) {                                                                                \
+        at::function##_out(out, a, b, alpha);                                                    \
+      } else {                                                                                   \
+        Write(out, at::function(Widened(a), Widened(b), alpha));                                 \
+      }                                                                                          \
+    });                                                                                          \
+  }
+
+MP_SUM(Add, add)
+MP_SUM(Sub, sub)
+#undef MP_SUM
 MP_KERNEL(Div, const Operand& self, const Operand& other, int64_t mode, Tensor& out) {
   Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) { at::div_out(out, a, b, Rounding(mode)); });
 }
@@ -45,7 +62,14 @@ MP_BINARY(XLogY, xlogy)
 
 // ATen has shorter ways for a power that is a number.
 MP_KERNEL(Pow, const Operand& self, const Operand& exponent, Tensor& out) {
-  if (exponent.is_number()) {
+  const auto is_half = [&](const Operand& one) {
+    return IsHalf(out.scalar_type()) && one.tensor().scalar_type() == out.scalar_type();
+  };
+  if (exponent.is_number() && is_half(self) && exponent.number().to<double>() != 2) {
+    Write(out, at::pow(Widened(self), exponent.number()));  // ATen would round after each product
+  } else if (self.is_number() && is_half(exponent)) {
+    Write(out, at::pow(self.number(), Widened(exponent)));
+  } else if (exponent.is_number()) {
     at::pow_out(out, Lifted(self, exponent.number(), out), exponent.number());
   } else if (self.is_number()) {
     at::pow_out(out, self.number(), Lifted(exponent, self.number(), out));

@@ -27,6 +27,17 @@ inline Tensor Lifted(const Tensor& self, const Scalar& other, const Tensor& out)
   return promoted == out.scalar_type() || !same_kind ? self : self.to(out.scalar_type());
 }
 
+// Half types are computed in float and rounded once, as the device does; ATen may round after each step.
+inline Tensor Widened(const Tensor& self) { return IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self; }
+
+// ATen adds a number to halves as a half, so it must be one.
+inline bool IsExact(const Scalar& value, ScalarType type) {
+  if (!IsHalf(type)) return true;
+  const auto wanted = value.to<float>();
+  return wanted ==
+         (type == at::kHalf ? static_cast<float>(at::Half(wanted)) : static_cast<float>(at::BFloat16(wanted)));
+}
+
 }  // namespace millpond::kernels
 
 #endif  // MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_

@@ -2,35 +2,86 @@
 // Lists of tensors, one operation on each member: functions of one list, norms, rounding, copies.
 #include "src/kernels/tensor/foreach.h"
 
-#include <iterator>
+#include <ATen/Dispatch.h>
+
+#include <limits>
+#include <utility>
 
 namespace millpond::kernels {
 namespace {
 
-// By the number that names it; 4, nearest with ties away from zero, has no function of ATen's.
-using RoundFunction = Tensor& (*)(Tensor& out, const Tensor& self);
-constexpr int64_t kHalfAway = 4;
-constexpr RoundFunction kRoundFunctions[] = {nullptr, &at::round_out, &at::floor_out, &at::ceil_out,
-                                             nullptr, &at::trunc_out, nullptr,        &at::frac_out};
+constexpr double kHalf = 0.5;
 
-void RoundOff(TensorList self, int64_t mode, OutList out) {
-  const bool known = mode >= 0 && mode < static_cast<int64_t>(std::size(kRoundFunctions));
-  const RoundFunction function = known ? kRoundFunctions[mode] : nullptr;
-  TORCH_CHECK(
-      function != nullptr || mode == kHalfAway, "roundMode ", mode,
-      " is none of 1 (nearest, ties to even), 2 (floor), 3 (ceil), 4 (nearest, ties away from zero), 5 (towards "
-      "zero), 7 (fraction)");
-  ForEach(out, self, [&](size_t i) {
-    if (mode == kHalfAway) return Write(out[i], at::abs(self[i]).add_(0.5).floor_().mul_(at::sign(self[i])));
-    function(out[i], self[i]);
-  });
+// ATen has no functions for these two. The sum with a half would itself be rounded: fractions are compared with it.
+void RoundHalfAway(Tensor& out, const Tensor& self) {
+  const Tensor whole = at::trunc(self);
+  out.copy_(at::where(at::sub(self, whole).abs_().ge(kHalf), whole.add(at::sign(self)), whole));
+}
+void RoundToOdd(Tensor& out, const Tensor& self) {
+  const Tensor low = at::floor(self);
+  const Tensor stays = at::remainder(low, 2).ne(0).logical_or_(low.eq(self));
+  out.copy_(at::where(stays, low, low.add(1)));
+}
+
+void RoundOff(Tensor& out, const Tensor& self, int64_t mode) {
+  constexpr int64_t kFraction = 7;  // not on the page: torch_npu's torch._foreach_frac
+  if (at::isIntegralType(self.scalar_type(), /*includeBool=*/true)) {
+    if (mode == kFraction) {
+      out.zero_();
+    } else {
+      out.copy_(self);
+    }
+    return;
+  }
+  switch (mode) {
+    case 2:
+      at::floor_out(out, self);
+      return;
+    case 3:
+      at::ceil_out(out, self);
+      return;
+    case 4:
+      return RoundHalfAway(out, self);
+    case 5:
+      at::trunc_out(out, self);
+      return;
+    case 6:
+      return RoundToOdd(out, self);
+    case kFraction:
+      at::frac_out(out, self);
+      return;
+    default:  // every other number, like 1: to the nearest, ties to even
+      at::round_out(out, self);
+  }
+}
+
+// An integer's exponential is the nearest integer that the output's type holds.
+using Function = Tensor (*)(const Tensor& self);
+void WriteInteger(Tensor& out, const Tensor& self, Function function) {
+  const auto bounds = [&](auto zero) {
+    using T = decltype(zero);
+    return std::pair<double, double>(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+  };
+  const auto [low, high] =
+      AT_DISPATCH_INTEGRAL_TYPES(out.scalar_type(), "exponential", [&] { return bounds(scalar_t()); });
+  out.copy_(function(self.to(at::kDouble)).round_().clamp_(low, high));
 }
 
 }  // namespace
 
-#define MP_FOREACH_UNARY(Name, function)                                        \
-  MP_KERNEL(aclnnForeach##Name, TensorList self, OutList out) {                 \
-    ForEach(out, self, [&](size_t i) { at::function##_out(out[i], self[i]); }); \
+#define MP_FOREACH_UNARY(Name, function)                                                \
+  MP_KERNEL(aclnnForeach##Name, TensorList self, OutList out) {                         \
+    ForEach(out, self, [&](size_t i, Tensor& to) { at::function##_out(to, self[i]); }); \
+  }
+#define MP_FOREACH_EXPONENTIAL(Name, function)                                      \
+  MP_KERNEL(aclnnForeach##Name, TensorList self, OutList out) {                     \
+    ForEach(out, self, [&](size_t i, Tensor& to) {                                  \
+      if (!at::isIntegralType(to.scalar_type(), true)) {                            \
+        at::function##_out(to, self[i]);                                            \
+      } else {                                                                      \
+        WriteInteger(to, self[i], [](const Tensor& x) { return at::function(x); }); \
+      }                                                                             \
+    });                                                                             \
   }
 
 MP_FOREACH_UNARY(Abs, abs)
@@ -41,8 +92,8 @@ MP_FOREACH_UNARY(Cos, cos)
 MP_FOREACH_UNARY(Cosh, cosh)
 MP_FOREACH_UNARY(Erf, erf)
 MP_FOREACH_UNARY(Erfc, erfc)
-MP_FOREACH_UNARY(Exp, exp)
-MP_FOREACH_UNARY(Expm1, expm1)
+MP_FOREACH_EXPONENTIAL(Exp, exp)
+MP_FOREACH_EXPONENTIAL(Expm1, expm1)
 MP_FOREACH_UNARY(Log, log)
 MP_FOREACH_UNARY(Log10, log10)
 MP_FOREACH_UNARY(Log1p, log1p)
@@ -57,9 +108,10 @@ MP_FOREACH_UNARY(Sqrt, sqrt)
 MP_FOREACH_UNARY(Tan, tan)
 MP_FOREACH_UNARY(Tanh, tanh)
 #undef MP_FOREACH_UNARY
+#undef MP_FOREACH_EXPONENTIAL
 
 MP_KERNEL(aclnnForeachCopy, TensorList self, OutList out) {
-  ForEach(out, self, [&](size_t i) { out[i].copy_(self[i]); });
+  ForEach(out, self, [&](size_t i, Tensor& to) { to.copy_(self[i]); });
 }
 MP_KERNEL(aclnnForeachZeroInplace, OutList self) {
   for (size_t i = 0; i < self.size(); ++i) self[i].zero_();
@@ -74,7 +126,8 @@ MP_KERNEL(aclnnForeachNorm, TensorList self, const Scalar& order, OutList out) {
 }
 
 MP_KERNEL(ForeachRound, TensorList self, const Operand& mode, OutList out) {
-  RoundOff(self, mode.value("roundMode").toLong(), out);
+  const int64_t how = mode.value("roundMode").toLong();
+  ForEach(out, self, [&](size_t i, Tensor& to) { RoundOff(to, self[i], how); });
 }
 
 MP_KERNEL(aclnnForeachNonFiniteCheckAndUnscale, OutList grads, Tensor& found_inf, const Tensor& inv_scale) {

@@ -13,16 +13,10 @@ MP_KERNEL(aclnnIndexSelect, const Tensor& self, int64_t dim, const Tensor& index
   at::index_select_out(out, self, dim, index);
 }
 MP_KERNEL(aclnnGather, const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
-  at::gather_out(out, self, dim, Long(index));
-}
-// index_select at a dimension, with any number of leading dimensions shared; the mode is a hint.
-MP_KERNEL(aclnnGatherV3, const Tensor& self, int64_t dim, const Tensor& index, int64_t batch_dims, Tensor& out) {
-  TORCH_CHECK(batch_dims == 0, "batchDims is ", batch_dims, "; only 0 is supported");
-  dim = at::maybe_wrap_dim(dim, self.dim());
-  std::vector<int64_t> shape(self.sizes().begin(), self.sizes().begin() + dim);
-  shape.insert(shape.end(), index.sizes().begin(), index.sizes().end());
-  shape.insert(shape.end(), self.sizes().begin() + dim + 1, self.sizes().end());
-  Write(out, at::index_select(self, dim, index.reshape(-1)).view(shape));
+  const Tensor places = Long(index);
+  // Page "aclnnGather": negative ones count from the end. ATen refuses them; most clients have none.
+  const bool behind = places.numel() != 0 && places.min().item<int64_t>() < 0;
+  at::gather_out(out, self, dim, behind ? Wrapped(places, self.dim() == 0 ? 1 : self.size(dim)) : places);
 }
 MP_KERNEL(aclnnTake, const Tensor& self, const Tensor& index, Tensor& out) { at::take_out(out, self, Long(index)); }
 
@@ -34,7 +28,11 @@ MP_KERNEL(aclnnNonzero, const Tensor& self, Tensor& out) { WriteActual(out, at::
 MP_KERNEL(aclnnNonzeroV2, const Tensor& self, Tensor& out) { WriteActual(out, at::nonzero(self).t()); }
 
 MP_KERNEL(aclnnBucketize, const Tensor& self, const Tensor& boundaries, bool out_int32, bool right, Tensor& out) {
-  Write(out, at::bucketize(self, boundaries, out_int32, right));
+  TORCH_CHECK(boundaries.dim() == 1, "boundaries has shape ", boundaries.sizes(), "; it must have one dimension");
+  const ScalarType wanted = out_int32 ? at::kInt : at::kLong;
+  TORCH_CHECK(out.scalar_type() == wanted, "outInt32 asks for ", wanted, ", the output is ", out.scalar_type());
+  const ScalarType common = at::promote_types(self.scalar_type(), boundaries.scalar_type());
+  Write(out, at::bucketize(self.to(common), boundaries.to(common), out_int32, right));
 }
 MP_KERNEL(aclnnSearchSorted, const Tensor& sequence, const Tensor& self, bool out_int32, bool right,
           const OptTensor& sorter, Tensor& out) {

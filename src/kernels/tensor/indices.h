@@ -2,9 +2,15 @@
 #ifndef MILLPOND_SRC_KERNELS_TENSOR_INDICES_H_
 #define MILLPOND_SRC_KERNELS_TENSOR_INDICES_H_
 
-#include "src/kernels/runtime/kernel.h"
+#include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
+
+// Negative ones count from the end.
+inline Tensor Wrapped(const Tensor& index, int64_t size) {
+  const Tensor places = Long(index);
+  return at::where(places.lt(0), places.add(size), places);
+}
 
 // The members of an index list as ATen wants them. Clients mark a dimension that is not indexed with an empty tensor of
 // `self`'s type, which must not be taken for an index that happens to be empty: a mask without a true element leaves

@@ -16,11 +16,15 @@ void CheckLogits(const Tensor& logits) {
 // Keeps the k largest, and of those the fewest whose probabilities reach p; the rest becomes -inf.
 MP_KERNEL(aclnnApplyTopKTopP, const Tensor& logits, const OptTensor& p, const OptTensor& k, Tensor& out) {
   CheckLogits(logits);
+  TORCH_CHECK(k || p, "k and p are both NULL: there is nothing to filter by");
   auto [sorted, order] = at::sort(logits, /*stable=*/true, -1, /*descending=*/false);
   Tensor values = sorted.to(at::kFloat);
   if (k) {
-    const Tensor place = (logits.size(1) - Long(*k).reshape({-1, 1})).clamp_(0, logits.size(1) - 1);
-    values.masked_fill_(values.lt(values.gather(1, place)), kHidden);
+    const int64_t words = logits.size(1);
+    const Tensor count = Long(*k).reshape({-1, 1});
+    // A count outside [1, words) leaves its row as it is: nothing is below the smallest.
+    const Tensor kept = at::where(count.ge(1).logical_and_(count.lt(words)), count, words);
+    values.masked_fill_(values.lt(values.gather(1, words - kept)), kHidden);
   }
   if (p) {
     const Tensor reached = at::softmax(values, -1).cumsum(-1);
@@ -57,8 +61,15 @@ MP_KERNEL(aclnnTopKTopPSample, const Tensor& logits, const Tensor& top_k, const 
 // The sampled tokens become the next step's input; each sequence grows by one.
 MP_KERNEL(aclnnAdvanceStep, Tensor& input_tokens, const Tensor& sampled, Tensor& positions, Tensor& lengths,
           Tensor& slots, const Tensor& block_tables, int64_t sequences, int64_t queries, int64_t block_size) {
-  TORCH_CHECK(block_size > 0 && queries <= sequences && queries <= input_tokens.numel(), "there are ", queries,
-              " queries, ", sequences, " sequences and blocks of ", block_size, " tokens");
+  TORCH_CHECK(block_size > 0 && queries <= sequences, "there are ", queries, " queries, ", sequences,
+              " sequences and blocks of ", block_size, " tokens");
+  for (const Tensor* x : {&input_tokens, &positions, &lengths, &slots}) {
+    TORCH_CHECK(x->numel() == sequences, "a tensor of shape ", x->sizes(), " does not go with ", sequences,
+                " sequences");
+  }
+  TORCH_CHECK(sampled.numel() == queries && block_tables.dim() == 2 && block_tables.size(0) == sequences,
+              "sampledTokenIds of shape ", sampled.sizes(), " and blockTables of shape ", block_tables.sizes(),
+              " do not go with ", queries, " queries and ", sequences, " sequences");
   const auto front = [&](const Tensor& x) { return x.reshape({-1}).narrow(0, 0, queries); };
   const Tensor position = Long(front(lengths)).clone();
   const Tensor block = position.div(block_size, "floor");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/kernels/runtime/into.h"
 #include "src/kernels/runtime/outputs.h"
 
 namespace millpond::kernels {
@@ -43,8 +44,12 @@ bool KeepTriangle(const Tensor& self, int64_t diagonal, bool upper, Tensor& out)
 
 }  // namespace
 
-MP_KERNEL(aclnnCat, TensorList tensors, int64_t dim, Tensor& out) { at::cat_out(out, tensors, dim); }
-MP_KERNEL(aclnnStack, TensorList tensors, int64_t dim, Tensor& out) { at::stack_out(out, tensors, dim); }
+MP_KERNEL(aclnnCat, TensorList tensors, int64_t dim, Tensor& out) {
+  Into(out, [&](Tensor& to) { at::cat_out(to, tensors, dim); });
+}
+MP_KERNEL(aclnnStack, TensorList tensors, int64_t dim, Tensor& out) {
+  Into(out, [&](Tensor& to) { at::stack_out(to, tensors, dim); });
+}
 MP_KERNEL(aclnnChunkCat, TensorList tensors, int64_t dim, int64_t chunks, Tensor& out) {
   Write(out, at::_chunk_cat(tensors, dim, chunks));
 }

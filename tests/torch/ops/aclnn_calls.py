@@ -59,6 +59,11 @@ class Call:
             return POINTER(self.library.create("aclCreateTensorList", (POINTER * max(len(given), 1))(*members), ctypes.c_uint64(len(given))))
         if kind == "kScalar":
             return POINTER(self.scalar(given))
+        if kind == "kScalarList":
+            if given is None:
+                return POINTER(None)
+            members = [self.scalar(member) for member in given]
+            return POINTER(self.library.create("aclCreateScalarList", (POINTER * max(len(given), 1))(*members), ctypes.c_uint64(len(given))))
         if kind in ("kInts", "kBools", "kFloats"):
             if given is None:
                 return POINTER(None)
