@@ -21,11 +21,18 @@ void Gelu(Tensor& out, const Tensor& self, int64_t approximate) {
 #define MP_ACTIVATION(name, function) \
   MP_KERNEL(name, const Tensor& self, Tensor& out) { at::function##_out(out, self); }
 
-MP_ACTIVATION(aclnnHardsigmoid, hardsigmoid)
 MP_ACTIVATION(aclnnHardswish, hardswish)
 MP_ACTIVATION(aclnnMish, mish)
 MP_ACTIVATION(aclnnSilu, silu)
 #undef MP_ACTIVATION
+
+MP_KERNEL(aclnnHardsigmoid, const Tensor& self, Tensor& out) {
+  if (at::isIntegralType(self.scalar_type(), /*includeBool=*/true)) {  // cut towards zero
+    Write(out, at::hardsigmoid(self.to(at::kFloat)));
+  } else {
+    at::hardsigmoid_out(out, self);
+  }
+}
 
 // relu's own out form makes a temporary.
 MP_KERNEL(aclnnRelu, const Tensor& self, Tensor& out) { at::clamp_min_out(out, self, 0); }
@@ -51,6 +58,8 @@ MP_KERNEL(aclnnSoftshrink, const Tensor& self, const Scalar& lambd, Tensor& out)
   at::softshrink_out(out, self, lambd);
 }
 MP_KERNEL(aclnnHardtanh, const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
+  TORCH_CHECK(min.toDouble() <= max.toDouble(), "clipValueMin is ", min.toDouble(), " and clipValueMax ",
+              max.toDouble(), "; the first must not be above the second");
   at::hardtanh_out(out, self, min, max);
 }
 MP_KERNEL(aclnnLeakyRelu, const Tensor& self, const Scalar& slope, Tensor& out) {

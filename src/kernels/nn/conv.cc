@@ -106,6 +106,13 @@ MP_WIDE_KERNEL(aclnnIm2colBackward, const Tensor& grad, IntArrayRef size, IntArr
 }
 MP_WIDE_KERNEL(aclnnUnfoldGrad, const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step,
                Tensor& out) {
+  dim = at::maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+  TORCH_CHECK(step > 0 && size > 0 && size <= sizes[static_cast<size_t>(dim)], "size is ", size, " and step ", step,
+              " on a dimension of ", sizes[static_cast<size_t>(dim)]);
+  auto wanted = sizes.vec();
+  wanted[static_cast<size_t>(dim)] = (wanted[static_cast<size_t>(dim)] - size) / step + 1;
+  wanted.push_back(size);
+  TORCH_CHECK(grad.sizes() == IntArrayRef(wanted), "gradOut has shape ", grad.sizes(), "; it must be ", wanted);
   Write(out, at::unfold_backward(grad, sizes, dim, size, step));
 }
 

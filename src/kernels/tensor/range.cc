@@ -11,6 +11,13 @@ void WriteLength(Tensor& out, const Tensor& value) {
   out.copy_(value.narrow(0, 0, out.numel()).view(out.sizes()));
 }
 
+Tensor Saturated(const Tensor& values, ScalarType type) {
+  if (type == at::kLong) return values.clamp(-0x1p63, 0x1.fffffffffffffp62);
+  if (type == at::kInt) return values.clamp(-0x1p31, 0x1p31 - 1);
+  if (type == at::kShort) return values.clamp(-0x1p15, 0x1p15 - 1);
+  return type == at::kChar ? values.clamp(-128, 127) : type == at::kByte ? values.clamp(0, 255) : values;
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnArange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
@@ -19,11 +26,17 @@ MP_KERNEL(aclnnArange, const Scalar& start, const Scalar& end, const Scalar& ste
 MP_KERNEL(aclnnRange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   WriteLength(out, at::range(start, end, step, out.options()));
 }
+// The steps of half types would be rounded before they are added up.
 MP_KERNEL(aclnnLinspace, const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
-  Write(out, at::linspace(start, end, steps, out.options()));
+  const bool wide = at::isFloatingType(out.scalar_type());
+  WriteElements(out, at::linspace(start, end, steps, wide ? out.options().dtype(at::kDouble) : out.options()));
 }
+// Page "aclnnLogSpace": integers are cut towards zero behind the power and saturate. ATen cuts the exponents.
 MP_KERNEL(aclnnLogSpace, const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
-  Write(out, at::logspace(start, end, steps, base, out.options()));
+  if (out.is_complex()) return WriteElements(out, at::logspace(start, end, steps, base, out.options()));
+  Tensor powers = at::logspace(start, end, steps, base, out.options().dtype(at::kDouble));
+  if (at::isIntegralType(out.scalar_type(), /*includeBool=*/false)) powers = Saturated(powers, out.scalar_type());
+  WriteElements(out, powers);
 }
 MP_KERNEL(aclnnEye, int64_t n, int64_t m, Tensor& out) { Write(out, at::eye(n, m, out.options())); }
 
