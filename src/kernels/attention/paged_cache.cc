@@ -103,10 +103,9 @@ MP_KERNEL(aclnnScatterPaKvCache, const Tensor& key, Tensor& key_cache, const Ten
 }
 
 MP_KERNEL(aclnnScatterPaCache, const Tensor& key, Tensor& key_cache, const Tensor& slots,
-          const OptTensor& compress_lengths, const OptTensor& compress_offsets, const OptTensor& sequence_lengths,
-          string_view cache_mode) {
+          const OptTensor& compress_lengths, const OptTensor& compress_offsets, const OptTensor& sequence_lengths) {
   RefuseCompression(compress_lengths, compress_offsets, sequence_lengths);
-  Scatter(key_cache, key, slots, cache_mode, "");
+  Scatter(key_cache, key, slots, "Norm", "");
 }
 
 MP_KERNEL(aclnnGatherPaKvCache, const Tensor& key_cache, const Tensor& value_cache, const Tensor& block_tables,

@@ -41,7 +41,7 @@ MP_KERNEL(aclnnTriangularSolve, const Tensor& self, const Tensor& a, bool upper,
           Tensor& x, Tensor& m) {
   const auto [solution, copy] = at::triangular_solve(self, a, upper, transpose, unitriangular);
   Write(x, solution);
-  Write(m, copy);
+  Write(m, upper ? copy.triu() : copy.tril());  // ATen copies both
 }
 
 }  // namespace millpond::kernels

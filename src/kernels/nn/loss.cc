@@ -24,14 +24,23 @@ void WriteGrad(Tensor& out, const Tensor& value) {
   }
 }
 
+constexpr int64_t kBatchMean = 3;
+
+int64_t BatchOf(const Tensor& self) { return self.dim() == 0 ? 1 : self.size(0); }
+
 void WriteKlDiv(Tensor& out, const Tensor& terms, const Tensor& self, int64_t reduction) {
-  constexpr int64_t kBatchMean = 3;
   if (reduction == at::Reduction::Mean) return Write(out, terms.mean());
   if (reduction == at::Reduction::Sum) return Write(out, terms.sum());
-  if (reduction == kBatchMean) return Write(out, terms.sum().div(self.dim() == 0 ? 1 : self.size(0)));
+  if (reduction == kBatchMean) return Write(out, terms.sum().div(BatchOf(self)));
   TORCH_CHECK(reduction == at::Reduction::None, "reduction is ", reduction,
               "; there are 0 (none), 1 (mean), 2 (sum) and 3 (batchmean)");
   Write(out, terms);
+}
+
+Tensor KlDivElementGrad(const Tensor& grad_output, const Tensor& self, int64_t reduction, int64_t elements) {
+  TORCH_CHECK(reduction >= at::Reduction::None && reduction <= kBatchMean, "reduction is ", reduction,
+              "; there are 0 (none), 1 (mean), 2 (sum) and 3 (batchmean)");
+  return reduction == kBatchMean ? grad_output.div(BatchOf(self)) : ElementGrad(grad_output, reduction, elements);
 }
 
 }  // namespace
@@ -105,13 +114,13 @@ MP_WIDE_KERNEL(aclnnKlDivBackward, const Tensor& grad_output, const Tensor& self
   const int64_t elements = at::infer_size(self.sizes(), target.sizes()).empty()
                                ? 1
                                : c10::multiply_integers(at::infer_size(self.sizes(), target.sizes()));
-  WriteGrad(out, weight.neg().mul(ElementGrad(grad_output, reduction, elements)));
+  WriteGrad(out, weight.neg().mul(KlDivElementGrad(grad_output, self, reduction, elements)));
 }
 MP_WIDE_KERNEL(aclnnKlDivTargetBackward, const Tensor& grad_output, const Tensor& self, const Tensor& target,
                int64_t reduction, bool log_target, Tensor& grad_target) {
   const Tensor log_ratio = log_target ? target.add(1).sub(self).mul(target.exp())
                                       : at::where(target.gt(0), target.log().add(1).sub(self), 0);
-  WriteGrad(grad_target, log_ratio.mul(ElementGrad(grad_output, reduction, log_ratio.numel())));
+  WriteGrad(grad_target, log_ratio.mul(KlDivElementGrad(grad_output, self, reduction, log_ratio.numel())));
 }
 
 MP_WIDE_KERNEL(aclnnSoftMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {

@@ -8,9 +8,7 @@ namespace millpond::kernels {
 namespace {
 
 // Page "aclnnBernoulli": the device draws four numbers at a time.
-void CheckFours(int64_t offset) {
-  TORCH_CHECK(offset % 4 == 0, "offset is ", offset, "; it must be a multiple of 4");
-}
+void CheckFours(int64_t offset) { TORCH_CHECK(offset % 4 == 0, "offset is ", offset, "; it must be a multiple of 4"); }
 
 }  // namespace
 
@@ -21,8 +19,6 @@ MP_KERNEL(Uniform, Tensor& self, double from, double to, const Operand& seed, co
     return;
   }
   self.uniform_(from, to, generator);
-  // Rounding may reach the upper bound, which does not belong to the interval.
-  if (from < to) self.masked_fill_(self.ge(to), from);
 }
 MP_KERNEL(Normal, Tensor& self, double mean, double std, const Operand& seed, const Operand& offset, int64_t extra) {
   self.normal_(mean, std, Seeded(seed, offset, extra).generator());
@@ -84,8 +80,8 @@ MP_KERNEL(aclnnRandperm, int64_t n, int64_t seed, int64_t offset, Tensor& out) {
   Write(out, at::randperm(n, Seeded(seed, offset).generator(), at::TensorOptions().dtype(at::kLong)));
 }
 
-MP_KERNEL(aclnnRReluWithNoise, const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper,
-          bool training, int64_t seed, int64_t offset, Tensor& out) {
+MP_WIDE_KERNEL(aclnnRReluWithNoise, const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper,
+               bool training, int64_t seed, int64_t offset, Tensor& out) {
   TORCH_CHECK(noise.numel() >= self.numel(), "noise has ", noise.numel(), " elements, self ", self.numel());
   const at::Generator generator = Seeded(seed, offset).generator();
   if (noise.sizes() == self.sizes()) {

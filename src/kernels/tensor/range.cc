@@ -26,9 +26,10 @@ MP_KERNEL(aclnnArange, const Scalar& start, const Scalar& end, const Scalar& ste
 MP_KERNEL(aclnnRange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   WriteLength(out, at::range(start, end, step, out.options()));
 }
-// The steps of half types would be rounded before they are added up.
+// The steps of half types would be rounded before they are added up, and the ends be cut to whole numbers.
 MP_KERNEL(aclnnLinspace, const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
-  const bool wide = at::isFloatingType(out.scalar_type());
+  const bool whole = start.isIntegral(/*includeBool=*/true) && end.isIntegral(true);
+  const bool wide = at::isFloatingType(out.scalar_type()) || (!whole && !out.is_complex());
   WriteElements(out, at::linspace(start, end, steps, wide ? out.options().dtype(at::kDouble) : out.options()));
 }
 // Page "aclnnLogSpace": integers are cut towards zero behind the power and saturate. ATen cuts the exponents.

@@ -48,7 +48,8 @@ Tensor Sliced(const Tensor& self, const Slicing& by) {
     } else if (Bit(by.new_axis_mask, i)) {
       view = view.unsqueeze(dim++);
     } else if (Bit(by.shrink_mask, i)) {
-      TORCH_CHECK(by.strides[i] > 0, "stride ", i, " is ", by.strides[i], "; where shrinkAxisMask is set it must be above 0");
+      TORCH_CHECK(by.strides[i] > 0, "stride ", i, " is ", by.strides[i],
+                  "; where shrinkAxisMask is set it must be above 0");
       view = view.select(dim, by.begin[i]);
     } else {
       TORCH_CHECK(by.strides[i] != 0, "stride ", i, " is 0");
