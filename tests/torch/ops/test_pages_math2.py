@@ -291,6 +291,8 @@ CASES = [
     ("aclnnRepeatInterleave", (X, TENSOR([2]), 24, ...), lambda: [A.flatten()[torch.arange(24) // 2]]),
     ("aclnnRepeatInterleaveWithDim", (X, TENSOR([1, 0, 3], dtype=torch.int64), 0, 4, ...), lambda: [A[TENSOR([0, 2, 2, 2])]]),
     ("aclnnRepeatInterleaveTensor", (TENSOR([1, 0, 3]), 4, ...), lambda: [TENSOR([0, 2, 2, 2])]),
+    ("aclnnRepeatInterleaveInt", (X, 3, 36, ...), lambda: [A.flatten()[torch.arange(36) // 3]]),
+    ("aclnnRepeatInterleaveIntWithDim", (X, 2, -1, 8, ...), lambda: [A[:, torch.arange(8) // 2]]),
     ("aclnnRepeatInterleaveGrad", (CUBE, TENSOR([1, 0, 2]), 1, ...), lambda: [torch.stack((D(CUBE)[:, 0], D(CUBE)[:, 0] * 0, D(CUBE)[:, 1:].sum(1)), 1)]),
     ("aclnnRepeatInterleaveGrad", (CUBE, TENSOR([2]), -1, ...), lambda: [D(CUBE).view(2, 3, 2, 2).sum(-1)]),
     ("aclnnRepeatInterleaveGrad", (CUBE, TENSOR(3, dtype=torch.int32), 1, ...), lambda: [D(CUBE).sum(1, keepdim=True)]),
@@ -663,3 +665,48 @@ def test_a_cache_s_layout_is_not_chosen_by_a_reserved_argument(aclnn):
         aclnn.run("aclnnScatterPaCache", tokens, cache, slots, None, None, None, mode)
         assert torch.equal(cache.view(8, 2, 8)[slots], tokens)
         assert cache.abs().sum() == tokens.abs().sum()
+
+
+MIXED = TENSOR([[3, 1, 1], [3, 3, 2]])
+INDEX = torch.int64
+# name, arguments, results, which fill the outputs' memory from the front: their lengths are known only after the run
+GROWN = [
+    ("aclnnMaskedSelect", (X, X[0] > 0, room(12)), lambda: [A[(X[0] > 0).expand(3, 4)]]),
+    ("aclnnNonzero", (TENSOR([[0.0, NAN], [-0.0, 2.0]]), room(4, 2, dtype=INDEX)), lambda: [TENSOR([[0, 1], [1, 1]])]),
+    ("aclnnNonzeroV2", (MIXED - 3, room(2, 6, dtype=INDEX)), lambda: [TENSOR([[0, 0, 1], [1, 2, 2]])]),
+    ("aclnnUnique", (MIXED, True, True, room(6, dtype=INDEX), room(2, 3, dtype=INDEX)), lambda: [TENSOR([1, 2, 3]), TENSOR([[2, 0, 0], [2, 2, 1]])]),
+    ("aclnnUnique2", (MIXED, True, True, True, room(6, dtype=INDEX), room(2, 3, dtype=INDEX), room(6, dtype=INDEX)),
+     lambda: [TENSOR([1, 2, 3]), TENSOR([[2, 0, 0], [2, 2, 1]]), TENSOR([2, 1, 3])]),
+    ("aclnnUniqueConsecutive", (MIXED, True, True, 1000, room(6, dtype=INDEX), room(2, 3, dtype=torch.int32), room(6, dtype=torch.int32)),
+     lambda: [TENSOR([3, 1, 3, 2]), TENSOR([[0, 1, 1], [2, 2, 3]], dtype=torch.int32), TENSOR([1, 2, 2, 1], dtype=torch.int32)]),
+    ("aclnnUniqueConsecutive", (MIXED[TENSOR([1, 1, 0])], True, True, -2, room(9, dtype=INDEX), room(3, dtype=INDEX), room(3, dtype=INDEX)),
+     lambda: [MIXED.flip(0), TENSOR([0, 0, 1]), TENSOR([2, 1])]),
+    ("aclnnUniqueDim", (MIXED[TENSOR([1, 0, 1])], True, True, 0, room(9, dtype=INDEX), room(3, dtype=INDEX), room(3, dtype=INDEX)),
+     lambda: [MIXED, TENSOR([1, 0, 1]), TENSOR([1, 2])]),
+]
+
+
+@pytest.mark.parametrize("name, arguments, reference", GROWN, ids=ids(GROWN))
+def test_results_whose_length_shows_when_they_are_there(aclnn, name, arguments, reference):
+    results = reference()
+    outputs = [one.clone() for one in arguments[-len(results):]]
+    aclnn.run(name, *arguments[:-len(results)], *outputs)
+    for number, (got, want) in enumerate(zip(outputs, results)):
+        same(got.flatten()[:want.numel()].view(want.shape), want, f"output {number}")
+
+
+def test_parts_and_the_whole(aclnn):
+    parts = [room(3, 1), room(3, 0), room(3, 3)]
+    aclnn.run("aclnnSplitWithSize", X, [1, 0, 3], -1, parts)
+    assert torch.equal(torch.cat(parts, 1), X)
+    out = room(3, 2, 4)
+    aclnn.run("aclnnStack", [X, Y], -2, out)
+    assert torch.equal(out, torch.cat((X[:, None], Y[:, None]), 1))
+
+
+def test_unpooling_a_volume(aclnn):
+    x, places = values(2, 1, 2, 2, 2), torch.randperm(24, generator=SEED)[:8].view(1, 1, 2, 2, 2).expand(2, -1, -1, -1, -1).contiguous()
+    out = room(2, 1, 2, 3, 4)
+    aclnn.run("aclnnMaxUnpool3d", x, places, [2, 3, 4], [1, 1, 1], [0, 0, 0], out)
+    want = torch.zeros(2, 1, 24).scatter(-1, places.flatten(2), x.flatten(2))
+    assert torch.equal(out.flatten(2), want)
