@@ -48,7 +48,7 @@ MP_KERNEL(Remainder, const Operand& self, const Operand& other, Tensor& out) {
     const bool whole = at::isIntegralType(at::result_type(a, b), /*includeBool=*/false);
     const Tensor zero = whole ? b.eq(0) : Tensor();
     if (whole && zero.any().item<bool>()) {
-      Write(out, at::where(zero, a, at::remainder(a, b.masked_fill(zero, 1))));
+      at::add_out(out, at::remainder(a, b.masked_fill(zero, 1)), at::where(zero, a, 0));
     } else {
       at::remainder_out(out, a, b);
     }
