@@ -50,6 +50,7 @@ MP_KERNEL(aclnnOneHot, const Tensor& self, int64_t classes, const Tensor& on, co
           Tensor& out) {
   TORCH_CHECK(on.numel() > 0 && off.numel() > 0, "onValue and offValue must have an element each");
   TORCH_CHECK(axis >= -1 && axis <= self.dim(), "axis is ", axis, "; it must be in [-1, ", self.dim(), "]");
+  TORCH_CHECK(classes > 0 || (classes == 0 && self.numel() != 0), "numClasses is ", classes, "; it must be above 0");
   if (axis == -1) axis = self.dim();
   std::vector<int64_t> along(static_cast<size_t>(self.dim()) + 1, 1);
   along[static_cast<size_t>(axis)] = classes;
