@@ -669,6 +669,20 @@ def test_a_cache_s_layout_is_not_chosen_by_a_reserved_argument(aclnn):
         assert cache.abs().sum() == tokens.abs().sum()
 
 
+@pytest.mark.parametrize("averaged", [True, False])
+def test_a_cache_keeps_part_of_each_head_s_keys(aclnn, averaged):
+    key, slots = values(2, 6, 2, 8).half(), TENSOR([[0, 9], [4, 14]])
+    lengths, offsets, tokens = TENSOR([2, 1, 3, 2]), TENSOR([1, 0, 2, 0]), [4, 6]
+    cache = torch.zeros(5, 4, 1, 8).half()
+    want = D(cache).view(20, 8)
+    for batch, head in itertools.product(range(2), range(2)):
+        keys, length, offset = D(key)[batch, :tokens[batch], head], lengths[2 * batch + head], offsets[2 * batch + head]
+        kept = torch.cat((keys[:offset], keys[offset:offset + length].mean(0, True), keys[offset + length:])) if averaged else keys[-length:]
+        want[slots[batch, head]:slots[batch, head] + len(kept)] = kept
+    aclnn.run("aclnnScatterPaCache", key, cache, slots, lengths, offsets if averaged else None, TENSOR(tokens), "Norm")
+    within_a_rounding(cache.view(20, 8), want, "cache")
+
+
 MIXED = TENSOR([[3, 1, 1], [3, 3, 2]])
 INDEX = torch.int64
 # name, arguments, results, which fill the outputs' memory from the front: their lengths are known only after the run
