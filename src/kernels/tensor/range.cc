@@ -11,6 +11,13 @@ void WriteLength(Tensor& out, const Tensor& value) {
   out.copy_(value.narrow(0, 0, out.numel()).view(out.sizes()));
 }
 
+// ATen cuts all three to whole numbers first where the output has such, and divides by a step that is then 0.
+at::TensorOptions OptionsFor(const Tensor& out, const Scalar& start, const Scalar& end, const Scalar& step) {
+  const auto is_whole = [](const Scalar& value) { return value.isIntegral(/*includeBool=*/true); };
+  const bool cut = at::isIntegralType(out.scalar_type(), true) && !(is_whole(start) && is_whole(end) && is_whole(step));
+  return cut ? out.options().dtype(at::kDouble) : out.options();
+}
+
 Tensor Saturated(const Tensor& values, ScalarType type) {
   if (type == at::kLong) return values.clamp(-0x1p63, 0x1.fffffffffffffp62);
   if (type == at::kInt) return values.clamp(-0x1p31, 0x1p31 - 1);
@@ -24,7 +31,7 @@ MP_KERNEL(aclnnArange, const Scalar& start, const Scalar& end, const Scalar& ste
   WriteLength(out, at::arange(start, end, step, out.options()));
 }
 MP_KERNEL(aclnnRange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
-  WriteLength(out, at::range(start, end, step, out.options()));
+  WriteLength(out, at::range(start, end, step, OptionsFor(out, start, end, step)));
 }
 // The steps of half types would be rounded before they are added up, and the ends be cut to whole numbers.
 MP_KERNEL(aclnnLinspace, const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {

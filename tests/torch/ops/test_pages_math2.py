@@ -285,6 +285,8 @@ CASES = [
     ("aclnnLogSpace", (0.0, 3.0, 4, 10.0, ...), lambda: [TENSOR([1, 10, 100, 127], dtype=torch.int8)]),
     ("aclnnRange", (1.0, 3.0, 0.5, ...), lambda: [TENSOR([1, 1.5, 2, 2.5, 3]).double()]),
     ("aclnnRange", (5, -2, -3, ...), lambda: [TENSOR([5, 2, -1])]),
+    ("aclnnRange", (0.5, 3.0, 0.5, ...), lambda: [TENSOR([0, 1, 1, 2, 2, 3], dtype=torch.int32)]),
+    ("aclnnRange", (0.0, 5.0, 1.5, ...), lambda: [TENSOR([0, 1, 3, 4])]),
     # Repeating and counting
     ("aclnnRepeat", (X, [2, 1, 3], ...), lambda: [torch.cat([torch.cat([A] * 3, 1)[None]] * 2)]),
     ("aclnnRepeat", (X, [0, 2], ...), lambda: [torch.zeros(0, 8).double()]),
@@ -502,6 +504,8 @@ REFUSALS = [
     ("aclnnScatterReduce", (X, 0, PLACES, Y, 6, True, room(3, 4)), "reduce is 6"),
     ("aclnnInplaceRandom", (room(8), 5, 5, 7, 0), "from"),
     ("aclnnInplaceRandom", (room(8, dtype=torch.int8), 0, 1000, 7, 0), "out of bounds"),
+    ("aclnnInplaceFillDiagonal", (room(3, 3, dtype=torch.int8), 300, False), "fillValue is 300"),
+    ("aclnnInplaceFillDiagonal", (room(3, 3, dtype=torch.float16), 1e6, False), "cannot hold it"),
     ("aclnnInplaceUniform", (room(8), 2.0, 1.0, 7, 0), "from"),
     ("aclnnSimThreadExponential", (room(8), 8, 0.0, 7, 0), "lambda"),
     ("aclnnLinspace", (0.0, 1.0, -1, room(1)), "steps"),
