@@ -102,13 +102,6 @@ MP_KERNEL(aclnnScatterPaKvCache, const Tensor& key, Tensor& key_cache, const Ten
   if (value && value_cache != nullptr) Scatter(*value_cache, *value, slots, cache_mode, scatter_mode);
 }
 
-MP_KERNEL(aclnnScatterPaCache, const Tensor& key, Tensor& key_cache, const Tensor& slots,
-          const OptTensor& compress_lengths, const OptTensor& compress_offsets, const OptTensor& sequence_lengths,
-          string_view cache_mode) {
-  RefuseCompression(compress_lengths, compress_offsets, sequence_lengths);
-  Scatter(key_cache, key, slots, cache_mode, "");
-}
-
 MP_KERNEL(aclnnGatherPaKvCache, const Tensor& key_cache, const Tensor& value_cache, const Tensor& block_tables,
           const Tensor& lengths, Tensor& key, Tensor& value, const OptTensor& offsets, string_view cache_mode,
           bool cumulative) {

@@ -4,11 +4,11 @@
 
 namespace millpond::kernels {
 
-MP_KERNEL(aclnnInverse, const Tensor& self, Tensor& out) { Write(out, at::linalg_inv(self)); }
-MP_KERNEL(aclnnLinalgCholesky, const Tensor& self, bool upper, Tensor& out) {
+MP_WIDE_KERNEL(aclnnInverse, const Tensor& self, Tensor& out) { Write(out, at::linalg_inv(self)); }
+MP_WIDE_KERNEL(aclnnLinalgCholesky, const Tensor& self, bool upper, Tensor& out) {
   Write(out, at::linalg_cholesky(self, upper));
 }
-MP_KERNEL(aclnnLinalgQr, const Tensor& self, int64_t mode, Tensor& q, Tensor& r) {
+MP_WIDE_KERNEL(aclnnLinalgQr, const Tensor& self, int64_t mode, Tensor& q, Tensor& r) {
   constexpr const char* kModes[] = {"reduced", "complete", "r"};
   TORCH_CHECK(mode >= 0 && mode <= 2, "mode is ", mode, "; it must be 0 (reduced), 1 (complete) or 2 (r)");
   const auto [orthogonal, triangle] = at::linalg_qr(self, kModes[mode]);
@@ -41,7 +41,7 @@ MP_KERNEL(aclnnTriangularSolve, const Tensor& self, const Tensor& a, bool upper,
           Tensor& x, Tensor& m) {
   const auto [solution, copy] = at::triangular_solve(self, a, upper, transpose, unitriangular);
   Write(x, solution);
-  Write(m, copy);
+  Write(m, upper ? copy.triu() : copy.tril());  // ATen copies both
 }
 
 }  // namespace millpond::kernels

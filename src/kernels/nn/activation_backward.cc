@@ -28,7 +28,7 @@ Tensor HardswishSlope(const Tensor& self, const Tensor& low, const Tensor& high)
 MP_KERNEL(aclnnThresholdBackward, const Tensor& grad, const Tensor& self, const Scalar& threshold, Tensor& out) {
   at::threshold_backward_out(out, grad, self, threshold);
 }
-MP_KERNEL(aclnnSigmoidBackward, const Tensor& grad, const Tensor& output, Tensor& out) {
+MP_WIDE_KERNEL(aclnnSigmoidBackward, const Tensor& grad, const Tensor& output, Tensor& out) {
   at::sigmoid_backward_out(out, grad, output);
 }
 MP_KERNEL(aclnnTanhBackward, const Tensor& grad, const Tensor& output, Tensor& out) {

@@ -60,6 +60,18 @@ void QuantizedConvolution(const Tensor& input, const Tensor& weight, const OptTe
   }
 }
 
+// ATen trusts the shape. A number without dimensions unfolds into one element.
+void CheckUnfolded(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
+  std::vector<int64_t> wanted = sizes.empty() ? std::vector<int64_t>{1} : sizes.vec();
+  const int64_t axis = at::maybe_wrap_dim(dim, static_cast<int64_t>(wanted.size()));
+  int64_t& along = wanted[static_cast<size_t>(axis)];
+  TORCH_CHECK(step > 0 && size > 0 && size <= along, "size is ", size, " and step ", step, " on a dimension of ",
+              along);
+  along = (along - size) / step + 1;
+  if (!sizes.empty()) wanted.push_back(size);
+  TORCH_CHECK(grad.sizes() == IntArrayRef(wanted), "gradOut has shape ", grad.sizes(), "; it must be ", wanted);
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnConvolution, const Tensor& input, const Tensor& weight, const OptTensor& bias, IntArrayRef stride,
@@ -145,6 +157,7 @@ MP_WIDE_KERNEL(aclnnIm2colBackward, const Tensor& grad, IntArrayRef size, IntArr
 }
 MP_WIDE_KERNEL(aclnnUnfoldGrad, const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step,
                Tensor& out) {
+  CheckUnfolded(grad, sizes, dim, size, step);
   Write(out, at::unfold_backward(grad, sizes, dim, size, step));
 }
 

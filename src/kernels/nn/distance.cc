@@ -70,6 +70,7 @@ MP_WIDE_KERNEL(CdistGrad, const Tensor& grad, const Tensor& x1, const Tensor& x2
 }
 
 MP_WIDE_KERNEL(aclnnPdist, const Tensor& self, double p, Tensor& out) {
+  TORCH_CHECK(p >= 0, "p is ", p, "; it must be in [0, inf]");
   Write(out, at::_pdist_forward(Widened(self).contiguous(), MeantByFloat(p)));
 }
 

@@ -51,6 +51,9 @@ Tensor Overlaps(const Tensor& boxes, const Tensor& truths, bool foreground, doub
 
 MP_KERNEL(aclnnIou, const Tensor& boxes, const Tensor& truths, string_view mode, double eps, bool aligned,
           Tensor& overlap) {
+  TORCH_CHECK(eps >= 0, "eps is ", eps, "; it must not be negative");
+  TORCH_CHECK(!aligned || boxes.sizes() == truths.sizes(), "bBoxes has shape ", boxes.sizes(), ", gtBoxes ",
+              truths.sizes(), "; aligned ones must have the same");
   Write(overlap, Overlaps(boxes, truths, IsForeground(mode), MeantByFloat(eps), aligned));
 }
 // The older operator of that name answers the other way round: a row for each truth.

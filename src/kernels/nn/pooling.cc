@@ -16,6 +16,15 @@ void CheckPlanes(const Tensor& grad, const Tensor& self, int64_t spatial) {
 
 std::optional<int64_t> Divisor(int64_t value) { return value == 0 ? std::nullopt : std::optional<int64_t>(value); }
 
+// Pages "aclnnMaxUnpool2d" and "aclnnMaxUnpool3d": an output has as much room as the operand.
+void CheckUnpooled(const Tensor& self, IntArrayRef size, size_t spatial) {
+  TORCH_CHECK(size.size() == spatial && self.dim() > static_cast<int64_t>(spatial), "outputSize has ", size.size(),
+              " entries, the operand shape ", self.sizes());
+  const auto given = self.sizes().slice(static_cast<size_t>(self.dim()) - spatial);
+  TORCH_CHECK(c10::multiply_integers(size) >= c10::multiply_integers(given), "outputSize is ", size,
+              "; it must have room for ", given);
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnAvgPool2d, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil,
@@ -60,10 +69,12 @@ MP_WIDE_KERNEL(aclnnAdaptiveAvgPool3dBackward, const Tensor& grad_output, const 
 }
 
 MP_KERNEL(aclnnMaxUnpool2d, const Tensor& self, const Tensor& indices, IntArrayRef size, Tensor& out) {
+  CheckUnpooled(self, size, 2);
   Produce(out, [&] { return at::max_unpool2d(self, indices.to(at::kLong), size); });
 }
 MP_KERNEL(aclnnMaxUnpool3d, const Tensor& self, const Tensor& indices, IntArrayRef size, IntArrayRef stride,
           IntArrayRef padding, Tensor& out) {
+  CheckUnpooled(self, size, 3);
   Produce(out, [&] { return at::max_unpool3d(self, indices.to(at::kLong), size, stride, padding); });
 }
 

@@ -56,9 +56,21 @@ MP_KERNEL(Div, const Operand& self, const Operand& other, int64_t mode, Tensor& 
 MP_BINARY(Mul, mul)
 MP_BINARY(FloorDivide, floor_divide)
 MP_BINARY(Fmod, fmod)
-MP_BINARY(Remainder, remainder)
 MP_BINARY(XLogY, xlogy)
 #undef MP_BINARY
+
+MP_KERNEL(Remainder, const Operand& self, const Operand& other, Tensor& out) {
+  Promoted(self, other, out, [&](const Tensor& a, const Tensor& b) {
+    // Page "aclnnRemainderTensorTensor": an integer divided by 0 leaves itself. ATen refuses that.
+    const bool whole = at::isIntegralType(at::result_type(a, b), /*includeBool=*/false);
+    const Tensor zero = whole ? b.eq(0) : Tensor();
+    if (whole && zero.any().item<bool>()) {
+      at::add_out(out, at::remainder(a, b.masked_fill(zero, 1)), at::where(zero, a, 0));
+    } else {
+      at::remainder_out(out, a, b);
+    }
+  });
+}
 
 // ATen has shorter ways for a power that is a number.
 MP_KERNEL(Pow, const Operand& self, const Operand& exponent, Tensor& out) {
@@ -74,6 +86,9 @@ MP_KERNEL(Pow, const Operand& self, const Operand& exponent, Tensor& out) {
   } else if (self.is_number()) {
     at::pow_out(out, self.number(), Lifted(exponent, self.number(), out));
   } else {
+    const auto is_bool = [](const Tensor& operand) { return operand.scalar_type() == at::kBool; };
+    TORCH_CHECK(!is_bool(self.tensor()) || !is_bool(exponent.tensor()),
+                "self and exponent are both BOOL, which is not supported");
     at::pow_out(out, self.tensor(), exponent.tensor());
   }
 }

@@ -56,8 +56,8 @@ MP_KERNEL(aclnnPolar, const Tensor& abs, const Tensor& angle, Tensor& out) { at:
 
 MP_KERNEL(aclnnAtan2, const Tensor& self, const Tensor& other, Tensor& out) { at::atan2_out(out, self, other); }
 
-MP_KERNEL(aclnnIsClose, const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan,
-          Tensor& out) {
+MP_WIDE_KERNEL(aclnnIsClose, const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan,
+               Tensor& out) {
   Write(out, at::isclose(self, other, rtol, atol, equal_nan));
 }
 

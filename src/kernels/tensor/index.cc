@@ -43,7 +43,11 @@ MP_KERNEL(aclnnSearchSorteds, const Tensor& sequence, const Scalar& self, bool o
   WriteElements(out, at::searchsorted(sequence, self, out_int32, right, std::nullopt, sorter));
 }
 MP_KERNEL(aclnnIsInScalarTensor, const Scalar& element, const Tensor& among, bool unique, bool invert, Tensor& out) {
-  WriteElements(out, at::isin(element, among, unique, invert));
+  if (out.sizes() == among.sizes()) {
+    Write(out, among.eq(element).bitwise_xor_(at::scalar_tensor(invert, at::kBool)));
+  } else {
+    WriteElements(out, at::isin(element, among, unique, invert));
+  }
 }
 MP_KERNEL(aclnnIsInTensorScalar, const Tensor& elements, const Scalar& among, bool unique, bool invert, Tensor& out) {
   Write(out, at::isin(elements, among, unique, invert));

@@ -16,19 +16,40 @@ void WriteLength(Tensor& out, const Tensor& value, const Scalar& start, const Sc
   out.copy_(all.view(out.sizes()));
 }
 
+// ATen cuts all three to whole numbers first where the output has such, and divides by a step that is then 0.
+at::TensorOptions OptionsFor(const Tensor& out, const Scalar& start, const Scalar& end, const Scalar& step) {
+  const auto is_whole = [](const Scalar& value) { return value.isIntegral(/*includeBool=*/true); };
+  const bool cut = at::isIntegralType(out.scalar_type(), true) && !(is_whole(start) && is_whole(end) && is_whole(step));
+  return cut ? out.options().dtype(at::kDouble) : out.options();
+}
+
+Tensor Saturated(const Tensor& values, ScalarType type) {
+  if (type == at::kLong) return values.clamp(-0x1p63, 0x1.fffffffffffffp62);
+  if (type == at::kInt) return values.clamp(-0x1p31, 0x1p31 - 1);
+  if (type == at::kShort) return values.clamp(-0x1p15, 0x1p15 - 1);
+  return type == at::kChar ? values.clamp(-128, 127) : type == at::kByte ? values.clamp(0, 255) : values;
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnArange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   WriteLength(out, at::arange(start, end, step, out.options()), start, step);
 }
 MP_KERNEL(aclnnRange, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
-  WriteLength(out, at::range(start, end, step, out.options()), start, step);
+  WriteLength(out, at::range(start, end, step, OptionsFor(out, start, end, step)), start, step);
 }
+// The steps of half types would be rounded before they are added up, and the ends be cut to whole numbers.
 MP_KERNEL(aclnnLinspace, const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
-  Write(out, at::linspace(start, end, steps, out.options()));
+  const bool whole = start.isIntegral(/*includeBool=*/true) && end.isIntegral(true);
+  const bool wide = at::isFloatingType(out.scalar_type()) || (!whole && !out.is_complex());
+  WriteElements(out, at::linspace(start, end, steps, wide ? out.options().dtype(at::kDouble) : out.options()));
 }
+// Page "aclnnLogSpace": integers are cut towards zero behind the power and saturate. ATen cuts the exponents.
 MP_KERNEL(aclnnLogSpace, const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
-  Write(out, at::logspace(start, end, steps, base, out.options()));
+  if (out.is_complex()) return WriteElements(out, at::logspace(start, end, steps, base, out.options()));
+  Tensor powers = at::logspace(start, end, steps, base, out.options().dtype(at::kDouble));
+  if (at::isIntegralType(out.scalar_type(), /*includeBool=*/false)) powers = Saturated(powers, out.scalar_type());
+  WriteElements(out, powers);
 }
 MP_KERNEL(aclnnEye, int64_t n, int64_t m, Tensor& out) { Write(out, at::eye(n, m, out.options())); }
 

@@ -61,7 +61,7 @@ MP_WIDE_KERNEL(aclnnProdDim, const Tensor& self, int64_t dim, bool keep, Tensor&
   at::prod_out(out, self, dim, keep, out.scalar_type());
 }
 
-MP_KERNEL(aclnnLogSumExp, const Tensor& self, OptIntArrayRef dims, bool keep, Tensor& out) {
+MP_WIDE_KERNEL(aclnnLogSumExp, const Tensor& self, OptIntArrayRef dims, bool keep, Tensor& out) {
   at::logsumexp_out(out, self, Dims(dims), keep);
 }
 MP_KERNEL(aclnnLinalgVectorNorm, const Tensor& self, const Scalar& ord, OptIntArrayRef dims, bool keep, ScalarType type,

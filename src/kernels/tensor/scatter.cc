@@ -16,7 +16,7 @@ const char* SimpleReduce(int64_t reduce) {
 const char* FullReduce(int64_t reduce) {
   constexpr const char* kNames[] = {"sum", "prod", "amax", "amin", "mean"};
   TORCH_CHECK(reduce >= 1 && reduce <= 5, "reduce is ", reduce,
-              "; it must be 1 (sum), 2 (prod), 3 (amax), 4 (amin) or 5 (mean)");
+              "; it must be 0 (replace), 1 (sum), 2 (prod), 3 (amax), 4 (amin) or 5 (mean)");
   return kNames[reduce - 1];
 }
 
@@ -36,6 +36,24 @@ void ScatterTo(Tensor& out, int64_t dim, const Tensor& index, const Scalar& valu
   }
 }
 
+template <class Source>
+void Scattered(const Tensor& self, int64_t dim, const Tensor& index, const Source& source, int64_t reduce,
+               Tensor& out) {
+  if (reduce != kReplace && IsHalf(out.scalar_type())) {  // rounded once, not after each step
+    Tensor wide = self.to(at::kFloat);
+    ScatterTo(wide, dim, index, source, reduce);
+    return Write(out, wide);
+  }
+  StartFrom(self, out);
+  ScatterTo(out, dim, index, source, reduce);
+}
+
+// Page "aclnnIndexFill": places outside the dimension are left out.
+Tensor Inside(const Tensor& index, int64_t size) {
+  const Tensor places = Long(index).reshape({-1});
+  return places.masked_select(places.ge(-size).logical_and_(places.lt(size)));
+}
+
 }  // namespace
 
 MP_KERNEL(aclnnIndexPutImpl, Tensor& self, TensorList indices, const Tensor& values, bool accumulate, bool unsafe) {
@@ -52,13 +70,11 @@ MP_KERNEL(aclnnIndexPutImpl, Tensor& self, TensorList indices, const Tensor& val
 
 MP_KERNEL(aclnnScatter, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, int64_t reduce,
           Tensor& out) {
-  StartFrom(self, out);
-  ScatterTo(out, dim, index, src, reduce);
+  Scattered(self, dim, index, src, reduce, out);
 }
 MP_KERNEL(aclnnScatterValue, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, int64_t reduce,
           Tensor& out) {
-  StartFrom(self, out);
-  ScatterTo(out, dim, index, value, reduce);
+  Scattered(self, dim, index, value, reduce, out);
 }
 MP_WIDE_KERNEL(aclnnScatterAdd, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Tensor& out) {
   StartFrom(self, out);
@@ -67,7 +83,11 @@ MP_WIDE_KERNEL(aclnnScatterAdd, const Tensor& self, int64_t dim, const Tensor& i
 MP_WIDE_KERNEL(aclnnScatterReduce, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                int64_t reduce, bool include_self, Tensor& out) {
   StartFrom(self, out);
-  out.scatter_reduce_(dim, Long(index), src, FullReduce(reduce), include_self);
+  if (reduce == kReplace) {
+    ScatterTo(out, dim, index, src, reduce);
+  } else {
+    out.scatter_reduce_(dim, Long(index), src, FullReduce(reduce), include_self);
+  }
 }
 
 // The mode is a hint.
@@ -81,12 +101,16 @@ MP_KERNEL(aclnnIndexCopy, const Tensor& self, int64_t dim, const Tensor& index, 
   out.index_copy_(dim, Long(index), source);
 }
 MP_KERNEL(aclnnInplacePut, Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  if (accumulate && IsHalf(self.scalar_type())) {  // rounded once, not after each addition
+    self.copy_(self.to(at::kFloat).put_(Long(index), source.to(at::kFloat), accumulate));
+    return;
+  }
   self.put_(Long(index), source, accumulate);
 }
 
 MP_KERNEL(aclnnIndexFill, const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
   StartFrom(self, out);
-  out.index_fill_(dim, Long(index), value);
+  out.index_fill_(dim, Inside(index, self.dim() == 0 ? 1 : self.size(dim)), value);
 }
 // These two take the places as a list on the host, whatever their names say.
 MP_KERNEL(aclnnIndexFillTensor, const Tensor& self, int64_t dim, IntArrayRef index, const Scalar& value, Tensor& out) {

@@ -20,6 +20,8 @@ void PutBlocks(Tensor& data, const Tensor& indices, const Tensor& updates, int64
   for (int64_t k = 0; k < count; ++k) {
     const int64_t row = pairs ? place[2 * k] : k;
     const int64_t start = pairs ? place[2 * k + 1] : place[k];
+    TORCH_CHECK(row >= 0 && start >= 0, "index ", k, " names row ", row, " and place ", start,
+                "; neither may be negative");
     data.select(0, row).narrow(axis - 1, start, updates.size(axis)).copy_(updates.select(0, k));
   }
 }
@@ -81,6 +83,11 @@ MP_KERNEL(aclnnScatterList, OutList targets, const Tensor& indices, const Tensor
 // The last dimension of `indices` names an element or a slice of the target.
 MP_KERNEL(aclnnScatterNdUpdate, Tensor& self, const Tensor& indices, const Tensor& updates) {
   if (self.numel() == 0 || indices.numel() == 0) return;
+  const int64_t depth = indices.size(-1);
+  TORCH_CHECK(depth <= self.dim(), "the indices name ", depth, " of ", self.dim(), " dimensions");
+  auto wanted = indices.sizes().slice(0, static_cast<size_t>(indices.dim()) - 1).vec();
+  wanted.insert(wanted.end(), self.sizes().begin() + depth, self.sizes().end());
+  TORCH_CHECK(updates.sizes() == IntArrayRef(wanted), "updates has shape ", updates.sizes(), "; it must be ", wanted);
   c10::List<std::optional<Tensor>> list;
   for (const Tensor& index : Long(indices).unbind(-1)) list.push_back(index);
   self.index_put_(list, updates.to(self.scalar_type()));

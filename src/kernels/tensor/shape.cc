@@ -62,6 +62,7 @@ MP_KERNEL(aclnnSplitWithSize, const Tensor& self, IntArrayRef sizes, int64_t dim
 MP_KERNEL(aclnnRepeat, const Tensor& self, IntArrayRef repeats, Tensor& out) {
   TORCH_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(), "there are ", repeats.size(), " repeats for ",
               self.dim(), " dimensions; there must be at least as many");
+  for (const int64_t times : repeats) TORCH_CHECK(times >= 0, "repeats has ", times, "; it must not be negative");
   if (out.numel() == 0) return;
   // Each dimension of the output splits into copies and what is copied: one pass over the output then does it all.
   std::vector<int64_t> source(2 * repeats.size(), 1);
@@ -100,8 +101,20 @@ MP_KERNEL(aclnnTriu, const Tensor& self, int64_t diagonal, Tensor& out) {
   Write(out, at::triu(self, diagonal));
 }
 
+// Page "aclnnRenorm": x / max(norm, eps) * maxNorm, and p may be 0. ATen adds eps to the norm.
 MP_WIDE_KERNEL(aclnnRenorm, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& max_norm, Tensor& out) {
-  Write(out, at::renorm(self, p, dim, max_norm));
+  constexpr double kEps = 1e-7;
+  const double limit = max_norm.toDouble();
+  TORCH_CHECK(p.toDouble() >= 0 && limit >= 0, "p is ", p.toDouble(), " and maxNorm ", limit,
+              "; they must not be negative");
+  TORCH_CHECK(self.dim() >= 2, "self has ", self.dim(), " dimensions; it must have at least 2");
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < self.dim(); ++i) {
+    if (i != at::maybe_wrap_dim(dim, self.dim())) others.push_back(i);
+  }
+  if (self.numel() == 0) return;
+  const Tensor norm = at::linalg_vector_norm(self, p, others, /*keepdim=*/true);
+  Write(out, at::where(norm.gt(limit), self.div(norm.clamp_min(kEps)).mul_(limit), self));
 }
 
 }  // namespace millpond::kernels

@@ -35,6 +35,8 @@ Tensor Sliced(const Tensor& self, const Slicing& by) {
   const size_t count = by.begin.size();
   TORCH_CHECK(by.end.size() == count && by.strides.size() == count, "begin, end and strides have ", count, ", ",
               by.end.size(), " and ", by.strides.size(), " entries; they must have as many");
+  TORCH_CHECK((by.ellipsis_mask & (by.ellipsis_mask - 1)) == 0, "ellipsisMask is ", by.ellipsis_mask,
+              "; it may have one bit set");
   int64_t named = 0;  // dimensions of self that entries behind or before the ellipsis speak of
   for (size_t i = 0; i < count; ++i) named += !Bit(by.ellipsis_mask, i) && !Bit(by.new_axis_mask, i) ? 1 : 0;
   TORCH_CHECK(named <= self.dim(), "there are ", named, " slices for ", self.dim(), " dimensions");
@@ -46,6 +48,8 @@ Tensor Sliced(const Tensor& self, const Slicing& by) {
     } else if (Bit(by.new_axis_mask, i)) {
       view = view.unsqueeze(dim++);
     } else if (Bit(by.shrink_mask, i)) {
+      TORCH_CHECK(by.strides[i] > 0, "stride ", i, " is ", by.strides[i],
+                  "; where shrinkAxisMask is set it must be above 0");
       view = view.select(dim, by.begin[i]);
     } else {
       TORCH_CHECK(by.strides[i] != 0, "stride ", i, " is 0");

@@ -86,6 +86,12 @@ MP_WIDE_KERNEL(aclnnLogit, const Tensor& self, double eps, Tensor& out) {
   at::logit_out(out, self, bound);
 }
 
-MP_KERNEL(aclnnRoundDecimals, const Tensor& self, int64_t decimals, Tensor& out) { at::round_out(out, self, decimals); }
+MP_KERNEL(aclnnRoundDecimals, const Tensor& self, int64_t decimals, Tensor& out) {
+  if (at::isIntegralType(self.scalar_type(), /*includeBool=*/true)) {  // ATen has no decimals for these
+    Write(out, decimals < 0 ? at::round(self.to(at::kDouble), decimals) : self);
+  } else {
+    at::round_out(out, self, decimals);
+  }
+}
 
 }  // namespace millpond::kernels

@@ -21,9 +21,11 @@ MP_KERNEL(aclnnUnique, const Tensor& self, bool sorted, bool inverse, Tensor& va
 }
 MP_KERNEL(aclnnUnique2, const Tensor& self, bool sorted, bool inverse, bool counts, Tensor& values, Tensor* inverses,
           Tensor* numbers) {
-  const auto [found, places, times] = at::_unique2(self, sorted, inverse, counts);
+  // Page "aclnnUnique2": asking for counts asks for the inverse too, where there is room for it.
+  const bool places_wanted = inverse || (counts && inverses != nullptr && inverses->numel() == self.numel());
+  const auto [found, places, times] = at::_unique2(self, sorted, places_wanted, counts);
   WriteActual(values, found);
-  WriteIf(inverse, inverses, places);
+  WriteIf(places_wanted, inverses, places);
   WriteIf(counts, numbers, times);
 }
 MP_KERNEL(aclnnUniqueConsecutive, const Tensor& self, bool inverse, bool counts, int64_t dim, Tensor& values,
