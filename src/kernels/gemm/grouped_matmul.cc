@@ -2,6 +2,7 @@
 // One GEMM for each group of rows (m), or for each group along the summed dimension (k).
 #include "src/kernels/gemm/matmul.h"
 #include "src/kernels/quant/quant_gemm.h"
+#include "src/kernels/quant/quantized.h"
 #include "src/kernels/quant/row_quant.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/outputs.h"
@@ -48,7 +49,25 @@ struct Lists {
   OptTensorList token_scale;
   int64_t act_type = 0;
   bool stacked = false;
+  bool x_is_int4 = false;
+  bool weight_is_int4 = false;
 };
+
+// int8 or int4 against int4.
+Tensor Int4Product(const Tensor& x, const Tensor& weight, const Lists& lists, int64_t group,
+                   const OptTensor& token_scale) {
+  TORCH_CHECK(Absent(lists.offset) && lists.act_type == 0, "with int4 weights offset and activation are not supported");
+  const OptTensor scale = OfGroup(lists.scale, group, lists.stacked);
+  const OptTensor bias = OfGroup(lists.bias, group, lists.stacked);
+  TORCH_CHECK(scale.has_value(), "int4 weights need a scale, which is absent");
+  TORCH_CHECK(lists.x_is_int4 != bias.has_value(), lists.x_is_int4
+                                                       ? "an int4 x goes without a bias"
+                                                       : "an int8 x with int4 weights needs the bias that its page "
+                                                         "describes, which is absent");
+  const Tensor plain = PlainWeight(weight, x.size(-1));
+  return bias.has_value() ? ShiftedGemm(x, plain, *scale, *bias, token_scale)
+                          : NarrowGemm(x, plain, *scale, token_scale);
+}
 
 void GroupGemm(Tensor& out, const Tensor& x, const Tensor& weight, const Lists& lists, int64_t group,
                const OptTensor& token_scale) {
@@ -64,8 +83,11 @@ void GroupGemm(Tensor& out, const Tensor& x, const Tensor& weight, const Lists& 
   const bool plain = at::isFloatingType(x.scalar_type()) && !at::isFloat8Type(x.scalar_type()) && Absent(lists.scale) &&
                      !token_scale.has_value() && !bias.has_value() && lists.act_type == 0;
   if (plain && x.scalar_type() == weight.scalar_type()) return Multiply(out, x, weight);
+  if (x.scalar_type() == at::kChar && (lists.weight_is_int4 || weight.scalar_type() == at::kInt)) {
+    return WriteGemm(out, Int4Product(x, weight, lists, group, token_scale));
+  }
   TORCH_CHECK(x.scalar_type() != at::kChar || weight.scalar_type() == at::kChar, "an int8 x with a weight of type ",
-              weight.scalar_type(), " is not supported; int8 is");
+              weight.scalar_type(), " is not supported; int8 and int4 are");
   const Tensor value = ScaledGemm(
       x, weight,
       {bias, OfGroup(lists.scale, group, lists.stacked), OfGroup(lists.offset, group, lists.stacked), token_scale},
@@ -129,13 +151,25 @@ void RowGroups(const Tensor& x, TensorList weight, const Lists& lists, const Gro
   }
 }
 
-void DepthGroups(const Tensor& x, const Tensor& weight, const Groups& groups, OutList y) {
-  TORCH_CHECK(weight.dim() == 2, "groups along k need a weight of two dimensions, it has ", weight.dim());
+void DepthGroups(const Tensor& x, TensorList weight, const Groups& groups, OutList y) {
+  TORCH_CHECK(weight[0].dim() == 2, "groups along k need weights of two dimensions, the first has ", weight[0].dim());
   for (size_t i = 0; i < groups.ranges.size(); ++i) {
     const auto [begin, end] = groups.ranges[i];
-    Tensor out = y.size() == 1 ? y[0].select(0, groups.experts[i]) : y[i];
-    Multiply(out, x.slice(1, begin, end), weight.slice(0, begin, end));
+    Tensor out = y.size() == 1 && weight.size() == 1 ? y[0].select(0, groups.experts[i]) : y[i];
+    Multiply(out, x.slice(1, begin, end), weight.size() == 1 ? weight[0].slice(0, begin, end) : weight[i]);
   }
+}
+
+// Without a list each weight takes its own number of rows of the summed dimension.
+Groups GroupsOfWeights(TensorList weight, int64_t size) {
+  Groups groups;
+  std::vector<int64_t> lengths;
+  for (const Tensor& matrix : weight) {
+    groups.experts.push_back(static_cast<int64_t>(lengths.size()));
+    lengths.push_back(matrix.size(0));
+  }
+  groups.ranges = GroupRanges(lengths, /*counts=*/true, size);
+  return groups;
 }
 
 // Only a kernel's own operands can be asked, so before anything is made of them.
@@ -147,6 +181,13 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
                    int64_t group_list_type, OutList y) {
   TORCH_CHECK(!x.empty() && !weight.empty() && y.size() != 0, "x, weight and y need at least one tensor each");
   lists.stacked = weight.size() == 1 && weight[0].dim() == 3;
+  const bool bare = Absent(lists.bias) && Absent(lists.scale) && Absent(lists.antiquant_scale) && lists.act_type == 0;
+  if (group_type == kGroupsOfDepth && x.size() == 1 && weight.size() > 1) {
+    TORCH_CHECK(bare && !group_list.has_value() && y.size() == weight.size(),
+                "several weights with groups along k go without groupList, bias, scales and activation, and have as "
+                "many outputs");
+    return DepthGroups(x[0], weight, GroupsOfWeights(weight, x[0].size(1)), y);
+  }
   if (x.size() > 1 || !group_list.has_value() || group_type == kNoGroups) {
     return EachWithItsOwn(x, weight, lists, y);
   }
@@ -157,9 +198,8 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
   TORCH_CHECK(size == 0 || !groups.ranges.empty(), "the group list is empty; the grouped dimension has ", size,
               " elements");
   if (group_type == kGroupsOfRows) return RowGroups(x[0], weight, lists, groups, y);
-  TORCH_CHECK(Absent(lists.bias) && Absent(lists.scale) && Absent(lists.antiquant_scale) && lists.act_type == 0,
-              "groups along k go without bias, scales and activation");
-  DepthGroups(x[0], weight[0], groups, y);
+  TORCH_CHECK(bare, "groups along k go without bias, scales and activation");
+  DepthGroups(x[0], weight, groups, y);
 }
 
 std::vector<Tensor> Transposed(TensorList list, bool transpose) {
@@ -175,6 +215,7 @@ void GroupedAdd(const Tensor& x, const Tensor& weight, const Tensor& group_list,
   TORCH_CHECK(group_type == kGroupsOfDepth, "groupType is ", group_type, "; 2 (depth) is supported");
   const Tensor a = transpose_x ? x.t() : x;
   const Tensor b = transpose_weight ? weight.t() : weight;
+  TORCH_CHECK(list_type == 0 || list_type == 1, "groupListType is ", list_type, "; 0 (ends) and 1 (lengths) are known");
   const Groups groups = ReadGroups(group_list, list_type, a.size(1));
   const auto count = static_cast<int64_t>(groups.ranges.size());
   Tensor sums = y.view({count, a.size(0), b.size(1)});
@@ -199,10 +240,12 @@ MP_KERNEL(GroupedGemm, TensorList x, TensorList weight, OptTensorList bias, OptT
     list = at::tensor(*group_ends, at::kLong);
     group_type = kGroupsOfRows;
   }
+  Lists lists{bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type};
+  lists.x_is_int4 = !x.empty() && IsInt4(x[0]);
+  lists.weight_is_int4 = !weight.empty() && IsInt4(weight[0]);
   const std::vector<Tensor> left = Transposed(x, transpose_x);
   const std::vector<Tensor> right = Transposed(weight, transpose_weight);
-  GroupedMatmul(left, right, {bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type}, list,
-                group_type, list_type, y);
+  GroupedMatmul(left, right, lists, list, group_type, list_type, y);
 }
 
 MP_KERNEL(aclnnGroupedMatmulAddV2, const Tensor& x, const Tensor& weight, const Tensor& group_list, Tensor& y,

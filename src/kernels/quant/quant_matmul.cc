@@ -14,11 +14,16 @@ namespace {
 Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor& x_offset, const OptTensor& smooth,
                       string_view mode) {
   TORCH_CHECK(!Given(x_offset).has_value(), "xOffset is not supported, as on the device; pass NULL");
+  TORCH_CHECK(mode.empty() || mode == "pertoken" || mode == "pertensor", "xQuantMode is '", std::string(mode),
+              "'; pertoken and pertensor are known");
   Tensor value = x.to(at::kFloat);
   if (Given(smooth).has_value()) value = value.mul(smooth->to(at::kFloat));
   Scaled scaled;
   if (Given(x_scale).has_value()) {
     const Tensor scale = x_scale->to(at::kFloat);
+    const int64_t wanted = mode == "pertensor" ? 1 : x.size(0);
+    TORCH_CHECK(mode.empty() || scale.numel() == wanted, "xScale has ", scale.numel(), " elements; xQuantMode '",
+                std::string(mode), "' needs ", wanted);
     scaled.scale = scale.numel() == 1 ? scale.reshape({1, 1}) : scale.reshape({-1, 1});
     scaled.values = value.div(scaled.scale);
   } else {
@@ -29,6 +34,17 @@ Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor
   WriteQuantized(stored, scaled.values);
   scaled.values = stored;
   return scaled;
+}
+
+// A weight's scale in 64-bit words has the one scale of x in it already.
+QuantFactors DequantFactors(const OptTensor& bias, const Tensor& weight_scale, const Tensor& x_scale) {
+  QuantFactors factors{bias, weight_scale, {}, x_scale, /*bias_first=*/true};
+  if (weight_scale.scalar_type() == at::kLong) {
+    TORCH_CHECK(x_scale.numel() == 1, "a weightScale of INT64 goes with one scale of x; there are ", x_scale.numel());
+    factors.scale = DecodedScale(weight_scale);
+    factors.token_scale.reset();
+  }
+  return factors;
 }
 
 Tensor TransposedIf(const Tensor& matrix, bool transpose) { return transpose ? matrix.transpose(-1, -2) : matrix; }
@@ -60,8 +76,8 @@ MP_KERNEL(aclnnQuantMatmulDequant, const Tensor& x, const Tensor& weight, const 
           string_view mode, bool transpose, Tensor& out) {
   CheckPlain(weight, "weight");
   const Scaled input = QuantizedInput(x, x_scale, x_offset, smooth, mode);
-  Write(out, ScaledGemm(input.values, transpose ? weight.t() : weight, {Given(bias), weight_scale, {}, input.scale},
-                        /*raw=*/false));
+  Write(out, ScaledGemm(input.values, transpose ? weight.t() : weight,
+                        DequantFactors(Given(bias), weight_scale, input.scale), /*raw=*/false));
 }
 
 MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight, const Tensor& weight_scale,
@@ -73,8 +89,8 @@ MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight,
   for (const auto& [begin, end] : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
     const Tensor matrix = weight.select(0, group);
     const Tensor scale = input.scale.size(0) == 1 ? input.scale : input.scale.slice(0, begin, end);
-    QuantFactors factors{{}, weight_scale.select(0, group), {}, scale};
-    if (Given(bias).has_value()) factors.bias = bias->select(0, group);
+    const OptTensor shift = Given(bias).has_value() ? OptTensor(bias->select(0, group)) : OptTensor();
+    const QuantFactors factors = DequantFactors(shift, weight_scale.select(0, group), scale);
     Tensor rows = out.slice(0, begin, end);
     Write(rows, ScaledGemm(input.values.slice(0, begin, end), transpose ? matrix.t() : matrix, factors, /*raw=*/false));
     ++group;
