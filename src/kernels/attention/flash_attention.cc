@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/kernels/attention/flash_attention.h"
 
+#include <algorithm>
+
 #include "src/kernels/nn/keep_mask.h"
 
 namespace millpond::kernels {
@@ -44,11 +46,13 @@ FlashAttention::FlashAttention(const FlashArguments& arguments)
         !Given(given_.query_lengths).empty() && Given(given_.query_lengths).size() == Given(given_.key_lengths).size(),
         "the layout ", layout_, " needs as many lengths of queries as of keys; there are ",
         Given(given_.query_lengths).size(), " and ", Given(given_.key_lengths).size());
-    TORCH_CHECK(
-        Given(given_.query_lengths).back() <= query_.size(2) && Given(given_.key_lengths).back() <= key_.size(2),
-        "the lengths end at ", Given(given_.query_lengths).back(), " and ", Given(given_.key_lengths).back(),
-        ", the tensors have ", query_.size(2), " and ", key_.size(2), " tokens");
+    const auto last = [](IntArrayRef ends) { return *std::max_element(ends.begin(), ends.end()); };
+    TORCH_CHECK(last(*given_.query_lengths) <= query_.size(2) && last(*given_.key_lengths) <= key_.size(2),
+                "the lengths end at ", last(*given_.query_lengths), " and ", last(*given_.key_lengths),
+                ", the tensors have ", query_.size(2), " and ", key_.size(2), " tokens");
   }
+  TORCH_CHECK(given_.sparse.mode != 6 || !given_.mask || !Given(given_.prefix).empty(),
+              "sparseMode 6 needs prefix, which is absent");
   if (given_.keep_prob < 1) {
     TORCH_CHECK(given_.keep_prob > 0, "keepProb is ", given_.keep_prob, "; it must be in (0, 1]");
     const Piece last = Pieces().back();

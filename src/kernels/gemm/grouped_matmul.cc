@@ -188,6 +188,7 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
                 "many outputs");
     return DepthGroups(x[0], weight, GroupsOfWeights(weight, x[0].size(1)), y);
   }
+  CheckList(x, group_list, group_list_type);
   if (x.size() > 1 || !group_list.has_value() || group_type == kNoGroups) {
     return EachWithItsOwn(x, weight, lists, y);
   }
@@ -200,6 +201,19 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
   if (group_type == kGroupsOfRows) return RowGroups(x[0], weight, lists, groups, y);
   TORCH_CHECK(bare, "groups along k go without bias, scales and activation");
   DepthGroups(x[0], weight, groups, y);
+}
+
+// Several x say by themselves how long each group is; a list beside them must say the same.
+void CheckList(TensorList x, const OptTensor& list, int64_t list_type) {
+  if (x.size() < 2 || !list.has_value()) return;
+  int64_t rows = 0;
+  for (const Tensor& one : x) rows += one.size(0);
+  const Groups groups = ReadGroups(list, list_type, rows);
+  bool same = groups.ranges.size() == x.size();
+  for (size_t i = 0; same && i < x.size(); ++i) {
+    same = groups.ranges[i].second - groups.ranges[i].first == x[i].size(0);
+  }
+  TORCH_CHECK(same, "groupList does not say how many rows each of the ", x.size(), " tensors of x has");
 }
 
 std::vector<Tensor> Transposed(TensorList list, bool transpose) {
@@ -238,7 +252,7 @@ MP_KERNEL(GroupedGemm, TensorList x, TensorList weight, OptTensorList bias, OptT
   if (group_list && group_list->numel() != 0) list = group_list;
   if (group_ends && !group_ends->empty()) {
     list = at::tensor(*group_ends, at::kLong);
-    group_type = kGroupsOfRows;
+    if (group_type == kNoGroups) group_type = kGroupsOfRows;
   }
   Lists lists{bias, scale, offset, antiquant_scale, antiquant_offset, token_scale, act_type};
   lists.x_is_int4 = !x.empty() && IsInt4(x[0]);
