@@ -177,6 +177,19 @@ void CheckAllPlain(TensorList weight) {
   for (const Tensor& matrix : weight) CheckPlain(matrix, "weight");
 }
 
+// Several x say by themselves how long each group is; a list beside them must say the same.
+void CheckList(TensorList x, const OptTensor& list, int64_t list_type) {
+  if (x.size() < 2 || !list.has_value()) return;
+  int64_t rows = 0;
+  for (const Tensor& one : x) rows += one.size(0);
+  const Groups groups = ReadGroups(list, list_type, rows);
+  bool same = groups.ranges.size() == x.size();
+  for (size_t i = 0; same && i < x.size(); ++i) {
+    same = groups.ranges[i].second - groups.ranges[i].first == x[i].size(0);
+  }
+  TORCH_CHECK(same, "groupList does not say how many rows each of the ", x.size(), " tensors of x has");
+}
+
 void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor& group_list, int64_t group_type,
                    int64_t group_list_type, OutList y) {
   TORCH_CHECK(!x.empty() && !weight.empty() && y.size() != 0, "x, weight and y need at least one tensor each");
@@ -201,19 +214,6 @@ void GroupedMatmul(TensorList x, TensorList weight, Lists lists, const OptTensor
   if (group_type == kGroupsOfRows) return RowGroups(x[0], weight, lists, groups, y);
   TORCH_CHECK(bare, "groups along k go without bias, scales and activation");
   DepthGroups(x[0], weight, groups, y);
-}
-
-// Several x say by themselves how long each group is; a list beside them must say the same.
-void CheckList(TensorList x, const OptTensor& list, int64_t list_type) {
-  if (x.size() < 2 || !list.has_value()) return;
-  int64_t rows = 0;
-  for (const Tensor& one : x) rows += one.size(0);
-  const Groups groups = ReadGroups(list, list_type, rows);
-  bool same = groups.ranges.size() == x.size();
-  for (size_t i = 0; same && i < x.size(); ++i) {
-    same = groups.ranges[i].second - groups.ranges[i].first == x[i].size(0);
-  }
-  TORCH_CHECK(same, "groupList does not say how many rows each of the ", x.size(), " tensors of x has");
 }
 
 std::vector<Tensor> Transposed(TensorList list, bool transpose) {
