@@ -153,6 +153,8 @@ def sums(r):
     given = {"x1": xs[r.rank], "x2": eight[r.rank], "antiquantScale": scale, "antiquantOffset": offset}
     for name in ("aclnnWeightQuantMatmulAllReduce", "aclnnWeightQuantMatmulAllReduceV2"):
         r.form(name, {"output": summed(parts)}, **given)
+    # The pages of the forms with a norm add the offset when x2 has been scaled.
+    parts = [(x.float() @ (w.float() * scale.float() + offset.float())).half() for x, w in zip(xs, eight)]
     total = (summed(parts) + residual).float()
     made = {"y": total.half(), "norm": norm(total, gamma).half()}
     r.form("aclnnWeightQuantMatmulAllReduceAddRmsNorm", made, residual=residual, gamma=gamma, **given)
