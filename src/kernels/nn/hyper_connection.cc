@@ -141,9 +141,10 @@ MP_KERNEL(aclnnMhcPostBackward, const Tensor& grad, const Tensor& x, const OptTe
 // The steps are kept as [step, matrix, n, 8] and their divisors as [step, matrix, 8].
 MP_KERNEL(aclnnMhcSinkhorn, const Tensor& x, double eps, int64_t iterations, Tensor& out, Tensor* steps, Tensor* sums) {
   const int64_t n = x.size(-1);
-  constexpr int64_t kMost = 100;
+  constexpr int64_t kMaxIterations = 100;
   TORCH_CHECK(x.dim() >= 2 && x.size(-2) == n, "x has shape ", x.sizes(), "; its matrices must be square");
-  TORCH_CHECK(iterations >= 1 && iterations <= kMost, "numIters is ", iterations, "; it must be 1 to ", kMost);
+  TORCH_CHECK(iterations >= 1 && iterations <= kMaxIterations, "numIters is ", iterations, "; it must be 1 to ",
+              kMaxIterations);
   const int64_t matrices = n == 0 ? 0 : x.numel() / (n * n);
   const auto given = [](const Tensor* kept) { return kept != nullptr && kept->numel() != 0; };
   TORCH_CHECK(n <= kSinkhornWidth || (!given(steps) && !given(sums)), "matrices of size ", n, "; up to ",

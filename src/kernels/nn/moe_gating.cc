@@ -63,8 +63,8 @@ void CheckGate(const Gate& gate, int64_t experts) {
 
 // Each token's id names its experts.
 Tensor OfTable(const Gate& gate, int64_t experts, const Tensor& ids, const Tensor& table, int64_t rows) {
-  constexpr int64_t kMost = 64;
-  TORCH_CHECK(gate.k <= kMost, "k is ", gate.k, "; experts of a table are at most ", kMost);
+  constexpr int64_t kMaxChosen = 64;
+  TORCH_CHECK(gate.k <= kMaxChosen, "k is ", gate.k, "; experts of a table are at most ", kMaxChosen);
   TORCH_CHECK(gate.k_group == gate.groups || gate.groups == experts,
               "experts of a table go with kGroup = groupCount or a group for each expert");
   TORCH_CHECK(table.dim() == 2 && table.size(1) == gate.k, "tid2eid has shape ", table.sizes(), "; it must be [keys, ",

@@ -117,7 +117,8 @@ ORDER = EXPERTS.flatten().argsort(stable=True)
 
 
 def routed(x, **more):
-    return {"x": x, "expertIdx": EXPERTS, "expertNum": 3, "expandedXOut": room(8, x.shape[1], dtype=torch.int8), "expandedRowIdxOut": room(8, dtype=torch.int32),
+    return {"x": x, "expertIdx": EXPERTS, "expertNum": 3, "expandedXOut": room(8, x.shape[1], dtype=torch.int8),
+            "expandedRowIdxOut": room(8, dtype=torch.int32),
             **more}
 
 
@@ -151,7 +152,8 @@ def test_rows_take_their_scales_along(npu, flat):
 @pytest.mark.parametrize("given, says", [
     ({"dropPadMode": 2}, "dropPadMode is 2"), ({"dropPadMode": 1, "expertCapacity": 5}, "expertCapacity is 5"), ({"dropPadMode": 1}, "expertCapacity is 0"),
     ({"quantMode": 2}, "quantMode is 2"), ({"quantMode": -1}, "quantMode is -1"), ({"scaleOptional": torch.ones(1)}, "a scale and an offset"),
-    ({"expertTokensCountOrCumsumFlag": 1, "quantMode": 1}, "expertTokensCountOrCumsumOut is wanted"), ({"expertTokensCountOrCumsumFlag": 3}, "is 3; 0, 1 and 2")])
+    ({"expertTokensCountOrCumsumFlag": 1, "quantMode": 1}, "expertTokensCountOrCumsumOut is wanted"),
+    ({"expertTokensCountOrCumsumFlag": 3}, "is 3; 0, 1 and 2")])
 def test_routing_refuses(npu, given, says):
     npu.refuses("aclnnMoeInitRoutingQuantV2", says, **routed(values(4, 8), **given))
 
@@ -221,7 +223,8 @@ def test_a_map_may_leave_slots_free(npu):
     assert torch.equal(place, torch.tensor([0, 4, 2, -1, 1, 3, -1, -1], dtype=torch.int32))
 
     rows, back, index, ids, used = values(slots, 5), room(4, 5), room(slots, dtype=torch.int32), room(slots, dtype=torch.int32), room(slots)
-    npu("aclnnMoeTokenUnpermuteWithRoutingMap", permutedTokens=rows, sortedIndices=place, routingMapOptional=MAP, probsOptional=probs, restoreShapeOptional=[4, 5],
+    npu("aclnnMoeTokenUnpermuteWithRoutingMap", permutedTokens=rows, sortedIndices=place, routingMapOptional=MAP, probsOptional=probs,
+        restoreShapeOptional=[4, 5],
         unpermutedTokens=back, outIndex=index, permuteTokenId=ids, permuteProbs=used)
     weighted = D(rows[:5]) * D(probs[token, expert])[:, None]
     near(back, torch.zeros(4, 5).double().index_add_(0, token, weighted))
@@ -248,9 +251,11 @@ def test_a_map_refuses(npu, slots, says):
 
 # Rotary embeddings and caches.
 
-@pytest.mark.parametrize("given, says", [({"layout": 0}, "layout is 0"), ({"layout": 5}, "layout is 5"), ({"rotaryMode": "interleave-half"}, "interleave-half")])
+@pytest.mark.parametrize("given, says", [({"layout": 0}, "layout is 0"), ({"layout": 5}, "layout is 5"),
+                                         ({"rotaryMode": "interleave-half"}, "interleave-half")])
 def test_turning_in_place_refuses(npu, given, says):
-    npu.refuses("aclnnApplyRotaryPosEmbV2", says, **{"queryRef": values(1, 2, 2, 4), "keyRef": values(1, 2, 1, 4), "cos": values(1, 2, 1, 4), "sin": values(1, 2, 1, 4),
+    npu.refuses("aclnnApplyRotaryPosEmbV2", says,
+                **{"queryRef": values(1, 2, 2, 4), "keyRef": values(1, 2, 1, 4), "cos": values(1, 2, 1, 4), "sin": values(1, 2, 1, 4),
                                                     "layout": 1, "rotaryMode": "half", **given})
 
 
@@ -296,7 +301,8 @@ def latent(**more):
 
 def test_a_latent_cache_is_quantised_with_scale_and_offset(npu):
     given = latent(kCacheRef=torch.full((2, 4, 1, 4), 9, dtype=torch.int8), kRopeScaleOptional=values(1, 4) * 50, kRopeOffsetOptional=values(1, 4),
-                   ckvCacheRef=torch.full((2, 4, 1, 8), 9, dtype=torch.int8), cKvScaleOptional=values(8) * 200, isOutputKv=True, kRopeOut=room(1, 1, 2, 4).half(),
+                   ckvCacheRef=torch.full((2, 4, 1, 8), 9, dtype=torch.int8), cKvScaleOptional=values(8) * 200, isOutputKv=True,
+                   kRopeOut=room(1, 1, 2, 4).half(),
                    cKvOut=room(1, 1, 2, 8).half())
     npu("aclnnKvRmsNormRopeCacheV2", **given)
     front, back = D(given["kv"])[..., :8], D(given["kv"])[..., 8:]
@@ -305,7 +311,8 @@ def test_a_latent_cache_is_quantised_with_scale_and_offset(npu):
     turned = torch.cat((even, odd), -1) * D(given["cos"]) + torch.cat((-odd, even), -1) * D(given["sin"])
     near(given["kRopeOut"], turned, 1e-3)
     near(given["cKvOut"], normed, 2e-3)
-    for name, want in (("kCacheRef", turned * D(given["kRopeScaleOptional"]) + D(given["kRopeOffsetOptional"])), ("ckvCacheRef", normed * D(given["cKvScaleOptional"]))):
+    for name, want in (("kCacheRef", turned * D(given["kRopeScaleOptional"]) + D(given["kRopeOffsetOptional"])),
+                       ("ckvCacheRef", normed * D(given["cKvScaleOptional"]))):
         cache = given[name].view(8, -1).double()
         assert ((cache[5] - want[0, 0, 0].clamp(-128, 127)).abs() <= 0.51).all()
         assert (cache[torch.arange(8) != 5] == 9).all(), "a slot that is not named was written"
@@ -322,7 +329,8 @@ def test_a_latent_cache_refuses(npu, given, says):
 def test_an_offset_into_a_paged_cache_skips_whole_blocks(npu, offset):
     cache, table = values(6, 4, 1, 2).half(), torch.tensor([[4, 1, 5], [2, 0, 3]], dtype=torch.int32)
     key, value = room(7, 1, 2, dtype=torch.float16), room(7, 1, 2, dtype=torch.float16)
-    npu("aclnnGatherPaKvCache", keyCache=cache, valueCache=cache + 1, blockTables=table, seqLens=torch.tensor([0, 2, 7], dtype=torch.int32), keyRef=key, valueRef=value,
+    npu("aclnnGatherPaKvCache", keyCache=cache, valueCache=cache + 1, blockTables=table, seqLens=torch.tensor([0, 2, 7], dtype=torch.int32), keyRef=key,
+        valueRef=value,
         seqOffsetOptional=torch.tensor([offset, offset], dtype=torch.int32), cacheMode="Norm", isSeqLensCumsum=True)
     skipped = offset // 4
     want = torch.cat([torch.cat([cache[block] for block in row[skipped:]])[:count] for row, count in zip(table.long(), (2, 5))])
@@ -338,7 +346,8 @@ def test_one_factor_for_each_of_as_many_groups_as_columns(npu, counts, left):
     x, smooth, offsets = values(7, 4), torch.tensor([2.0, -30.0]), torch.tensor([0.5, -1.0])  # two groups, two columns
     out, scale = torch.full((7, 2), 77, dtype=torch.int8), room(7)
     groups = torch.tensor([2, 3] if counts else [2, 5], dtype=torch.int32)
-    npu("aclnnSwiGluQuantV2", x=x, smoothScalesOptional=smooth, offsetsOptional=offsets, groupIndexOptional=groups, activateLeft=left, quantModeOptional="static",
+    npu("aclnnSwiGluQuantV2", x=x, smoothScalesOptional=smooth, offsetsOptional=offsets, groupIndexOptional=groups, activateLeft=left,
+        quantModeOptional="static",
         groupListType=int(counts), dstType=INT8, yOut=out, scaleOut=scale)
     one, two = D(x).chunk(2, -1)
     gated = silu(one) * two if left else silu(two) * one
@@ -350,7 +359,8 @@ def test_one_factor_for_each_of_as_many_groups_as_columns(npu, counts, left):
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
 def test_a_gate_in_int4(npu, mode):
     x, smooth, offsets, out, scale = values(3, 8) * 3, values(1, 4) * 4, values(1, 4), Int4(torch.zeros(3, 4)), room(3)
-    npu("aclnnSwiGluQuantV2", x=x, smoothScalesOptional=smooth, offsetsOptional=offsets if mode == "static" else None, activateLeft=True, quantModeOptional=mode,
+    npu("aclnnSwiGluQuantV2", x=x, smoothScalesOptional=smooth, offsetsOptional=offsets if mode == "static" else None, activateLeft=True,
+        quantModeOptional=mode,
         dstType=INT4, yOut=out, scaleOut=scale)
     one, two = D(x).chunk(2, -1)
     value = silu(one) * two * D(smooth)
@@ -362,7 +372,8 @@ def test_a_gate_in_int4(npu, mode):
     assert torch.equal(out.values().double(), torch.round(value).clamp(-8, 7))
 
 
-@pytest.mark.parametrize("given, says", [({"groupListType": 2}, "groupListType is 2"), ({"dstType": INT4}, "dstType is 29"), ({"quantModeOptional": "dynamic_msd"}, "dynamic_msd")])
+@pytest.mark.parametrize("given, says", [({"groupListType": 2}, "groupListType is 2"), ({"dstType": INT4}, "dstType is 29"),
+                                         ({"quantModeOptional": "dynamic_msd"}, "dynamic_msd")])
 def test_a_gate_with_a_scale_refuses(npu, given, says):
     npu.refuses("aclnnSwiGluQuantV2", says, **{"x": values(3, 8), "activateLeft": True, "quantModeOptional": "dynamic", "dstType": INT8,
                                               "yOut": room(3, 4, dtype=torch.int8), "scaleOut": room(3), **given})
@@ -380,8 +391,10 @@ def gate(mode, left, glu, limit=0.8, alpha=1.5, bias=0.25):
 
 
 def dequantised(**more):
-    return {"weightScaleOptional": values(3, 8) / 300, "activationScaleOptional": values(7), "groupIndexOptional": torch.tensor([3, 0, 2]), "activateLeft": True,
-            "quantModeOptional": "dynamic", "dstType": INT8, "roundModeOptional": "rint", "activateDim": -1, "clampLimit": 0.8, "gluAlpha": 1.5, "gluBias": 0.25,
+    return {"weightScaleOptional": values(3, 8) / 300, "activationScaleOptional": values(7), "groupIndexOptional": torch.tensor([3, 0, 2]),
+            "activateLeft": True,
+            "quantModeOptional": "dynamic", "dstType": INT8, "roundModeOptional": "rint", "activateDim": -1, "clampLimit": 0.8, "gluAlpha": 1.5,
+            "gluBias": 0.25,
             "yOut": room(7, 4, dtype=torch.int8), "scaleOut": room(7), **more}
 
 
@@ -402,7 +415,8 @@ def test_a_gate_of_sums(npu, mode, left, pairs):
 
 @pytest.mark.parametrize("given, says", [
     ({"swigluMode": 1, "activateLeft": False}, "activateLeft must be true"), ({"swigluMode": 2, "clampLimit": 0.0}, "clampLimit is 0"),
-    ({"swigluMode": 3, "clampLimit": INF}, "clampLimit is inf"), ({"quantModeOptional": "static"}, "quantScale, which is NULL"), ({"swigluMode": 4}, "swigluMode is 4"),
+    ({"swigluMode": 3, "clampLimit": INF}, "clampLimit is inf"), ({"quantModeOptional": "static"}, "quantScale, which is NULL"),
+    ({"swigluMode": 4}, "swigluMode is 4"),
     ({"groupIndexOptional": torch.zeros(2, 3, dtype=torch.int64)}, "groupIndex has shape")])
 def test_a_gate_of_sums_refuses(npu, given, says):
     npu.refuses("aclnnDequantSwigluQuantV2", says, x=whole(-9, 9, 7, 8).int(), **dequantised(**given))
@@ -438,7 +452,8 @@ def test_int8_rows_of_int4_weights(npu, depth_groups, typed, exact):
     real = D(W4) * by_depth(scale)
     bias = (8 * real.sum(1)).float() if exact else values(2, 8)
     out = room(5, 8, dtype=torch.bfloat16)
-    npu("aclnnGroupedMatmulV5", x=[X8], weight=[Int4(W4) if typed else packed(W4)], biasOptional=[bias], scaleOptional=[float_words(scale)], perTokenScaleOptional=[TOKEN],
+    npu("aclnnGroupedMatmulV5", x=[X8], weight=[Int4(W4) if typed else packed(W4)], biasOptional=[bias], scaleOptional=[float_words(scale)],
+        perTokenScaleOptional=[TOKEN],
         groupListOptional=torch.tensor([2, 3]), splitItem=3, groupListType=1, out=[out])
     want = torch.stack([(D(X8[i]) - 8) @ real[g] + D(bias[g]) for i, g in enumerate(OF_ROW)]) * D(TOKEN)[:, None]
     near(out, want, 1e-2)
@@ -448,12 +463,14 @@ def test_int8_rows_of_int4_weights(npu, depth_groups, typed, exact):
 
 def test_int4_rows_of_int4_weights_with_a_scale_of_each_depth(npu):
     x, scale, out = whole(-8, 8, 4, 16).to(torch.int8), values(2, 4, 8) / 30, room(4, 8, dtype=torch.float16)
-    npu("aclnnGroupedMatmulV5", x=[Int4(x)], weight=[Int4(W4)], scaleOptional=[float_words(scale)], groupListOptional=torch.tensor([0, 4]), splitItem=3, out=[out])
+    npu("aclnnGroupedMatmulV5", x=[Int4(x)], weight=[Int4(W4)], scaleOptional=[float_words(scale)], groupListOptional=torch.tensor([0, 4]), splitItem=3,
+        out=[out])
     near(out, D(x) @ (D(W4) * by_depth(scale))[1], 1e-2)
 
 
 def test_int8_rows_of_int4_weights_need_their_bias(npu):
-    npu.refuses("aclnnGroupedMatmulV5", "which is absent", x=[X8], weight=[Int4(W4)], scaleOptional=[float_words(values(2, 1, 8))], groupListOptional=torch.tensor([2, 3]),
+    npu.refuses("aclnnGroupedMatmulV5", "which is absent", x=[X8], weight=[Int4(W4)], scaleOptional=[float_words(values(2, 1, 8))],
+                groupListOptional=torch.tensor([2, 3]),
                 splitItem=3, groupListType=1, out=[room(5, 8, dtype=torch.bfloat16)])
 
 
@@ -462,8 +479,10 @@ def test_tokens_of_int4_experts_are_added_up(npu, typed):
     scale, where, weights, shared = values(2, 1, 8).abs() / 30, torch.tensor([1, 0, 2, 1, 2]), values(5), values(2, 8).bfloat16()
     real = D(W4) * D(scale)
     out = room(3, 8)
-    npu("aclnnGroupedMatmulFinalizeRoutingV2", x1=X8, x2=Int4(W4) if typed else packed(W4), scaleOptional=float_words(scale), biasOptional=(8 * real.sum(1)).float(),
-        pertokenScaleOptional=TOKEN, groupListOptional=torch.tensor([2, 3]), groupListType=1, sharedInputOptional=shared, logitOptional=weights, rowIndexOptional=where,
+    npu("aclnnGroupedMatmulFinalizeRoutingV2", x1=X8, x2=Int4(W4) if typed else packed(W4), scaleOptional=float_words(scale),
+        biasOptional=(8 * real.sum(1)).float(),
+        pertokenScaleOptional=TOKEN, groupListOptional=torch.tensor([2, 3]), groupListType=1, sharedInputOptional=shared, logitOptional=weights,
+        rowIndexOptional=where,
         sharedInputWeight=0.5, sharedInputOffset=1, out=out)
     rows = torch.stack([D(X8[i]) @ real[g] for i, g in enumerate(OF_ROW)]) * D(TOKEN)[:, None] * D(weights)[:, None]
     want = torch.zeros(3, 8).double().index_add_(0, where, rows)
@@ -493,7 +512,8 @@ def test_a_weight_s_scale_in_words_has_the_one_of_x_in_it(npu, mode, tokens, wor
         pytest.skip("the page rules it out")
     x, weight, scale, smooth = values(5, 16).half(), whole(-128, 128, 2, 8, 16).to(torch.int8), values(2, 8) / 20, values(16).half()
     step = (values(tokens).abs() / 20 + 0.01).half() if words else values(tokens).abs() / 20 + 0.01
-    given = {"x": x, "weight": weight, "weightScale": float_words(scale * step.float()) if words else scale, "xScaleOptional": step, "smoothScaleOptional": smooth,
+    given = {"x": x, "weight": weight, "weightScale": float_words(scale * step.float()) if words else scale, "xScaleOptional": step,
+             "smoothScaleOptional": smooth,
              "xQuantMode": mode, "transposeWeight": True, "out": room(5, 8, dtype=torch.float16)}
     npu("aclnnQuantGroupedMatmulDequant", groupList=torch.tensor([2, 5]), **given)
     whole_x = torch.round(D(x) * D(smooth) / D(step).reshape(-1, 1)).clamp(-128, 127)
@@ -525,7 +545,8 @@ def test_a_list_beside_several_tensors_says_what_they_say(npu):
 
 
 def test_tokens_of_a_feed_forward_block_are_all_spoken_of(npu):
-    npu.refuses("aclnnFFNV2", "expertTokens speaks of 3 tokens", x=values(4, 6).half(), weight1=values(2, 6, 8).half(), weight2=values(2, 8, 6).half(), expertTokens=[1, 2],
+    npu.refuses("aclnnFFNV2", "expertTokens speaks of 3 tokens", x=values(4, 6).half(), weight1=values(2, 6, 8).half(), weight2=values(2, 8, 6).half(),
+                expertTokens=[1, 2],
                 activation="relu", y=room(4, 6, dtype=torch.float16))
 
 
@@ -538,7 +559,8 @@ def attention(q, k, v, scale, hidden=None):
 
 def packed_attention(**more):
     query, key, value = values(9, 2, 4), values(9, 1, 4), values(9, 1, 4)
-    return {"query": query, "key": key, "value": value, "scaleValue": 0.5, "keepProb": 1.0, "preTokens": 2**31 - 1, "nextTokens": 2**31 - 1, "headNum": 2, "inputLayout": "TND",
+    return {"query": query, "key": key, "value": value, "scaleValue": 0.5, "keepProb": 1.0, "preTokens": 2**31 - 1, "nextTokens": 2**31 - 1, "headNum": 2,
+            "inputLayout": "TND",
             "softmaxMaxOut": room(9, 2, 8), "softmaxSumOut": room(9, 2, 8), "attentionOutOut": room(9, 2, 4), **more}
 
 
@@ -554,7 +576,8 @@ def test_sequences_at_the_end_may_take_no_part(npu):
 
 def test_a_prefix_is_needed_where_the_mode_says_so(npu):
     npu.refuses("aclnnFlashAttentionVarLenScore", "sparseMode 6 needs prefix",
-                **packed_attention(actualSeqQLenOptional=[9], actualSeqKvLenOptional=[9], attenMaskOptional=torch.ones(2048, 2048, dtype=torch.bool).triu(1), sparseMode=6))
+                **packed_attention(actualSeqQLenOptional=[9], actualSeqKvLenOptional=[9], attenMaskOptional=torch.ones(2048, 2048, dtype=torch.bool).triu(1),
+                                   sparseMode=6))
 
 
 def inference(queries, size=4, width=4, **more):
@@ -613,7 +636,8 @@ def test_parts_of_attention_are_put_together(npu):
 @pytest.mark.parametrize("order, lengths, says", [("BNS", torch.tensor([0, 4]), "inputSoftmaxLayout is 'BNS'"), ("TND", None, "actualSeqQlen")])
 def test_a_ring_of_attention_refuses(npu, order, lengths, says):
     statistics = {name + part: values(4, 2, 8).abs() + 1 for name in ("prevSoftmax", "curSoftmax") for part in ("Max", "Sum")}
-    npu.refuses("aclnnRingAttentionUpdateV2", says, prevAttnOut=values(4, 2, 8), curAttnOut=values(4, 2, 8), actualSeqQlenOptional=lengths, inputLayoutOptional="TND",
+    npu.refuses("aclnnRingAttentionUpdateV2", says, prevAttnOut=values(4, 2, 8), curAttnOut=values(4, 2, 8), actualSeqQlenOptional=lengths,
+                inputLayoutOptional="TND",
                 inputSoftmaxLayoutOptional=order, attnOutOut=room(4, 2, 8), softmaxMaxOut=room(4, 2, 8), softmaxSumOut=room(4, 2, 8), **statistics)
 
 
@@ -642,7 +666,8 @@ def test_a_doubly_stochastic_matrix_refuses(npu, count):
 
 def streams(alphas):
     more = 16 if alphas == 3 else 0
-    return {"x": values(5, 4, 16).bfloat16(), "phi": values(8 + more, 64), "alpha": values(alphas), "bias": values(8 + more), "gammaOptional": values(4, 16), "normEps": 1e-3,
+    return {"x": values(5, 4, 16).bfloat16(), "phi": values(8 + more, 64), "alpha": values(alphas), "bias": values(8 + more), "gammaOptional": values(4, 16),
+            "normEps": 1e-3,
             "hcEps": 1e-2, "hIn": room(5, 16, dtype=torch.bfloat16), "hPost": room(5, 4)}
 
 
