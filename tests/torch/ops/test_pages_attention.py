@@ -574,6 +574,20 @@ def test_sequences_at_the_end_may_take_no_part(npu):
     npu.refuses("aclnnFlashAttentionVarLenScore", "must be cumulative", **packed_attention(actualSeqQLenOptional=[2, 0, 5], actualSeqKvLenOptional=[2, 0, 5]))
 
 
+def test_the_gradient_leaves_sequences_at_the_end_out(npu):
+    ends, key_ends = [2, 5, 0], [3, 7, 0]
+    given = packed_attention()
+    for name in ("softmaxMaxOut", "softmaxSumOut", "attentionOutOut"):
+        del given[name]
+    key, dy, results = given.pop("key"), values(9, 2, 4), {"dqOut": room(9, 2, 4), "dkOut": room(9, 1, 4), "dvOut": room(9, 1, 4)}
+    npu("aclnnFlashAttentionUnpaddingScoreGrad", keyIn=key, dy=dy, actualSeqQLenOptional=ends, actualSeqKvLenOptional=key_ends, **given, **results)
+    leaves = [D(x).requires_grad_() for x in (given["query"], key, given["value"])]
+    q, k, v = (x.transpose(0, 1) for x in leaves)
+    out = torch.cat([attention(q[:, a:b], k[:, c:d], v[:, c:d], 0.5) for a, b, c, d in ((0, 2, 0, 3), (2, 5, 3, 7))], 1).transpose(0, 1)
+    for got, want in zip(results.values(), torch.autograd.grad(out, leaves, D(dy)[:5])):
+        near(got, want)
+
+
 def test_a_prefix_is_needed_where_the_mode_says_so(npu):
     npu.refuses("aclnnFlashAttentionVarLenScore", "sparseMode 6 needs prefix",
                 **packed_attention(actualSeqQLenOptional=[9], actualSeqKvLenOptional=[9], attenMaskOptional=torch.ones(2048, 2048, dtype=torch.bool).triu(1),

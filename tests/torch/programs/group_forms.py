@@ -305,7 +305,8 @@ def grouped(r):
     made = {"gmmY": torch.cat([(rows.float() @ weights[r.rank][expert].float()).half() for expert, rows in enumerate(mine)]),
             "mmY": (shared.float() @ matrix.float()).half(), "permute": torch.cat(mine)}
     for name in ("aclnnAlltoAllvGroupedMatMul", "aclnnAlltoAllvGroupedMatMulV2"):
-        r.refused(name, "mmX and mmWeight go together", made, gmmX=tokens[r.rank], gmmWeight=weights[r.rank], sendCounts=gives[r.rank], recvCounts=gets, mmX=shared)
+        r.refused(name, "mmX and mmWeight go together", made, gmmX=tokens[r.rank], gmmWeight=weights[r.rank], sendCounts=gives[r.rank], recvCounts=gets,
+                  mmX=shared)
         r.form(name, made, gmmX=tokens[r.rank], gmmWeight=weights[r.rank], sendCounts=gives[r.rank], recvCounts=gets, **given)
     back = {"y": torch.cat([(split[r.rank][each].float() @ weights[each // experts][each % experts].float()).half() for each in range(total)]), "mmY": made["mmY"]}
     for name in ("aclnnGroupedMatMulAlltoAllv", "aclnnGroupedMatMulAlltoAllvV2"):
