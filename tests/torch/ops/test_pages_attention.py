@@ -594,6 +594,39 @@ def test_a_prefix_is_needed_where_the_mode_says_so(npu):
                                    sparseMode=6))
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_pse_of_distances_is_known_by_its_last_rows(npu, backward):
+    length, slopes = 1500, torch.tensor([0.02, 0.3])
+    query, key, value, dy = (values(1, 2, length, 2) for _ in range(4))
+    distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
+    pse = -slopes.view(1, 2, 1, 1) * distance
+    mask = torch.ones(length, length, dtype=torch.bool).triu(1)
+    given = {"query": query, "value": value, "attenMaskOptional": mask, "scaleValue": 0.5, "keepProb": 1.0, "preTokens": 2**31 - 1, "nextTokens": 2**31 - 1,
+             "headNum": 2,
+             "inputLayout": "BNSD"}
+    leaves = [D(x).requires_grad_() for x in (query, key, value)]
+    scores = (leaves[0] @ leaves[1].transpose(-1, -2) + D(pse)) * 0.5
+    want = scores.masked_fill(mask, -INF).softmax(-1) @ leaves[2]
+    if not backward:
+        out = room(1, 2, length, 2)
+        npu("aclnnFlashAttentionScore", key=key, realShiftOptional=pse[:, :, -1024:].contiguous(), softmaxMaxOut=room(1, 2, length, 8),
+            softmaxSumOut=room(1, 2, length, 8), attentionOutOut=out, **given)
+        near(out, want.detach(), 1e-4)
+        return
+    results = {"dqOut": room(1, 2, length, 2), "dkOut": room(1, 2, length, 2), "dvOut": room(1, 2, length, 2)}
+    npu("aclnnFlashAttentionScoreGrad", keyIn=key, dy=dy, pseShiftOptional=pse[:, :, -1024:].contiguous(), **given, **results)
+    for got, gradient in zip(results.values(), torch.autograd.grad(want, leaves, D(dy))):
+        near(got, gradient, 2e-4)
+
+
+def test_a_compressed_pse_needs_its_mask(npu):
+    query = values(1, 1, 1100, 2)
+    npu.refuses("aclnnFlashAttentionScore", "it needs a causal mask", query=query, key=query, value=query, realShiftOptional=values(1, 1, 1024, 1100),
+                scaleValue=0.5,
+                keepProb=1.0, headNum=1, inputLayout="BNSD", softmaxMaxOut=room(1, 1, 1100, 8), softmaxSumOut=room(1, 1, 1100, 8),
+                attentionOutOut=room(1, 1, 1100, 2))
+
+
 def inference(queries, size=4, width=4, **more):
     q, k, v = values(2, 2, queries, size), values(2, 1, 6, size), values(2, 1, 6, width)
     return {"query": q.half(), "key": [k.half()], "value": [v.half()], "numHeads": 2, "numKeyValueHeads": 1, "scaleValue": 0.5, "preTokens": 2**31 - 1,
