@@ -25,6 +25,16 @@ Tensor PseFromLastRows(const Tensor& last, int64_t queries, int64_t keys) {
   return at::cat(blocks, 2);
 }
 
+// And back: what all rows add up to in the last ones.
+void AddToLastRows(Tensor& last, const Tensor& all) {
+  const int64_t queries = all.size(2), keys = all.size(3);
+  for (int64_t shift = 0; shift < queries; shift += kPseRows) {
+    const int64_t rows = std::min(kPseRows, queries - shift);
+    const Tensor block = all.narrow(2, queries - shift - rows, rows).narrow(3, 0, keys - shift);
+    last.narrow(2, kPseRows - rows, rows).narrow(3, shift, keys - shift).add_(block);
+  }
+}
+
 int64_t ElementOr(const OptIntArrayRef& array, size_t i, int64_t otherwise) {
   const IntArrayRef values = Given(array);
   if (values.empty()) return otherwise;
@@ -273,8 +283,11 @@ void FlashAttention::Backward(const Tensor& dy, const OptTensor& max, const OptT
       Keys(dkey, piece).add_(part.key);
       Keys(dvalue, piece).add_(part.value);
     }
-    TORCH_CHECK(!IsPseCompressed(piece) || !wanted(grads.pse), "a compressed pse has no gradient");
-    if (part.bias.defined() && !IsPseCompressed(piece)) {
+    if (part.bias.defined() && IsPseCompressed(piece)) {
+      const int64_t first = packed() ? static_cast<int64_t>(piece.number) : piece.first_batch;
+      Tensor target = dpse.size(0) == 1 ? dpse : dpse.narrow(0, first, piece.batches);
+      AddToLastRows(target, part.bias);
+    } else if (part.bias.defined()) {
       const Tensor bias = generated_bias() ? part.bias * Distance(piece) : part.bias;
       Tensor target = BiasOf(dpse, piece);
       target.add_(at::sum_to(bias, target.sizes()));

@@ -599,22 +599,28 @@ def test_a_pse_of_distances_is_known_by_its_last_rows(npu, backward):
     length, slopes = 1500, torch.tensor([0.02, 0.3])
     query, key, value, dy = (values(1, 2, length, 2) for _ in range(4))
     distance = (torch.arange(length)[:, None] - torch.arange(length)).abs()
-    pse = -slopes.view(1, 2, 1, 1) * distance
+    last = (-slopes.view(1, 2, 1, 1) * distance)[:, :, -1024:].contiguous()
+    behind = (length - torch.arange(length) - 1).div(1024, rounding_mode="floor") * 1024  # row i is row i + behind, from column behind on
+    row, column = torch.arange(length) + behind - (length - 1024), (torch.arange(length) + behind[:, None]).clamp(max=length - 1)
     mask = torch.ones(length, length, dtype=torch.bool).triu(1)
     given = {"query": query, "value": value, "attenMaskOptional": mask, "scaleValue": 0.5, "keepProb": 1.0, "preTokens": 2**31 - 1, "nextTokens": 2**31 - 1,
              "headNum": 2,
              "inputLayout": "BNSD"}
-    leaves = [D(x).requires_grad_() for x in (query, key, value)]
-    scores = (leaves[0] @ leaves[1].transpose(-1, -2) + D(pse)) * 0.5
+    leaves = [D(x).requires_grad_() for x in (query, key, value, last)]
+    pse = leaves[3][:, :, row].gather(3, column.expand(1, 2, -1, -1))
+    visible = ~mask
+    torch.testing.assert_close(pse[..., visible], (-D(slopes).view(1, 2, 1, 1) * distance)[..., visible], rtol=1e-6, atol=1e-6)  # as they were
+    scores = (leaves[0] @ leaves[1].transpose(-1, -2) + pse) * 0.5
     want = scores.masked_fill(mask, -INF).softmax(-1) @ leaves[2]
     if not backward:
         out = room(1, 2, length, 2)
-        npu("aclnnFlashAttentionScore", key=key, realShiftOptional=pse[:, :, -1024:].contiguous(), softmaxMaxOut=room(1, 2, length, 8),
+        npu("aclnnFlashAttentionScore", key=key, realShiftOptional=last, softmaxMaxOut=room(1, 2, length, 8),
             softmaxSumOut=room(1, 2, length, 8), attentionOutOut=out, **given)
         near(out, want.detach(), 1e-4)
         return
-    results = {"dqOut": room(1, 2, length, 2), "dkOut": room(1, 2, length, 2), "dvOut": room(1, 2, length, 2)}
-    npu("aclnnFlashAttentionScoreGrad", keyIn=key, dy=dy, pseShiftOptional=pse[:, :, -1024:].contiguous(), **given, **results)
+    results = {"dqOut": room(1, 2, length, 2), "dkOut": room(1, 2, length, 2), "dvOut": room(1, 2, length, 2),
+               "dpseOut": room(1, 2, 1024, length)}
+    npu("aclnnFlashAttentionScoreGrad", keyIn=key, dy=dy, pseShiftOptional=last, **given, **results)
     for got, gradient in zip(results.values(), torch.autograd.grad(want, leaves, D(dy))):
         near(got, gradient, 2e-4)
 
