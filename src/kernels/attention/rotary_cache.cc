@@ -13,7 +13,7 @@ namespace {
 
 Tensor Quantized(const Tensor& x, const OptTensor& scale, const OptTensor& offset, ScalarType type) {
   TORCH_CHECK(scale || !offset, "a quantised cache has an offset and no scale");
-  TORCH_CHECK(scale || (type != at::kChar), "the cache is int8 and its scale is absent");
+  TORCH_CHECK(scale || (type != at::kChar), "an int8 cache without its scale is not supported");
   if (!scale) return x;
   TORCH_CHECK(type == at::kChar, "the cache is ", type, "; quantised caches are supported as int8");
   // [D] or [N, D] against [B, N, S, D].

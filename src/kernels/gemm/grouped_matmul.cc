@@ -59,11 +59,10 @@ Tensor Int4Product(const Tensor& x, const Tensor& weight, const Lists& lists, in
   TORCH_CHECK(Absent(lists.offset) && lists.act_type == 0, "with int4 weights offset and activation are not supported");
   const OptTensor scale = OfGroup(lists.scale, group, lists.stacked);
   const OptTensor bias = OfGroup(lists.bias, group, lists.stacked);
-  TORCH_CHECK(scale.has_value(), "int4 weights need a scale, which is absent");
-  TORCH_CHECK(lists.x_is_int4 != bias.has_value(), lists.x_is_int4
-                                                       ? "an int4 x goes without a bias"
-                                                       : "an int8 x with int4 weights needs the bias that its page "
-                                                         "describes, which is absent");
+  TORCH_CHECK(scale.has_value(), "int4 weights without a scale are not supported");
+  TORCH_CHECK(
+      lists.x_is_int4 != bias.has_value(),
+      "int4 weights are not supported with an int4 x and a bias, nor with an int8 x and none: its page says which");
   const Tensor plain = PlainWeight(weight, x.size(-1));
   return bias.has_value() ? ShiftedGemm(x, plain, *scale, *bias, token_scale)
                           : NarrowGemm(x, plain, *scale, token_scale);

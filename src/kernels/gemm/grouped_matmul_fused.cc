@@ -107,7 +107,8 @@ MP_KERNEL(aclnnGroupedMatmulSwigluQuantWeightNZ, const Tensor& x, const Tensor& 
   CheckPlain(weight, "weight");
   TORCH_CHECK(!Given(offset).has_value(), "offset is not supported, as on the device; pass NULL");
   const bool int4 = IsInt4(weight) || weight.scalar_type() == at::kInt;
-  TORCH_CHECK(int4 == Given(bias).has_value(), "bias goes with int4 weights, and they with it");
+  TORCH_CHECK(int4 == Given(bias).has_value(),
+              "int4 weights without their bias, and others with one, are not supported");
   TORCH_CHECK(group_list.numel() <= weight.size(0), "groupList has ", group_list.numel(), " entries for ",
               weight.size(0), " matrices of weights");
   int64_t group = 0;
@@ -156,7 +157,7 @@ MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x
   TORCH_CHECK(group_list.has_value() && row_index.has_value(), "groupList and rowIndex are needed");
   const bool int4 = x1.scalar_type() == at::kChar && (IsInt4(x2) || x2.scalar_type() == at::kInt);
   TORCH_CHECK(!int4 || (Given(bias).has_value() && Given(scale).has_value()),
-              "an int4 x2 needs scale, and the bias that its page describes");
+              "an int4 x2 without scale and the bias that its page describes is not supported");
   const Tensor a = transpose1 ? x1.t() : x1;
   const Tensor b = transpose2 ? x2.transpose(1, 2) : x2;
   Tensor sum = at::zeros(out.sizes(), out.options().dtype(at::kFloat));

@@ -88,8 +88,8 @@ struct Expansion {
 // `value` is the tokens' at the places `used`. An int8 output may stand for INT4, which only the output itself tells.
 Tensor Quantise(const Expansion& e, const Plan& plan, const Tensor& used, Tensor value, const Tensor& out,
                 Tensor* scale_out) {
-  TORCH_CHECK(out.scalar_type() == at::kChar, "the quantised output is ", out.scalar_type(),
-              "; it must be int8 or int4");
+  TORCH_CHECK(out.scalar_type() == at::kChar, "quantised outputs of type ", out.scalar_type(),
+              " are not supported; int8 and int4 are");
   const double largest = QuantizedMaximum(out);
   if (e.quant_mode == kStatic) {
     TORCH_CHECK(e.scale.has_value() && e.offset.has_value(), "static quantisation needs a scale and an offset");

@@ -165,8 +165,8 @@ MP_KERNEL(aclnnSwiGluQuantV2, const Tensor& x, const OptTensor& smooth, const Op
   constexpr int64_t kInt4Type = 29;
   TORCH_CHECK(group_list_type == 0 || group_list_type == 1, "groupListType is ", group_list_type,
               "; 0 (ends) and 1 (counts) are known");
-  TORCH_CHECK(dst_type == (IsInt4(y) ? kInt4Type : kInt8Type), "dstType is ", dst_type,
-              "; it must be 2 for an INT8 and 29 for an INT4 output");
+  TORCH_CHECK(dst_type == (IsInt4(y) ? kInt4Type : kInt8Type), "dstType ", dst_type,
+              " is not supported with this output; it must be 2 for INT8 and 29 for INT4");
   TORCH_CHECK(y.scalar_type() == at::kChar, "the output has type ", y.scalar_type(), "; int8 is supported");
   const Rows rows = GroupedRows(x, group_index, group_list_type == 1);
   Tensor value = Gated(rows.x.to(at::kFloat), {.activate_left = activate_left});

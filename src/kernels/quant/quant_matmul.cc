@@ -40,7 +40,8 @@ Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor
 QuantFactors DequantFactors(const OptTensor& bias, const Tensor& weight_scale, const Tensor& x_scale) {
   QuantFactors factors{bias, weight_scale, {}, x_scale, /*bias_first=*/true};
   if (weight_scale.scalar_type() == at::kLong) {
-    TORCH_CHECK(x_scale.numel() == 1, "a weightScale of INT64 goes with one scale of x; there are ", x_scale.numel());
+    TORCH_CHECK(x_scale.numel() == 1, "a weightScale of INT64 is not supported beside ", x_scale.numel(),
+                " scales of x; it has the only one in it");
     factors.scale = DecodedScale(weight_scale);
     factors.token_scale.reset();
   }

@@ -319,7 +319,7 @@ def test_a_latent_cache_is_quantised_with_scale_and_offset(npu):
 
 
 @pytest.mark.parametrize("given, says", [
-    ({"kRopeOffsetOptional": torch.ones(4)}, "an offset and no scale"), ({"ckvCacheRef": torch.zeros(2, 4, 1, 8, dtype=torch.int8)}, "its scale is absent"),
+    ({"kRopeOffsetOptional": torch.ones(4)}, "an offset and no scale"), ({"ckvCacheRef": torch.zeros(2, 4, 1, 8, dtype=torch.int8)}, "without its scale"),
     ({"isOutputKv": True}, "isOutputKv is true"), ({"cacheModeOptional": "PA_XY"}, "cacheMode is 'PA_XY'")])
 def test_a_latent_cache_refuses(npu, given, says):
     npu.refuses("aclnnKvRmsNormRopeCacheV2", says, **latent(**given))
@@ -372,7 +372,7 @@ def test_a_gate_in_int4(npu, mode):
     assert torch.equal(out.values().double(), torch.round(value).clamp(-8, 7))
 
 
-@pytest.mark.parametrize("given, says", [({"groupListType": 2}, "groupListType is 2"), ({"dstType": INT4}, "dstType is 29"),
+@pytest.mark.parametrize("given, says", [({"groupListType": 2}, "groupListType is 2"), ({"dstType": INT4}, "dstType 29 is not supported"),
                                          ({"quantModeOptional": "dynamic_msd"}, "dynamic_msd")])
 def test_a_gate_with_a_scale_refuses(npu, given, says):
     npu.refuses("aclnnSwiGluQuantV2", says, **{"x": values(3, 8), "activateLeft": True, "quantModeOptional": "dynamic", "dstType": INT8,
@@ -469,7 +469,7 @@ def test_int4_rows_of_int4_weights_with_a_scale_of_each_depth(npu):
 
 
 def test_int8_rows_of_int4_weights_need_their_bias(npu):
-    npu.refuses("aclnnGroupedMatmulV5", "which is absent", x=[X8], weight=[Int4(W4)], scaleOptional=[float_words(values(2, 1, 8))],
+    npu.refuses("aclnnGroupedMatmulV5", "an int8 x and none", x=[X8], weight=[Int4(W4)], scaleOptional=[float_words(values(2, 1, 8))],
                 groupListOptional=torch.tensor([2, 3]),
                 splitItem=3, groupListType=1, out=[room(5, 8, dtype=torch.bfloat16)])
 
@@ -502,7 +502,7 @@ def test_int4_experts_with_a_gate(npu, depth_groups):
     near(step[:4], gated.abs().amax(-1) / 127, 1e-4)
     assert ((out[:4].double() - gated / gated.abs().amax(-1, keepdim=True) * 127).abs() <= 0.52).all()
     assert (out[4] == 77).all()
-    npu.refuses("aclnnGroupedMatmulSwigluQuantWeightNZ", "bias goes with int4", **given)
+    npu.refuses("aclnnGroupedMatmulSwigluQuantWeightNZ", "int4 weights without their bias", **given)
 
 
 @pytest.mark.parametrize("mode, tokens", [("pertensor", 1), ("pertoken", 5)])
