@@ -260,6 +260,8 @@ Visibility VisibleBy(const SparseRule& rule, const Tensor& mask, int64_t queries
 }
 
 Span SpanOf(IntArrayRef cumulative, size_t i) {
+  // Zeros at the end: sequences that take no part.
+  if (std::all_of(cumulative.begin() + i, cumulative.end(), [](int64_t end) { return end == 0; })) return {};
   const int64_t start = i == 0 ? 0 : cumulative[i - 1];
   TORCH_CHECK(start >= 0 && cumulative[i] >= start, "the lengths ", cumulative,
               " must be cumulative: none may be less than the one before");

@@ -38,6 +38,10 @@ MP_KERNEL(aclnnRingAttentionUpdateV2, const Tensor& prev_out, const Tensor& prev
           string_view layout_name, string_view softmax_layout, Tensor& out, Tensor& max_out, Tensor& sum_out) {
   const std::string layout = layout_name.empty() ? "SBH" : UpperCase(layout_name);
   TORCH_CHECK(layout == "SBH" || layout == "TND", "the layout is '", layout, "'; supported are SBH and TND");
+  const std::string order = UpperCase(softmax_layout);
+  TORCH_CHECK(layout == "SBH" || order.empty() || order == "SBH" || order == "TND", "inputSoftmaxLayout is '", order,
+              "'; '', SBH and TND are known");
+  TORCH_CHECK(layout == "SBH" || lengths, "TND needs actualSeqQlen, which is NULL");
   const Tensor max = at::maximum(prev_max, cur_max);
   const Tensor prev_part = (prev_max - max).exp_().mul_(prev_sum);
   const Tensor cur_part = (cur_max - max).exp_().mul_(cur_sum);
@@ -45,7 +49,7 @@ MP_KERNEL(aclnnRingAttentionUpdateV2, const Tensor& prev_out, const Tensor& prev
   const auto share = [&](const Tensor& part) {  // [B, N, S, 1], as the output's view
     const Tensor weight = part.div(sum);
     if (layout == "SBH") return weight.narrow(-1, 0, 1);
-    const Tensor by_token = UpperCase(softmax_layout) == "TND" ? weight : OrderedByToken(weight, lengths);
+    const Tensor by_token = order == "TND" ? weight : OrderedByToken(weight, lengths);
     return by_token.narrow(-1, 0, 1).transpose(0, 1).unsqueeze(0);
   };
   const int64_t heads = layout == "SBH" ? prev_max.size(1) : prev_out.size(1);
@@ -61,6 +65,8 @@ MP_KERNEL(aclnnRingAttentionUpdateV2, const Tensor& prev_out, const Tensor& prev
 MP_KERNEL(aclnnAttentionUpdate, TensorList lses, TensorList parts, int64_t update_type, Tensor& out, Tensor* lse_out) {
   TORCH_CHECK(!lses.empty() && lses.size() == parts.size(), "there are ", lses.size(), " lse for ", parts.size(),
               " parts of the output");
+  TORCH_CHECK(update_type == 0 || update_type == 1, "updateType is ", update_type, "; 0 and 1 are known");
+  TORCH_CHECK(update_type == 0 || lse_out != nullptr, "updateType 1 needs lseOut, which is NULL");
   const Tensor all = at::stack(lses).to(at::kFloat);
   const Tensor lse = at::logsumexp(all, 0);
   Tensor joined = at::zeros(out.sizes(), at::kFloat);
@@ -69,7 +75,7 @@ MP_KERNEL(aclnnAttentionUpdate, TensorList lses, TensorList parts, int64_t updat
     joined.add_(parts[i].to(at::kFloat).mul(weight.unsqueeze(-1)));
   }
   Write(out, joined);
-  if (update_type == 1 && lse_out != nullptr) Write(*lse_out, lse);
+  if (update_type == 1) Write(*lse_out, lse);
 }
 
 MP_KERNEL(aclnnTransformBiasRescaleQkv, const Tensor& qkv, const Tensor& bias, int64_t heads, Tensor& q, Tensor& k,

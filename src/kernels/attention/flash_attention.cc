@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/kernels/attention/flash_attention.h"
 
+#include <algorithm>
+
 #include "src/kernels/nn/keep_mask.h"
 
 namespace millpond::kernels {
 namespace {
 
 constexpr int64_t kStatisticsWidth = 8;  // the device repeats each maximum and each sum that often
+constexpr int64_t kPseRows = 1024;       // of a compressed pse
 
 IntArrayRef Given(const OptIntArrayRef& array) { return array.value_or(IntArrayRef()); }
+
+// All rows of a pse that depends on the distance of key and query only, from its last ones. What lies behind the
+// diagonal is not known, and hidden.
+Tensor PseFromLastRows(const Tensor& last, int64_t queries, int64_t keys) {
+  std::vector<Tensor> blocks;
+  for (int64_t shift = 0; shift < queries; shift += kPseRows) {
+    const int64_t rows = std::min(kPseRows, queries - shift);
+    const Tensor block = at::constant_pad_nd(last.narrow(3, shift, keys - shift), {0, shift});
+    blocks.insert(blocks.begin(), block.narrow(2, kPseRows - rows, rows));
+  }
+  return at::cat(blocks, 2);
+}
+
+// And back: what all rows add up to in the last ones.
+void AddToLastRows(Tensor& last, const Tensor& all) {
+  const int64_t queries = all.size(2), keys = all.size(3);
+  for (int64_t shift = 0; shift < queries; shift += kPseRows) {
+    const int64_t rows = std::min(kPseRows, queries - shift);
+    const Tensor block = all.narrow(2, queries - shift - rows, rows).narrow(3, 0, keys - shift);
+    last.narrow(2, kPseRows - rows, rows).narrow(3, shift, keys - shift).add_(block);
+  }
+}
 
 int64_t ElementOr(const OptIntArrayRef& array, size_t i, int64_t otherwise) {
   const IntArrayRef values = Given(array);
@@ -44,11 +69,13 @@ FlashAttention::FlashAttention(const FlashArguments& arguments)
         !Given(given_.query_lengths).empty() && Given(given_.query_lengths).size() == Given(given_.key_lengths).size(),
         "the layout ", layout_, " needs as many lengths of queries as of keys; there are ",
         Given(given_.query_lengths).size(), " and ", Given(given_.key_lengths).size());
-    TORCH_CHECK(
-        Given(given_.query_lengths).back() <= query_.size(2) && Given(given_.key_lengths).back() <= key_.size(2),
-        "the lengths end at ", Given(given_.query_lengths).back(), " and ", Given(given_.key_lengths).back(),
-        ", the tensors have ", query_.size(2), " and ", key_.size(2), " tokens");
+    const auto last = [](IntArrayRef ends) { return *std::max_element(ends.begin(), ends.end()); };
+    TORCH_CHECK(last(*given_.query_lengths) <= query_.size(2) && last(*given_.key_lengths) <= key_.size(2),
+                "the lengths end at ", last(*given_.query_lengths), " and ", last(*given_.key_lengths),
+                ", the tensors have ", query_.size(2), " and ", key_.size(2), " tokens");
   }
+  TORCH_CHECK(given_.sparse.mode != 6 || !given_.mask || !Given(given_.prefix).empty(),
+              "sparseMode 6 needs prefix, which is absent");
   if (given_.keep_prob < 1) {
     TORCH_CHECK(given_.keep_prob > 0, "keepProb is ", given_.keep_prob, "; it must be in (0, 1]");
     const Piece last = Pieces().back();
@@ -127,7 +154,12 @@ Tensor FlashAttention::Distance(const Piece& piece) const {
   return given_.pse_type == 3 ? distance.sqrt_().neg_() : distance.neg_();
 }
 
-// The part of `pse` (or of its gradient) for a piece.
+bool FlashAttention::IsPseCompressed(const Piece& piece) const {
+  return given_.pse && !generated_bias() && given_.pse->dim() == 4 && given_.pse->size(2) == kPseRows &&
+         piece.query.length > kPseRows;
+}
+
+// The part of `pse` (or of its gradient, where it is not compressed) for a piece.
 Tensor FlashAttention::BiasOf(const Tensor& pse, const Piece& piece) const {
   const int64_t first = packed() ? static_cast<int64_t>(piece.number) : piece.first_batch;
   if (generated_bias()) {
@@ -144,8 +176,17 @@ Tensor FlashAttention::BiasOf(const Tensor& pse, const Piece& piece) const {
   }
   TORCH_CHECK(pse.dim() == 4, "pse has shape ", pse.sizes(), "; it must have 4 dimensions");
   Tensor part = pse.size(0) == 1 ? pse : pse.narrow(0, first, piece.batches);
+  if (IsPseCompressed(piece)) {
+    const int64_t mode = given_.sparse.mode;
+    TORCH_CHECK(piece.query.length == piece.key.length && part.size(3) == piece.key.length && given_.mask &&
+                    (mode == 0 || mode == 2 || mode == 3),
+                "pse ", pse.sizes(),
+                " is compressed: it needs a causal mask (sparseMode 0, 2 or 3) and as many keys as ", "the ",
+                piece.query.length, " queries");
+    return PseFromLastRows(part, piece.query.length, piece.key.length);
+  }
   TORCH_CHECK(part.size(2) == 1 || part.size(2) >= piece.query.length, "pse ", pse.sizes(), " has fewer rows than the ",
-              piece.query.length, " queries; a compressed one is not supported, pass all its rows");
+              piece.query.length, " queries");
   TORCH_CHECK(part.size(3) >= piece.key.length, "pse ", pse.sizes(), " has fewer columns than the ", piece.key.length,
               " keys");
   if (part.size(2) != 1) part = part.narrow(2, 0, piece.query.length);
@@ -242,7 +283,11 @@ void FlashAttention::Backward(const Tensor& dy, const OptTensor& max, const OptT
       Keys(dkey, piece).add_(part.key);
       Keys(dvalue, piece).add_(part.value);
     }
-    if (part.bias.defined()) {
+    if (part.bias.defined() && IsPseCompressed(piece)) {
+      const int64_t first = packed() ? static_cast<int64_t>(piece.number) : piece.first_batch;
+      Tensor target = dpse.size(0) == 1 ? dpse : dpse.narrow(0, first, piece.batches);
+      AddToLastRows(target, part.bias);
+    } else if (part.bias.defined()) {
       const Tensor bias = generated_bias() ? part.bias * Distance(piece) : part.bias;
       Tensor target = BiasOf(dpse, piece);
       target.add_(at::sum_to(bias, target.sizes()));

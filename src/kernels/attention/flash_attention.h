@@ -59,6 +59,7 @@ class FlashAttention {
   Attention Build(const Piece& piece, const std::vector<Piece>& pieces) const;
   Tensor MaskOf(const Piece& piece) const;
   Tensor Distance(const Piece& piece) const;
+  bool IsPseCompressed(const Piece& piece) const;
   Tensor BiasOf(const Tensor& pse, const Piece& piece) const;
   Tensor StatisticsOf(const Tensor& statistics, const Piece& piece) const;
   Tensor Rows(const Tensor& tensor, const Piece& piece) const;

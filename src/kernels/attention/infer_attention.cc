@@ -83,9 +83,12 @@ class Inference {
   bool paged() const { return Given(given_.block_table); }
   bool has_prefix() const { return Given(given_.key_prefix); }
   bool Uniform() const {
-    return !packed() && !paged() && given_.key.size() == 1 && !has_prefix() && !HasLengths(given_.query_lengths) &&
+    return !packed() && !paged() && given_.key.size() == 1 && !has_prefix() && !HasLengths(QueryLengths()) &&
            !HasLengths(given_.key_lengths);
   }
+  bool one_row() const { return !packed() && query_.size(2) == 1; }
+  // A row alone has one length, whatever is given.
+  OptIntArrayRef QueryLengths() const { return one_row() ? OptIntArrayRef() : given_.query_lengths; }
   static bool HasLengths(const OptIntArrayRef& lengths) { return lengths && !lengths->empty(); }
   int64_t Batches() const { return packed() ? static_cast<int64_t>(given_.query_lengths->size()) : query_.size(0); }
 
@@ -110,13 +113,12 @@ class Inference {
                 room);
     if (!Given(padding) || !HasLengths(lengths)) return {0, length};
     const int64_t start = room - std::max<int64_t>(0, padding->reshape({-1})[0].item<int64_t>()) - length;
-    TORCH_CHECK(start >= 0, "the padding leaves no room for the ", length, " tokens of batch ", batch);
-    return {start, length};
+    return start >= 0 ? Span{start, length} : Span{};  // no room is no tokens
   }
 
   Span QueryRows(int64_t batch) const {
     if (packed()) return SpanOf(*given_.query_lengths, static_cast<size_t>(batch));
-    return Padded(given_.query_lengths, given_.query_padding, batch, query_.size(2));
+    return Padded(QueryLengths(), given_.query_padding, batch, query_.size(2));
   }
   Span KeyRows(int64_t batch) const {
     if (paged()) return {0, LengthOf(given_.key_lengths, batch, 0)};
@@ -216,8 +218,9 @@ class Inference {
     if (!Given(given_.mask)) return;
     SparseRule rule = given_.sparse;
     TORCH_CHECK(rule.mode >= 0 && rule.mode <= 4, "sparseMode is ", rule.mode, "; supported are 0 to 4");
-    // One new token sees all that came before it; the device does not look at the mode then.
-    const bool decoding = !packed() && query_.size(2) == 1;
+    // One new token sees all that came before it; the device does not look at the mode then, but for latent attention.
+    const bool decoding =
+        one_row() && !Given(given_.query_rope) && attention->query.size(3) == attention->value.size(3);
     if (decoding && rule.mode >= 2) return;
     if (decoding) rule = {1, 0, 0};
     Tensor mask = given_.mask->scalar_type() == at::kBool ? *given_.mask : given_.mask->ne(0);

@@ -31,6 +31,8 @@ void CheckSlots(const Tensor& cache_view, const Tensor& slots) {
 
 void Scatter(Tensor& cache, const Tensor& tokens, const Tensor& slots, string_view cache_mode,
              string_view scatter_mode) {
+  TORCH_CHECK(scatter_mode.empty() || scatter_mode == "None" || scatter_mode == "Nct" || scatter_mode == "NHSD",
+              "scatterMode is '", std::string(scatter_mode), "'; supported are None, Nct and NHSD");
   if (cache.numel() == 0 || tokens.numel() == 0) return;
   TORCH_CHECK(tokens.dim() == 3, "the tokens have shape ", tokens.sizes(), "; it must be [tokens, heads, head size]");
   if (cache_mode == "PA_NZ") {
@@ -45,8 +47,6 @@ void Scatter(Tensor& cache, const Tensor& tokens, const Tensor& slots, string_vi
     PutTokens(cache.transpose(1, 2), tokens, slots);
     return;
   }
-  TORCH_CHECK(scatter_mode.empty() || scatter_mode == "None" || scatter_mode == "Nct", "scatterMode is '",
-              std::string(scatter_mode), "'; supported are None, Nct and NHSD");
   PutTokens(ByToken(cache), tokens, slots);
 }
 
@@ -99,6 +99,7 @@ MP_KERNEL(aclnnScatterPaKvCache, const Tensor& key, Tensor& key_cache, const Ten
           const OptTensor& sequence_lengths, string_view cache_mode, string_view scatter_mode) {
   RefuseCompression(compress_lengths, compress_offsets, sequence_lengths);
   Scatter(key_cache, key, slots, cache_mode, scatter_mode);
+  TORCH_CHECK(!value || value->numel() == 0 || value_cache != nullptr, "value is given and valueCacheRef is NULL");
   if (value && value_cache != nullptr) Scatter(*value_cache, *value, slots, cache_mode, scatter_mode);
 }
 
@@ -115,10 +116,13 @@ MP_KERNEL(aclnnGatherPaKvCache, const Tensor& key_cache, const Tensor& value_cac
   TORCH_CHECK(each.numel() == block_tables.size(0), "there are ", each.numel(), " lengths for ", block_tables.size(0),
               " rows of the block table");
   const Tensor tables = Long(block_tables);
-  const Tensor starts = offsets ? Long(*offsets).reshape({-1}) : at::zeros_like(each);
+  // An offset skips whole blocks.
+  const Tensor skipped = offsets ? Long(*offsets).reshape({-1}).div(size, "floor") : at::zeros_like(each);
+  TORCH_CHECK(skipped.numel() == each.numel(), "there are ", skipped.numel(), " offsets for ", each.numel(),
+              " lengths");
   std::vector<Tensor> slots{at::empty({0}, at::kLong)};
   for (int64_t batch = 0; batch < each.numel(); ++batch) {
-    const Tensor position = at::arange(each[batch].item<int64_t>(), at::kLong) + starts[batch];
+    const Tensor position = at::arange(each[batch].item<int64_t>(), at::kLong) + skipped[batch] * size;
     const Tensor block = position.div(size, "floor");
     slots.push_back(tables.select(0, batch).index_select(0, block) * size + (position - block * size));
   }

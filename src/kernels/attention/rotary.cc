@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/kernels/attention/rotary.h"
 
+#include <numeric>
 #include <string>
 
 #include "src/kernels/runtime/outputs.h"
@@ -48,6 +49,8 @@ RotaryParts FromCache(const Tensor& cache, const Tensor& positions, IntArrayRef 
   TORCH_CHECK(static_cast<int64_t>(sections.size()) == positions.size(0), "positions has ", positions.size(0),
               " rows for ", sections.size(), " sections of mropeSection");
   const auto joined = [&](const Tensor& x) {
+    const int64_t sum = std::accumulate(sections.begin(), sections.end(), int64_t{0});
+    TORCH_CHECK(sum == x.size(-1), "mropeSection adds up to ", sum, "; half of a row of cosSinCache is ", x.size(-1));
     if (cache_mode == 0) {
       std::vector<Tensor> parts;
       int64_t start = 0;
@@ -57,8 +60,7 @@ RotaryParts FromCache(const Tensor& cache, const Tensor& positions, IntArrayRef 
       }
       return at::cat(parts, -1);
     }
-    TORCH_CHECK(cache_mode == 1 && sections.size() == 3, "cacheMode is ", cache_mode, " with ", sections.size(),
-                " sections; supported are 0, and 1 with three sections");
+    TORCH_CHECK(sections.size() == 3, "cacheMode 1 goes with three sections; there are ", sections.size());
     Tensor result = x.select(0, 0).clone();
     for (int64_t axis = 1; axis < 3; ++axis) {
       const int64_t end = std::min(sections[static_cast<size_t>(axis)] * 3, result.size(-1));
@@ -73,6 +75,8 @@ void RopeFromCache(const Tensor& positions, const Tensor& query, const Tensor& k
                    IntArrayRef sections, int64_t head_size, bool neox, int64_t cache_mode, Tensor& query_out,
                    Tensor& key_out) {
   TORCH_CHECK(head_size > 0, "headSize is ", head_size, "; it must be positive");
+  TORCH_CHECK(cache_mode == 0 || cache_mode == 1, "cacheMode is ", cache_mode,
+              "; 0 (parts) and 1 (interleaved) are known");
   const RotaryParts angles = FromCache(cache, positions, sections, cache_mode);
   const auto spread = [&](const Tensor& x) {
     const Tensor both = neox ? at::cat({x, x}, -1) : at::stack({x, x}, -1).flatten(-2);
@@ -145,8 +149,9 @@ Tensor Rotary(const Tensor& x, const Tensor& cos, const Tensor& sin, RotaryMode 
 
 MP_KERNEL(aclnnRotaryPositionEmbeddingV2, const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode,
           const OptTensor& rotate, Tensor& out) {
+  const RotaryMode known = RotaryModeFrom(mode);
   if (!rotate) {
-    Write(out, Rotary(x, cos, sin, RotaryModeFrom(mode)));
+    Write(out, Rotary(x, cos, sin, known));
     return;
   }
   const Tensor wide = x.to(at::kFloat);
@@ -168,10 +173,15 @@ MP_KERNEL(aclnnRotaryPositionEmbeddingGrad, const Tensor& dy, const Tensor& cos,
   Write(dx, TurnedBack(dy, cos, sin, mode));
 }
 
-MP_KERNEL(aclnnApplyRotaryPosEmbV2, Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin,
-          string_view mode) {
-  ApplyInPlace(query, cos, sin, RotaryModeFrom(mode));
-  ApplyInPlace(key, cos, sin, RotaryModeFrom(mode));
+// cos and sin are broadcast over the tensors as they lie, whatever the layout.
+MP_KERNEL(aclnnApplyRotaryPosEmbV2, Tensor& query, Tensor& key, const Tensor& cos, const Tensor& sin, int64_t layout,
+          string_view name) {
+  TORCH_CHECK(layout >= 1 && layout <= 4, "layout is ", layout, "; it must be 1 (BSND), 2 (SBND), 3 (BNSD) or 4 (TND)");
+  const RotaryMode mode = RotaryModeFrom(name);
+  TORCH_CHECK(mode != RotaryMode::kInterleaveHalf,
+              "rotaryMode is 'interleave-half'; half, interleave and quarter are known");
+  ApplyInPlace(query, cos, sin, mode);
+  ApplyInPlace(key, cos, sin, mode);
 }
 
 // Turns the elements [begin, end) of the last dimension, all where no part is named. cos and sin are of the part, or of

@@ -12,6 +12,8 @@ namespace millpond::kernels {
 namespace {
 
 Tensor Quantized(const Tensor& x, const OptTensor& scale, const OptTensor& offset, ScalarType type) {
+  TORCH_CHECK(scale || !offset, "a quantised cache has an offset and no scale");
+  TORCH_CHECK(scale || (type != at::kChar), "an int8 cache without its scale is not supported");
   if (!scale) return x;
   TORCH_CHECK(type == at::kChar, "the cache is ", type, "; quantised caches are supported as int8");
   // [D] or [N, D] against [B, N, S, D].
@@ -80,8 +82,9 @@ void NormRopeCache(const Tensor& kv, const Tensor& gamma, const Tensor& cos, con
   File(key_cache, Quantized(key, scales.key_scale, scales.key_offset, key_cache.scalar_type()), index, mode);
   File(value_cache, Quantized(value, scales.value_scale, scales.value_offset, value_cache.scalar_type()), index, mode);
   if (!output) return;
-  if (key_out != nullptr) Write(*key_out, key);
-  if (value_out != nullptr) Write(*value_out, value);
+  TORCH_CHECK(key_out != nullptr && value_out != nullptr, "isOutputKv is true; kRopeOut or cKvOut is NULL");
+  Write(*key_out, key);
+  Write(*value_out, value);
 }
 
 }  // namespace

@@ -44,12 +44,16 @@ Tensor LayerOutput(const Tensor& x, const Layer& layer, int64_t expert, bool gro
   return ScaledGemm(x, weight, {bias, OfExpert(layer.dequant_scale, expert, grouped), {}, {}}, /*raw=*/false);
 }
 
-// The rows [begin, end) of an expert: product, dequantisation, SwiGLU, and a scale for each row.
+// The rows [begin, end) of an expert: product, dequantisation, SwiGLU, and a scale for each row. int4 weights come with
+// an assist.
 void SwigluQuantRows(const Tensor& x, const Tensor& weight, const Tensor& weight_scale, const Tensor& x_scale,
-                     const std::pair<int64_t, int64_t>& range, Tensor& y, Tensor& scale_out) {
+                     const OptTensor& assist, const std::pair<int64_t, int64_t>& range, Tensor& y, Tensor& scale_out) {
   const auto [begin, end] = range;
-  const Tensor value =
-      ScaledGemm(x.slice(0, begin, end), weight, {{}, weight_scale, {}, x_scale.slice(0, begin, end)}, /*raw=*/false);
+  const Tensor rows_of_x = x.slice(0, begin, end);
+  const Tensor factors = x_scale.slice(0, begin, end);
+  const Tensor value = assist.has_value()
+                           ? ShiftedGemm(rows_of_x, weight, weight_scale, *assist, factors)
+                           : ScaledGemm(rows_of_x, weight, {{}, weight_scale, {}, factors}, /*raw=*/false);
   const int64_t half = value.size(1) / 2;
   const Scaled scaled = ScaledToLargest(at::silu(value.narrow(1, 0, half)).mul(value.narrow(1, half, half)), {-1}, 127);
   Tensor rows = y.slice(0, begin, end);
@@ -70,7 +74,11 @@ MP_KERNEL(aclnnFFNV2, const Tensor& x, const Tensor& weight1, const Tensor& weig
   const bool listed = expert_tokens.has_value() && !expert_tokens->empty();
   TORCH_CHECK(listed == grouped, "expertTokens goes with weights of three dimensions; weight1 has ", weight1.dim());
   std::vector<std::pair<int64_t, int64_t>> ranges{{0, rows.size(0)}};
-  if (listed) ranges = GroupRanges(*expert_tokens, !tokens_are_ends, rows.size(0));
+  if (listed) {
+    ranges = GroupRanges(*expert_tokens, !tokens_are_ends, rows.size(0));
+    TORCH_CHECK(ranges.back().second == rows.size(0), "expertTokens speaks of ", ranges.back().second,
+                " tokens; x has ", rows.size(0));
+  }
   Tensor out = y.view({-1, y.size(-1)});
   const Layer first{weight1, bias1, dequant1, antiquant1, anti_offset1};
   const Layer second{weight2, bias2, dequant2, antiquant2, anti_offset2};
@@ -97,10 +105,16 @@ MP_KERNEL(aclnnGroupedMatmulSwigluQuantWeightNZ, const Tensor& x, const Tensor& 
           const OptTensor& offset, const Tensor& weight_scale, const Tensor& x_scale, const Tensor& group_list,
           Tensor& y, Tensor& scale_out) {
   CheckPlain(weight, "weight");
-  TORCH_CHECK(!Given(bias).has_value() && !Given(offset).has_value(), "bias and offset are not supported; pass NULL");
+  TORCH_CHECK(!Given(offset).has_value(), "offset is not supported, as on the device; pass NULL");
+  const bool int4 = IsInt4(weight) || weight.scalar_type() == at::kInt;
+  TORCH_CHECK(int4 == Given(bias).has_value(),
+              "int4 weights without their bias, and others with one, are not supported");
+  TORCH_CHECK(group_list.numel() <= weight.size(0), "groupList has ", group_list.numel(), " entries for ",
+              weight.size(0), " matrices of weights");
   int64_t group = 0;
   for (const auto& range : GroupRanges(HostList(group_list), /*counts=*/false, x.size(0))) {
-    SwigluQuantRows(x, weight.select(0, group), weight_scale.select(0, group), x_scale, range, y, scale_out);
+    SwigluQuantRows(x, PlainWeight(weight.select(0, group), x.size(1)), weight_scale.select(0, group), x_scale,
+                    OfExpert(bias, group, true), range, y, scale_out);
     ++group;
   }
 }
@@ -130,7 +144,7 @@ MP_KERNEL(aclnnGroupedMatmulSwigluQuantV2, const Tensor& x, TensorList weight, T
                 "not supported");
     const Tensor& factors = weight_scale[stacked ? 0 : group];
     SwigluQuantRows(x, stacked ? matrix.select(0, place) : matrix,
-                    stacked ? factors.select(0, place) : factors.reshape({-1}), x_scale, range, y, scale_out);
+                    stacked ? factors.select(0, place) : factors.reshape({-1}), x_scale, {}, range, y, scale_out);
     ++group;
   }
 }
@@ -141,6 +155,9 @@ MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x
           int64_t shared_offset, bool transpose1, bool transpose2, int64_t list_type, Tensor& out) {
   CheckPlain(x2, "x2");
   TORCH_CHECK(group_list.has_value() && row_index.has_value(), "groupList and rowIndex are needed");
+  const bool int4 = x1.scalar_type() == at::kChar && (IsInt4(x2) || x2.scalar_type() == at::kInt);
+  TORCH_CHECK(!int4 || (Given(bias).has_value() && Given(scale).has_value()),
+              "an int4 x2 without scale and the bias that its page describes is not supported");
   const Tensor a = transpose1 ? x1.t() : x1;
   const Tensor b = transpose2 ? x2.transpose(1, 2) : x2;
   Tensor sum = at::zeros(out.sizes(), out.options().dtype(at::kFloat));
@@ -151,9 +168,12 @@ MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x
   for (const auto& [begin, end] : GroupRanges(HostList(*group_list), list_type == 1, a.size(0))) {
     OptTensor token_factors = Given(token_scale);
     if (token_factors.has_value()) token_factors = token_factors->reshape({-1}).slice(0, begin, end);
-    Tensor value =
-        ScaledGemm(a.slice(0, begin, end), b.select(0, group),
-                   {OfExpert(bias, group, true), OfExpert(scale, group, true), {}, token_factors}, /*raw=*/false);
+    const Tensor rows = a.slice(0, begin, end);
+    const Tensor matrix = b.select(0, group);
+    const OptTensor factors = OfExpert(scale, group, true);
+    const OptTensor shift = OfExpert(bias, group, true);
+    Tensor value = int4 ? ShiftedGemm(rows, PlainWeight(matrix, rows.size(1)), *factors, *shift, token_factors)
+                        : ScaledGemm(rows, matrix, {shift, factors, {}, token_factors}, /*raw=*/false);
     if (Given(logit).has_value()) value = value.mul(logit->to(at::kFloat).slice(0, begin, end).unsqueeze(-1));
     sum.index_add_(0, Long(*row_index).slice(0, begin, end), value);
     ++group;

@@ -22,7 +22,7 @@ void AddTo(Group& group, Tensor& work, const OptTensor& addend) {
   const bool fits = size == 0 ? work.numel() == 0 : work.numel() % size == 0;
   TORCH_CHECK(fits && addend->dim() <= work.dim(), "what is added to the product has shape ", addend->sizes(),
               ", and the product ", work.sizes());
-  if (!group.checking()) work.add_(addend->to(work.scalar_type()));
+  if (!group.checking()) work.add_(*addend);
 }
 
 void CheckSizes(const Tensor& out, const Tensor& x1, const Tensor& x2) {
@@ -55,6 +55,11 @@ void GroupGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, co
   CheckSizes(out, x1, x2);
   if (!group.checking()) Multiply(out, x1, x2);
   AddTo(group, out, bias);
+}
+
+void CheckSum(string_view reduction) {
+  TORCH_CHECK(reduction == "sum", "reduceOp is '", std::string(reduction),
+              "'; only sum is supported, as on the device");
 }
 
 void CheckAxes(const OptIntArrayRef& axes, int64_t first, int64_t second) {

@@ -17,6 +17,7 @@ inline Tensor Transposed(const Tensor& matrix, bool turn) { return turn ? matrix
 Tensor& Workspace(Group& group, const Tensor& out);
 void Finish(Group& group, Tensor& out);
 
+// A wider addend is added before the sum is rounded to the type of `work`.
 void AddTo(Group& group, Tensor& work, const OptTensor& addend);
 
 // Rows and columns may be scaled integers or 8-bit floats.
@@ -33,6 +34,9 @@ inline bool IsQuantized(const Tensor& x) { return x.scalar_type() == at::kChar |
 void GroupGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Factors& factors);
 // Refuses factors and a result that do not fit together.
 void CheckSizes(const Tensor& out, const Tensor& x1, const Tensor& x2);
+
+// Refuses another reduction than the sum.
+void CheckSum(string_view reduction);
 
 // Refuses other axes of an exchange than these; none are these.
 void CheckAxes(const OptIntArrayRef& axes, int64_t first, int64_t second);

@@ -12,7 +12,8 @@ namespace millpond::kernels {
 namespace {
 
 void SharedExpert(Group& group, const OptTensor& x, const OptTensor& weight, bool turn, Tensor* out) {
-  if (!Given(x).has_value() || !Given(weight).has_value()) return;
+  TORCH_CHECK(Given(x).has_value() == Given(weight).has_value(), "mmX and mmWeight go together; one is not given");
+  if (!Given(x).has_value()) return;
   TORCH_CHECK(out != nullptr, "mmX and mmWeight are given, and there is no mmY");
   GroupGemm(group, *out, *x, Transposed(*weight, turn), {});
 }

@@ -11,12 +11,20 @@
 namespace millpond::kernels {
 namespace {
 
+// The pages add the offset to x2 before they scale it, those of the forms with a norm behind the product afterwards.
+enum class Offset { kBeforeScale, kAfterScale };
+
+Tensor PlainFloats(const Tensor& x2, const Tensor& scale, const OptTensor& offset, Offset when) {
+  if (when == Offset::kBeforeScale || !offset.has_value()) return Dequantized(x2, scale, offset);
+  return Dequantized(x2, scale, {}).add_(Dequantized(at::ones_like(x2), *offset, {}));
+}
+
 void WeightQuantGemm(Group& group, Tensor& out, const Tensor& x1, const Tensor& x2, const Tensor& scale,
-                     const OptTensor& offset, const OptTensor& bias) {
+                     const OptTensor& offset, const OptTensor& bias, Offset when = Offset::kBeforeScale) {
   TORCH_CHECK(at::isFloatingType(x1.scalar_type()), "x1 has type ", x1.scalar_type(), "; x2 alone is quantised");
   if (group.checking()) return;
   const Tensor plain = PlainWeight(x2, x1.size(-1));
-  Tensor value = at::matmul(x1.to(at::kFloat), Dequantized(plain, scale, Given(offset)));
+  Tensor value = at::matmul(x1.to(at::kFloat), PlainFloats(plain, scale, Given(offset), when));
   if (Given(bias).has_value()) value = value.add(bias->to(at::kFloat));
   Write(out, value);
 }
@@ -46,6 +54,7 @@ Tensor& SumRoom(Group& group, const Tensor& x1, const Tensor& x2, const Tensor& 
 MP_GROUP_KERNEL(MatmulAllReduce, const Tensor& x1, const Tensor& x2, const OptTensor& bias, const OptTensor& x3,
                 bool turn1, bool turn2, string_view name, string_view reduction, Tensor& out) {
   if (group.step() > 0) return Finish(group, out);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
   GroupGemm(group, work, Transposed(x1, turn1), Transposed(x2, turn2), {bias, {}, {}});
@@ -57,6 +66,7 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, 
                 const Tensor& scale, const OptTensor& offset, const OptTensor& x3, string_view name,
                 string_view reduction, Tensor& out) {
   if (group.step() > 0) return Finish(group, out);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   Tensor& work = Workspace(group, out);
   WeightQuantGemm(group, work, x1, x2, scale, offset, bias);
@@ -68,6 +78,7 @@ MP_GROUP_KERNEL(MatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& x2, c
                 const Tensor& residual, const Tensor& gamma, double eps, string_view name, string_view reduction,
                 Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
   GroupGemm(group, sum, x1, x2, {bias, {}, {}});
@@ -77,6 +88,7 @@ MP_GROUP_KERNEL(QuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Tensor& 
                 const Tensor& scale, const Tensor& residual, const Tensor& gamma, double eps, string_view name,
                 string_view reduction, Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
   GroupGemm(group, sum, x1, x2, {bias, {}, scale});
@@ -86,9 +98,10 @@ MP_GROUP_KERNEL(WeightQuantMatmulAllReduceAddRmsNorm, const Tensor& x1, const Te
                 const Tensor& scale, const OptTensor& offset, const Tensor& residual, const Tensor& gamma, double eps,
                 string_view name, string_view reduction, Tensor& y, Tensor& norm) {
   if (group.step() > 0) return AddNorm(group.kept(0), residual, gamma, eps, y, norm);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   Tensor& sum = SumRoom(group, x1, x2, residual, gamma);
-  WeightQuantGemm(group, sum, x1, x2, scale, offset, bias);
+  WeightQuantGemm(group, sum, x1, x2, scale, offset, bias, Offset::kAfterScale);
   group.AllReduce(name, sum, reduction);
 }
 
@@ -136,6 +149,7 @@ MP_GROUP_KERNEL(MatmulReduceScatter, const Tensor& x1, const Tensor& x2, const O
                 const OptTensor& x1_scale, const OptTensor& x2_scale, int64_t group_size, bool turn1, bool turn2,
                 int64_t ranks, string_view name, string_view reduction, Tensor& out) {
   if (group.step() > 0) return Finish(group, out);
+  CheckSum(reduction);
   CheckPlain(x2, "x2");
   group.CheckRanks(name, ranks);
   const Tensor rows = Transposed(x1, turn1), columns = Transposed(x2, turn2);
@@ -174,9 +188,10 @@ MP_GROUP_KERNEL(MatmulAlltoAll, const Tensor& x1, const Tensor& x2, const OptTen
                 int64_t x2_mode, int64_t group_size, int64_t ranks, string_view name, Tensor& out) {
   if (group.step() > 0) return Finish(group, out);
   CheckPlain(x2, "x2");
+  TORCH_CHECK(!turn1, "transposeX1 is set, which the device does not support either");
   CheckAxes(axes, -1, -2);
   group.CheckRanks(name, ranks);
-  const Tensor rows = Transposed(x1, turn1), columns = Transposed(x2, turn2);
+  const Tensor rows = x1, columns = Transposed(x2, turn2);
   const int64_t members = group.ranks(name);
   TORCH_CHECK(rows.dim() == 2 && columns.dim() == 2 && columns.size(1) % members == 0, "x1 has shape ", rows.sizes(),
               " and x2 ", columns.sizes(), "; x2's columns are shared evenly by ", members, " ranks");

@@ -60,6 +60,9 @@ void CheckCombine(const ExpertLayout& layout, const CombineInputs& in, int64_t o
               "expertScales has shape ", in.expert_scales.sizes(), "; expertIds has ", in.expert_ids.sizes());
   TORCH_CHECK(out_elements == tokens * width, "the result has ", out_elements, " elements; ", tokens, " tokens of ",
               width, " come back");
+  TORCH_CHECK(!Given(in.shared_x).has_value() || layout.experts.shared_ranks == 0,
+              "sharedExpertX goes without ranks of shared experts; sharedExpertRankNum is ",
+              layout.experts.shared_ranks);
   TORCH_CHECK(!Given(in.shared_x).has_value() || in.shared_x->numel() == out_elements, "sharedExpertX has ",
               Given(in.shared_x).has_value() ? in.shared_x->numel() : 0, " elements; the result has ", out_elements);
 }

@@ -137,6 +137,8 @@ MP_GROUP_KERNEL(MoeDistributeDispatch, const Tensor& x, const Tensor& expert_ids
   // kept: 0 rows to send, 1 their scales, 2 counts to send, 3 counts that came, 4 rows that came, 5 their scales
   if (group.step() == 0) {
     CheckMode(quant_mode, expand_x.scalar_type());
+    TORCH_CHECK(nums_type == 0 || nums_type == 1, "expertTokenNumsType is ", nums_type,
+                "; 0 (running sums) and 1 (counts) are known");
     CheckChoice(expert_ids, mask);
     TORCH_CHECK(x.dim() == 2 && x.size(0) == expert_ids.size(0), "x has shape ", x.sizes(), " and expertIds ",
                 expert_ids.sizes());

@@ -24,10 +24,10 @@ Tensor WeightInFloat(const Tensor& weight, const Tensor& scale, bool turn) {
 }
 
 void SharedExpert(Group& group, const Operands& mm, int64_t x_mode, int64_t weight_mode, Tensor* out) {
-  if (!Given(mm.x).has_value()) return;
-  TORCH_CHECK(Given(mm.weight).has_value() && Given(mm.x_scale).has_value() && Given(mm.weight_scale).has_value() &&
-                  out != nullptr,
-              "mmX is given; mmWeight, both scales and mmY are needed with it");
+  if (!Given(mm.x).has_value() && !Given(mm.weight).has_value()) return;
+  TORCH_CHECK(Given(mm.x).has_value() && Given(mm.weight).has_value() && Given(mm.x_scale).has_value() &&
+                  Given(mm.weight_scale).has_value() && out != nullptr,
+              "mmX, mmWeight, both scales and mmY go together; one is not given");
   TORCH_CHECK(x_mode == kByMx && weight_mode == kByMx, "mmXQuantMode is ", x_mode, " and mmWeightQuantMode ",
               weight_mode, "; 6 (mx) is supported");
   if (group.checking()) return;

@@ -22,12 +22,11 @@ struct CommScales {
   Tensor there;
   Tensor back;
 };
-CommScales CommScalesOf(const OptTensor& there, const OptTensor& back, int64_t columns, string_view reduction) {
+CommScales CommScalesOf(const OptTensor& there, const OptTensor& back, int64_t columns) {
   TORCH_CHECK(
       Given(there).has_value() && Given(back).has_value() && there->numel() == columns && back->numel() == columns,
       "for communication in int8, commQuantScale1 and commQuantScale2 both have ", columns,
       " elements, one for each column");
-  TORCH_CHECK(reduction == "sum", "reduceOp is '", std::string(reduction), "'; only sums travel in int8");
   return {there->to(at::kFloat).reshape({1, columns}), back->to(at::kFloat).reshape({1, columns})};
 }
 
@@ -64,6 +63,7 @@ MP_GROUP_KERNEL(QuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, const 
   const bool in_int8 = Given(comm_scale1).has_value() || Given(comm_scale2).has_value();
   if (group.step() > 0 && !in_int8) return Finish(group, out);
   if (group.step() == 0) {
+    CheckSum(reduction);
     CheckPlain(x2, "x2");
     TORCH_CHECK(IsQuantized(x1), "x1 has type ", x1.scalar_type(), "; int8 and 8-bit floats are quantised");
     TORCH_CHECK(!in_int8 || x1.scalar_type() == at::kChar,
@@ -73,7 +73,7 @@ MP_GROUP_KERNEL(QuantMatmulAllReduce, const Tensor& x1, const Tensor& x2, const 
     AddTo(group, work, x3);
     if (!in_int8) return group.AllReduce(name, work, reduction);
   }
-  AllReduceInInt8(group, name, CommScalesOf(comm_scale1, comm_scale2, out.size(-1), reduction), out);
+  AllReduceInInt8(group, name, CommScalesOf(comm_scale1, comm_scale2, out.size(-1)), out);
 }
 
 namespace {

@@ -24,9 +24,11 @@ struct Sections {
 };
 
 void Pre(const Tensor& x, const Tensor& phi, const Tensor& alpha, const Tensor& bias, const OptTensor& gamma,
-         double norm_eps, double hc_eps, Tensor& h_in, Tensor& h_post, Tensor& h_res, Tensor* inv_rms_out,
+         double norm_eps, double hc_eps, Tensor& h_in, Tensor& h_post, Tensor* h_res, Tensor* inv_rms_out,
          Tensor* mix_out, Tensor* pre_out) {
   TORCH_CHECK(x.dim() >= 2, "x has shape ", x.sizes(), "; it must end with [streams, D]");
+  TORCH_CHECK(alpha.numel() == 2 || alpha.numel() == 3, "alpha has ", alpha.numel(), " elements; it must have 2 or 3");
+  TORCH_CHECK(alpha.numel() == 2 || h_res != nullptr, "three alphas need hRes, which is NULL");
   const int64_t n = x.size(-2);
   const Sections sections{n, alpha.numel() == 3};
   const Tensor wide = Wide(x);
@@ -39,9 +41,9 @@ void Pre(const Tensor& x, const Tensor& phi, const Tensor& alpha, const Tensor& 
   Write(h_in, pre.unsqueeze(-1).mul(wide).sum(-2));
   WriteElements(h_post, z.narrow(-1, n, n).sigmoid().mul_(2));
   if (sections.residual) {
-    WriteElements(h_res, z.narrow(-1, 2 * n, n * n));
-  } else {
-    h_res.zero_();
+    WriteElements(*h_res, z.narrow(-1, 2 * n, n * n));
+  } else if (h_res != nullptr) {
+    h_res->zero_();
   }
   const auto keep = [](Tensor* out, const Tensor& value) {
     if (out != nullptr && out->numel() != 0) WriteElements(*out, value);
@@ -108,7 +110,7 @@ void PreBackward(const Tensor& x, const Tensor& phi, const Tensor& alpha, const 
 }  // namespace
 
 MP_KERNEL(aclnnMhcPreV2, const Tensor& x, const Tensor& phi, const Tensor& alpha, const Tensor& bias,
-          const OptTensor& gamma, double norm_eps, double hc_eps, Tensor& h_in, Tensor& h_post, Tensor& h_res,
+          const OptTensor& gamma, double norm_eps, double hc_eps, Tensor& h_in, Tensor& h_post, Tensor* h_res,
           Tensor* inv_rms, Tensor* mix, Tensor* pre) {
   Pre(x, phi, alpha, bias, gamma, norm_eps, hc_eps, h_in, h_post, h_res, inv_rms, mix, pre);
 }
@@ -139,28 +141,24 @@ MP_KERNEL(aclnnMhcPostBackward, const Tensor& grad, const Tensor& x, const OptTe
 // The steps are kept as [step, matrix, n, 8] and their divisors as [step, matrix, 8].
 MP_KERNEL(aclnnMhcSinkhorn, const Tensor& x, double eps, int64_t iterations, Tensor& out, Tensor* steps, Tensor* sums) {
   const int64_t n = x.size(-1);
-  TORCH_CHECK(x.dim() >= 2 && x.size(-2) == n && iterations > 0, "x has shape ", x.sizes(), " and there are ",
-              iterations, " iterations; matrices must be square and be normalised at least once");
+  constexpr int64_t kMaxIterations = 100;
+  TORCH_CHECK(x.dim() >= 2 && x.size(-2) == n, "x has shape ", x.sizes(), "; its matrices must be square");
+  TORCH_CHECK(iterations >= 1 && iterations <= kMaxIterations, "numIters is ", iterations, "; it must be 1 to ",
+              kMaxIterations);
   const int64_t matrices = n == 0 ? 0 : x.numel() / (n * n);
-  const bool kept = steps != nullptr && sums != nullptr && steps->numel() != 0;
-  Tensor norms;
-  Tensor divisors;
-  if (kept) {
-    TORCH_CHECK(n <= kSinkhornWidth, "matrices of size ", n, "; up to ", kSinkhornWidth,
-                " can be kept for the gradient");
-    steps->zero_();
-    sums->zero_();
-    norms = steps->view({2 * iterations, matrices, n, kSinkhornWidth});
-    divisors = sums->view({2 * iterations, matrices, kSinkhornWidth});
-  }
+  const auto given = [](const Tensor* kept) { return kept != nullptr && kept->numel() != 0; };
+  TORCH_CHECK(n <= kSinkhornWidth || (!given(steps) && !given(sums)), "matrices of size ", n, "; up to ",
+              kSinkhornWidth, " can be kept for the gradient");
+  const auto room = [&](Tensor* kept, IntArrayRef sizes) { return given(kept) ? kept->zero_().view(sizes) : Tensor(); };
+  const Tensor norms = room(steps, {2 * iterations, matrices, n, kSinkhornWidth});
+  const Tensor divisors = room(sums, {2 * iterations, matrices, kSinkhornWidth});
   Tensor norm = at::softmax(Wide(x).reshape({matrices, n, n}), -1).add_(eps);
-  if (kept) norms[0].narrow(-1, 0, n).copy_(norm);
+  if (norms.defined()) norms[0].narrow(-1, 0, n).copy_(norm);
   for (int64_t step = 1; step < 2 * iterations; ++step) {
     const Tensor sum = norm.sum(step % 2 == 1 ? -2 : -1, /*keepdim=*/true).add_(eps);
     norm = norm / sum;
-    if (!kept) continue;
-    norms[step].narrow(-1, 0, n).copy_(norm);
-    divisors[step].narrow(-1, 0, n).copy_(sum.reshape({matrices, n}));
+    if (norms.defined()) norms[step].narrow(-1, 0, n).copy_(norm);
+    if (divisors.defined()) divisors[step].narrow(-1, 0, n).copy_(sum.reshape({matrices, n}));
   }
   WriteElements(out, norm);
 }

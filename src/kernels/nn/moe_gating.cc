@@ -34,33 +34,43 @@ Tensor Normalised(const Tensor& x, int64_t norm_type) {
 
 // Only the experts of the best groups stay eligible.
 Tensor WithinGroups(const Tensor& scores, int64_t groups, int64_t kept, int64_t select_mode) {
-  TORCH_CHECK(groups >= 1 && scores.size(-1) % groups == 0, "groupCount is ", groups, ", which does not divide the ",
-              scores.size(-1), " experts");
-  if (groups == 1 || kept == groups) return scores;
+  if (kept == groups) return scores;
   const Tensor grouped = scores.reshape({-1, groups, scores.size(-1) / groups});
-  Tensor best;
-  if (select_mode == 0) {
-    best = grouped.amax(-1);
-  } else {
-    TORCH_CHECK(select_mode == 1, "groupSelectMode is ", select_mode, "; 0 (largest) and 1 (sum of two) are known");
-    best = TopOf(grouped, 2).values.sum(-1);
-  }
+  const Tensor best = select_mode == 0 ? grouped.amax(-1) : TopOf(grouped, 2).values.sum(-1);
   const Tensor dropped =
       at::ones(best.sizes(), best.options().dtype(at::kBool)).scatter_(1, TopOf(best, kept).indices, false);
   return grouped.masked_fill(dropped.unsqueeze(-1), -std::numeric_limits<double>::infinity()).reshape(scores.sizes());
 }
 
-void GatingTopK(const Tensor& x, const OptTensor& bias, int64_t k, int64_t k_group, int64_t groups, int64_t select_mode,
-                int64_t renorm, int64_t norm_type, bool out_flag, double factor, double eps, Tensor& y,
-                Tensor& expert_idx, Tensor* out) {
-  const Tensor norm = Normalised(x, norm_type);
-  const Tensor biased = bias.has_value() ? norm.add(bias->to(at::kFloat)) : norm;
-  const Tensor chosen = TopOf(WithinGroups(biased, groups, k_group, select_mode), k).indices;
-  Tensor weights = norm.gather(-1, chosen);
-  if (norm_type != 0 || renorm == 1) weights = weights.div(weights.sum(-1, /*keepdim=*/true).add(eps));
-  Write(y, weights.mul(factor));
-  Write(expert_idx, chosen);
-  if (out_flag) Write(out, norm);
+struct Gate {
+  int64_t k, k_group, groups, select_mode, renorm, norm_type;
+};
+
+void CheckGate(const Gate& gate, int64_t experts) {
+  TORCH_CHECK(gate.groups >= 1 && experts % gate.groups == 0, "groupCount is ", gate.groups,
+              ", which does not divide the ", experts, " experts");
+  TORCH_CHECK(gate.k_group >= 1 && gate.k_group <= gate.groups, "kGroup is ", gate.k_group, "; there are ", gate.groups,
+              " groups");
+  const int64_t each = experts / gate.groups;
+  TORCH_CHECK(gate.k >= 1 && gate.k <= each * gate.k_group, "k is ", gate.k, "; there are ", each * gate.k_group,
+              " to choose from");
+  TORCH_CHECK(gate.select_mode == 0 || gate.select_mode == 1, "groupSelectMode is ", gate.select_mode,
+              "; 0 (largest) and 1 (sum of two) are known");
+  TORCH_CHECK(each > gate.select_mode, "groupSelectMode 1 needs two experts in each group; there is ", each);
+  TORCH_CHECK(gate.norm_type != 0 || gate.renorm == 0 || gate.renorm == 1, "renorm is ", gate.renorm,
+              "; 0 and 1 are known");
+}
+
+// Each token's id names its experts.
+Tensor OfTable(const Gate& gate, int64_t experts, const Tensor& ids, const Tensor& table, int64_t rows) {
+  constexpr int64_t kMaxChosen = 64;
+  TORCH_CHECK(gate.k <= kMaxChosen, "k is ", gate.k, "; experts of a table are at most ", kMaxChosen);
+  TORCH_CHECK(gate.k_group == gate.groups || gate.groups == experts,
+              "experts of a table go with kGroup = groupCount or a group for each expert");
+  TORCH_CHECK(table.dim() == 2 && table.size(1) == gate.k, "tid2eid has shape ", table.sizes(), "; it must be [keys, ",
+              gate.k, "]");
+  TORCH_CHECK(ids.dim() == 1 && ids.size(0) == rows, "inputIds has shape ", ids.sizes(), "; it must be [", rows, "]");
+  return Long(table).index_select(0, Long(ids));
 }
 
 // A finished row goes to no expert: one past the last.
@@ -70,10 +80,23 @@ Tensor Unfinished(const Tensor& chosen, const OptTensor& finished, int64_t exper
 
 }  // namespace
 
-MP_KERNEL(aclnnMoeGatingTopKV2, const Tensor& x, const OptTensor& bias, int64_t k, int64_t k_group, int64_t groups,
-          int64_t select_mode, int64_t renorm, int64_t norm_type, bool out_flag, double factor, double eps, Tensor& y,
-          Tensor& expert_idx, Tensor* out) {
-  GatingTopK(x, bias, k, k_group, groups, select_mode, renorm, norm_type, out_flag, factor, eps, y, expert_idx, out);
+MP_KERNEL(aclnnMoeGatingTopKV2, const Tensor& x, const OptTensor& bias, const OptTensor& ids, const OptTensor& table,
+          int64_t k, int64_t k_group, int64_t groups, int64_t select_mode, int64_t renorm, int64_t norm_type,
+          bool out_flag, double factor, double eps, Tensor& y, Tensor& expert_idx, Tensor* out) {
+  const Gate gate{k, k_group, groups, select_mode, renorm, norm_type};
+  CheckGate(gate, x.size(-1));
+  const Tensor norm = Normalised(x, norm_type);
+  const Tensor biased = bias.has_value() ? norm.add(bias->to(at::kFloat)) : norm;
+  const Tensor chosen = ids.has_value() && table.has_value()
+                            ? OfTable(gate, x.size(-1), *ids, *table, x.size(0))
+                            : TopOf(WithinGroups(biased, groups, k_group, select_mode), k).indices;
+  Tensor weights = norm.gather(-1, chosen);
+  if (norm_type != 0 || renorm == 1) weights = weights.div(weights.sum(-1, /*keepdim=*/true).add(eps));
+  Write(y, weights.mul(factor));
+  Write(expert_idx, chosen);
+  if (!out_flag) return;
+  TORCH_CHECK(out != nullptr, "outFlag is true and outOut is NULL");
+  Write(out, norm);
 }
 
 MP_KERNEL(aclnnMoeGatingTopKBackward, const Tensor& norm, const Tensor& grad_y, const Tensor& expert_idx,

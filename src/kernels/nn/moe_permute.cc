@@ -40,6 +40,16 @@ const Tensor& Needed(const OptTensor& tensor, const char* name) {
   return *tensor;
 }
 
+// With rows of zeros up to `rows`.
+Tensor WithZeros(const Tensor& x, int64_t rows) {
+  if (x.size(0) == rows) return x;
+  auto sizes = x.sizes().vec();
+  sizes[0] = rows;
+  Tensor result = at::zeros(sizes, x.options());
+  result.narrow(0, 0, x.size(0)).copy_(x);
+  return result;
+}
+
 // probs[token, expert] for each padded place.
 Tensor PaddedProbs(const Tensor& probs, const Tensor& tokens) {
   const int64_t capacity = tokens.numel() / std::max<int64_t>(probs.size(1), 1);
@@ -52,11 +62,14 @@ MP_KERNEL(aclnnMoeTokenPermute, const Tensor& tokens, const Tensor& indices, boo
           Tensor& sorted_out) {
   CheckUnpadded(padded);
   const Tensor flat = Flat(indices);
+  TORCH_CHECK(indices.dim() >= 1 && indices.dim() <= 2 && indices.size(0) == tokens.size(0), "indices has shape ",
+              indices.sizes(), " for ", tokens.size(0), " tokens");
   const int64_t top_k = indices.dim() == 2 ? indices.size(1) : 1;
   const Tensor order = at::argsort(flat, /*stable=*/true, 0);
   TORCH_CHECK(permuted.size(0) <= order.numel(), "permuteTokensOut has ", permuted.size(0), " rows; there are ",
               order.numel(), " indices");
-  Write(permuted, tokens.index_select(0, order.narrow(0, 0, permuted.size(0)).floor_divide(top_k)));
+  // A token's own dimensions may be others in the output, of as many elements.
+  WriteElements(permuted, tokens.index_select(0, order.narrow(0, 0, permuted.size(0)).floor_divide(top_k)));
   Write(sorted_out, at::argsort(order, /*stable=*/true, 0));
 }
 
@@ -76,7 +89,7 @@ MP_KERNEL(aclnnMoeTokenUnpermute, const Tensor& permuted, const Tensor& sorted, 
   Write(out, rows.sum(1));
 }
 
-MP_KERNEL(aclnnMoeTokenUnpermuteGrad, const Tensor& permuted, const Tensor& grad, const Tensor& sorted,
+MP_KERNEL(aclnnMoeTokenUnpermuteGrad, const OptTensor& permuted, const Tensor& grad, const Tensor& sorted,
           const OptTensor& probs, bool padded, Tensor& permuted_grad, Tensor* probs_grad) {
   CheckUnpadded(padded);
   const Tensor place = Flat(sorted);
@@ -84,7 +97,8 @@ MP_KERNEL(aclnnMoeTokenUnpermuteGrad, const Tensor& permuted, const Tensor& grad
   const Tensor wide = grad.to(at::kFloat).unsqueeze(1);
   Tensor spread = wide.expand({-1, top_k, -1});
   if (probs.has_value()) {
-    const Tensor rows = RowsOrZero(permuted.to(at::kFloat), place).view({-1, top_k, permuted.size(1)});
+    const Tensor rows =
+        RowsOrZero(Needed(permuted, "permutedTokensOptional").to(at::kFloat), place).view({-1, top_k, grad.size(1)});
     Write(probs_grad, rows.mul(wide).sum(-1));
     spread = spread.mul(probs->to(at::kFloat).reshape({-1, top_k, 1}));
   }
@@ -95,6 +109,8 @@ MP_KERNEL(aclnnMoeTokenPermuteWithRoutingMap, const Tensor& tokens, const Tensor
           int64_t out_tokens, bool drop_and_pad, Tensor& permuted, Tensor* permuted_probs, Tensor& sorted_out) {
   const Tensor map = routing_map.to(at::kBool);
   const int64_t experts = map.size(1);
+  TORCH_CHECK(out_tokens >= 0 && out_tokens <= map.numel(), "numOutTokens is ", out_tokens, " for a map of ",
+              map.sizes());
   if (drop_and_pad) {
     const int64_t capacity = out_tokens / std::max<int64_t>(experts, 1);
     TORCH_CHECK(capacity <= map.size(0), "an expert's capacity is ", capacity, "; there are ", map.size(0), " tokens");
@@ -106,12 +122,18 @@ MP_KERNEL(aclnnMoeTokenPermuteWithRoutingMap, const Tensor& tokens, const Tensor
     return;
   }
   const int64_t top_k = map.size(0) == 0 ? 0 : out_tokens / map.size(0);
-  TORCH_CHECK(map.sum(1).eq(top_k).all().item<bool>(), "a token has another number of experts than numOutTokens / ",
-              "tokens = ", top_k, "; only the same number for each token is supported");
+  TORCH_CHECK(map.sum(1).le(top_k).all().item<bool>(), "a token has more experts than numOutTokens / tokens = ", top_k);
   const Tensor chosen = TokensByExpert(map);
-  Write(permuted, tokens.index_select(0, chosen));
-  if (probs.has_value()) Write(permuted_probs, ProbsByExpert(*probs, map));
-  Write(sorted_out, at::argsort(chosen, /*stable=*/true, 0));
+  const int64_t places = map.size(0) * top_k;
+  Write(permuted, WithZeros(tokens.index_select(0, chosen), places));
+  if (probs.has_value()) Write(permuted_probs, WithZeros(ProbsByExpert(*probs, map), places));
+  // Each token has top_k slots; those that it does not use hold -1.
+  const Tensor place = at::argsort(chosen, /*stable=*/true, 0);
+  const Tensor token = chosen.index_select(0, place);
+  const Tensor count = map.sum(1);
+  const Tensor first = count.cumsum(0).sub(count);
+  const Tensor slot = token * top_k + at::arange(place.numel(), place.options()).sub(first.index_select(0, token));
+  Write(sorted_out, at::full({places}, -1, place.options()).index_put_({slot}, place));
 }
 
 MP_KERNEL(aclnnMoeTokenPermuteWithRoutingMapGrad, const Tensor& grad, const OptTensor& permuted_probs_grad,
@@ -144,10 +166,8 @@ MP_KERNEL(aclnnMoeTokenUnpermuteWithRoutingMap, const Tensor& permuted, const Te
   const Tensor place = Flat(sorted);
   Tensor rows = permuted.to(at::kFloat);
   if (probs.has_value()) {
-    const Tensor weights =
-        padded ? PaddedProbs(*probs, place) : ProbsByExpert(*probs, Needed(map, "routingMapOptional"));
-    TORCH_CHECK(weights.numel() == rows.size(0), "there are ", weights.numel(), " chosen probabilities for ",
-                rows.size(0), " permuted tokens");
+    const Tensor weights = padded ? PaddedProbs(*probs, place)
+                                  : WithZeros(ProbsByExpert(*probs, Needed(map, "routingMapOptional")), rows.size(0));
     if (permuted_probs != nullptr) WriteElements(*permuted_probs, weights);
     rows = rows.mul(weights.to(at::kFloat).unsqueeze(-1));
   }
@@ -186,7 +206,7 @@ MP_KERNEL(aclnnMoeTokenUnpermuteWithRoutingMapGrad, const Tensor& grad, const Te
     result.index_put_({padded_tokens, Ranks(place.numel(), capacity, place)}, by_expert);
   } else {
     const Tensor& chosen = Needed(map, "routingMapOptional");
-    weights = ProbsByExpert(*probs, chosen);
+    weights = WithZeros(ProbsByExpert(*probs, chosen), spread.size(0));
     result = result.t().masked_scatter(chosen.to(at::kBool).t(), by_expert).t();
   }
   Write(probs_grad, result);

@@ -32,7 +32,10 @@ Tensor Gated(const Tensor& x, const Gate& gate) {
   TORCH_CHECK(x.size(-1) % 2 == 0, "the last dimension is ", x.size(-1), "; a gated unit needs an even one");
   Tensor glu = gate.mode == 1 ? x.slice(-1, 0, {}, 2) : x.narrow(-1, 0, half);
   Tensor linear = gate.mode == 1 ? x.slice(-1, 1, {}, 2) : x.narrow(-1, half, half);
-  if (gate.mode == 0 && !gate.activate_left) std::swap(glu, linear);
+  TORCH_CHECK(gate.mode != 1 || gate.activate_left, "with swigluMode 1 activateLeft must be true");
+  TORCH_CHECK(gate.mode == 0 || (gate.limit > 0 && std::isfinite(gate.limit)), "clampLimit is ", gate.limit,
+              "; it must be positive and finite");
+  if (!gate.activate_left) std::swap(glu, linear);
   switch (gate.mode) {
     case 0:
       return at::silu(glu).mul(linear);
@@ -47,31 +50,42 @@ Tensor Gated(const Tensor& x, const Gate& gate) {
   }
 }
 
-// Row g of `table` for each row of a tensor; a table of one row serves all.
-Tensor OfGroup(const Tensor& table, const Tensor& group, int64_t width) {
+struct Rows {
+  Tensor x;            // the rows that belong to a group
+  Tensor group;        // and which
+  int64_t groups = 0;  // 0 without a list
+};
+
+// Row g of `table` for each row of a tensor; a table of one row serves all. One number for each group looks like one
+// row where there are as many groups as columns: with a list it is the former.
+Tensor OfGroup(const Tensor& table, const Rows& rows, int64_t width) {
   Tensor wide = table.to(at::kFloat);
   if (wide.numel() == 1) return wide.reshape({1, 1});
-  if (wide.dim() == 1) wide = wide.numel() == width ? wide.unsqueeze(0) : wide.unsqueeze(1);
-  return wide.size(0) == 1 ? wide : wide.index_select(0, group);
+  if (wide.dim() == 1) {
+    const bool row = wide.numel() == width && wide.numel() != rows.groups;
+    wide = row ? wide.unsqueeze(0) : wide.unsqueeze(1);
+  }
+  return wide.size(0) == 1 ? wide : wide.index_select(0, rows.group);
 }
-
-struct Rows {
-  Tensor x;      // the rows that belong to a group
-  Tensor group;  // and which
-};
 
 Rows GroupedRows(const Tensor& x, const OptTensor& group_index, bool counts) {
   const Tensor rows = x.reshape({-1, x.size(-1)});
   if (!group_index.has_value()) return {rows, at::zeros({rows.size(0)}, rows.options().dtype(at::kLong))};
-  const Tensor group = GroupOfRow(*group_index, counts, rows.size(0));
-  const int64_t used = group.ge(0).sum().item<int64_t>();
-  return {rows.narrow(0, 0, used), group.narrow(0, 0, used)};
+  const Tensor list = Long(*group_index);
+  const bool pairs = list.dim() == 2;  // of a group's number and its rows
+  TORCH_CHECK(!pairs || list.size(1) == 2, "groupIndex has shape ", list.sizes(),
+              "; it must be [groups] or [groups, 2]");
+  const Tensor place = GroupOfRow(pairs ? list.select(1, 1) : list, counts || pairs, rows.size(0));
+  const int64_t used = place.ge(0).sum().item<int64_t>();
+  const Tensor group = place.narrow(0, 0, used);
+  return {rows.narrow(0, 0, used), pairs ? list.select(1, 0).index_select(0, group) : group, list.size(0)};
 }
 
 // Writes the first rows; those behind the last group keep what they had, as on the device.
 void WriteRows(Tensor& y, const Tensor& value) {
   Tensor first = y.view({-1, y.size(-1)}).narrow(0, 0, value.size(0));
-  WriteQuantized(first, value);
+  const double largest = QuantizedMaximum(y);  // of y itself: a view does not tell INT4 from int8
+  WriteQuantized(first, first.scalar_type() == at::kChar ? value.round().clamp_(-largest - 1, largest) : value);
 }
 void WriteFirst(Tensor& out, const Tensor& value) {
   out.view({-1}).narrow(0, 0, value.numel()).copy_(value.reshape({-1}));
@@ -93,13 +107,13 @@ Tensor Dequantised(const Rows& rows, const Dequant& d) {
   const int64_t width = rows.x.size(1);
   Tensor value = rows.x.to(at::kDouble);  // int32 sums do not fit into a float
   const bool early = d.bias.has_value() && d.bias->scalar_type() == at::kInt;
-  if (early) value = value.add(OfGroup(*d.bias, rows.group, width).to(at::kDouble));
-  value = value.to(at::kFloat).mul(OfGroup(*d.weight_scale, rows.group, width));
+  if (early) value = value.add(OfGroup(*d.bias, rows, width).to(at::kDouble));
+  value = value.to(at::kFloat).mul(OfGroup(*d.weight_scale, rows, width));
   if (d.activation_scale.has_value()) {
     const Tensor scale = d.activation_scale->to(at::kFloat).reshape({-1, 1});
     value = value.mul(scale.size(0) == 1 ? scale : scale.narrow(0, 0, value.size(0)));
   }
-  if (d.bias.has_value() && !early) value = value.add(OfGroup(*d.bias, rows.group, width));
+  if (d.bias.has_value() && !early) value = value.add(OfGroup(*d.bias, rows, width));
   return value;
 }
 
@@ -111,14 +125,15 @@ void DequantSwigluQuant(const Tensor& x, const Dequant& dequant, const OptTensor
   const int64_t width = value.size(1);
   if (IsDynamic(quant_mode)) {
     TORCH_CHECK(!quant_offset.has_value(), "quantOffset goes with quantMode static only");
-    if (quant_scale.has_value()) value = value.mul(OfGroup(*quant_scale, rows.group, width));
+    if (quant_scale.has_value()) value = value.mul(OfGroup(*quant_scale, rows, width));
     const Scaled scaled = ScaledToLargest(value, {-1}, QuantizedMaximum(y));
     WriteRows(y, scaled.values);
     WriteFirst(scale_out, scaled.scale);
     return;
   }
-  if (quant_scale.has_value()) value = value.div(OfGroup(*quant_scale, rows.group, width));
-  if (quant_offset.has_value()) value = value.add(OfGroup(*quant_offset, rows.group, width));
+  TORCH_CHECK(quant_scale.has_value(), "quantMode static needs quantScale, which is NULL");
+  value = value.div(OfGroup(*quant_scale, rows, width));
+  if (quant_offset.has_value()) value = value.add(OfGroup(*quant_offset, rows, width));
   WriteRows(y, value);
   scale_out.zero_();
 }
@@ -145,15 +160,21 @@ MP_KERNEL(aclnnGeluQuant, const Tensor& self, const OptTensor& scale, const OptT
 }
 
 MP_KERNEL(aclnnSwiGluQuantV2, const Tensor& x, const OptTensor& smooth, const OptTensor& offsets,
-          const OptTensor& group_index, bool activate_left, string_view quant_mode, int64_t group_list_type, Tensor& y,
-          Tensor& scale_out) {
+          const OptTensor& group_index, bool activate_left, string_view quant_mode, int64_t group_list_type,
+          int64_t dst_type, Tensor& y, Tensor& scale_out) {
+  constexpr int64_t kInt8Type = 2;
+  constexpr int64_t kInt4Type = 29;
+  TORCH_CHECK(group_list_type == 0 || group_list_type == 1, "groupListType is ", group_list_type,
+              "; 0 (ends) and 1 (counts) are known");
+  TORCH_CHECK(dst_type == (IsInt4(y) ? kInt4Type : kInt8Type), "dstType ", dst_type,
+              " is not supported with this output; it must be 2 for INT8 and 29 for INT4");
   TORCH_CHECK(y.scalar_type() == at::kChar, "the output has type ", y.scalar_type(), "; int8 is supported");
   const Rows rows = GroupedRows(x, group_index, group_list_type == 1);
   Tensor value = Gated(rows.x.to(at::kFloat), {.activate_left = activate_left});
   const int64_t width = value.size(1);
-  if (smooth.has_value()) value = value.mul(OfGroup(*smooth, rows.group, width));
+  if (smooth.has_value()) value = value.mul(OfGroup(*smooth, rows, width));
   if (!IsDynamic(quant_mode)) {
-    if (offsets.has_value()) value = value.add(OfGroup(*offsets, rows.group, width));
+    if (offsets.has_value()) value = value.add(OfGroup(*offsets, rows, width));
     WriteRows(y, value);
     scale_out.zero_();
     return;

@@ -20,6 +20,16 @@ Tensor OffsetOfWord(const Tensor& scale) {
   return bits.sub(bits.ge(256).to(at::kLong).mul(512)).to(at::kFloat);
 }
 
+Tensor TimesRows(const Tensor& value, const OptTensor& token_scale) {
+  if (!token_scale.has_value()) return value;
+  const Tensor scale = token_scale->to(at::kFloat);
+  return value.mul(scale.numel() == 1 ? scale.reshape({1}) : scale.reshape({-1, 1}));
+}
+
+Tensor TimesScaled(const Tensor& a, const Tensor& weight, const Tensor& scale) {
+  return at::matmul(a, Dequantized(weight, DecodedScale(scale).reshape(scale.sizes()), {}));
+}
+
 Tensor PerColumn(const Tensor& scale) {
   const Tensor wide = DecodedScale(scale);
   return wide.numel() == 1 ? wide.reshape({1}) : wide;
@@ -75,16 +85,23 @@ Tensor ScaledGemm(const Tensor& a, const Tensor& b, const QuantFactors& factors,
   if (raw) return sum;
   Tensor value = sum.to(at::kFloat);
   if (factors.scale.has_value()) value = value.mul(PerColumn(*factors.scale));
-  if (factors.token_scale.has_value()) {
-    const Tensor scale = factors.token_scale->to(at::kFloat);
-    value = value.mul(scale.numel() == 1 ? scale.reshape({1}) : scale.reshape({-1, 1}));
-  }
+  value = TimesRows(value, factors.token_scale);
   if (factors.offset.has_value()) {
     value = value.add(factors.offset->to(at::kFloat));
   } else if (factors.scale.has_value() && IsWord(*factors.scale)) {
     value = value.add(OffsetOfWord(*factors.scale));
   }
   return factors.bias.has_value() && !early ? value.add(factors.bias->to(at::kFloat)) : value;
+}
+
+Tensor ShiftedGemm(const Tensor& a, const Tensor& weight, const Tensor& scale, const Tensor& assist,
+                   const OptTensor& token_scale) {
+  const Tensor sum = TimesScaled(a.to(at::kFloat).sub_(8), weight, scale);
+  return TimesRows(sum.add(assist.to(at::kFloat)), token_scale);
+}
+
+Tensor NarrowGemm(const Tensor& a, const Tensor& weight, const Tensor& scale, const OptTensor& token_scale) {
+  return TimesRows(TimesScaled(a.to(at::kFloat), weight, scale), token_scale);
 }
 
 void WriteGemm(Tensor& out, const Tensor& value) {

@@ -32,6 +32,13 @@ struct QuantFactors {
 // The GEMM with its factors in float; raw int32 sums when `raw`.
 Tensor ScaledGemm(const Tensor& a, const Tensor& b, const QuantFactors& factors, bool raw);
 
+// int8 x int4 as the device has it: `a` counts as a - 8 (its low halves are taken less 8), and `assist` (8 * weight *
+// scale, summed along each column) puts that right. `scale` is of each column, or of each group of rows and column.
+Tensor ShiftedGemm(const Tensor& a, const Tensor& weight, const Tensor& scale, const Tensor& assist,
+                   const OptTensor& token_scale);
+// int4 x int4 with such a scale.
+Tensor NarrowGemm(const Tensor& a, const Tensor& weight, const Tensor& scale, const OptTensor& token_scale);
+
 // Casts, or rounds and saturates when `out` is int8.
 void WriteGemm(Tensor& out, const Tensor& value);
 

@@ -14,11 +14,16 @@ namespace {
 Scaled QuantizedInput(const Tensor& x, const OptTensor& x_scale, const OptTensor& x_offset, const OptTensor& smooth,
                       string_view mode) {
   TORCH_CHECK(!Given(x_offset).has_value(), "xOffset is not supported, as on the device; pass NULL");
+  TORCH_CHECK(mode.empty() || mode == "pertoken" || mode == "pertensor", "xQuantMode is '", std::string(mode),
+              "'; pertoken and pertensor are known");
   Tensor value = x.to(at::kFloat);
   if (Given(smooth).has_value()) value = value.mul(smooth->to(at::kFloat));
   Scaled scaled;
   if (Given(x_scale).has_value()) {
     const Tensor scale = x_scale->to(at::kFloat);
+    const int64_t wanted = mode == "pertensor" ? 1 : x.size(0);
+    TORCH_CHECK(mode.empty() || scale.numel() == wanted, "xScale has ", scale.numel(), " elements; xQuantMode '",
+                std::string(mode), "' needs ", wanted);
     scaled.scale = scale.numel() == 1 ? scale.reshape({1, 1}) : scale.reshape({-1, 1});
     scaled.values = value.div(scaled.scale);
   } else {
@@ -36,10 +41,16 @@ void CheckFactor(const char* name, const OptTensor& factor, int64_t count) {
               factor.has_value() ? factor->sizes() : IntArrayRef(), "; it must have 1 element or ", count);
 }
 
-// What scales the sums: x's own scale and the weight's, or a word of both.
-QuantFactors DequantFactors(const Tensor& weight_scale, const OptTensor& bias, const Tensor& x_scale) {
-  if (at::isFloatingType(weight_scale.scalar_type())) return {bias, weight_scale, {}, x_scale, /*bias_first=*/true};
-  return {bias, DecodedScale(weight_scale), {}, {}, /*bias_first=*/true};
+// A weight's scale in 64-bit words has the one scale of x in it already.
+QuantFactors DequantFactors(const OptTensor& bias, const Tensor& weight_scale, const Tensor& x_scale) {
+  QuantFactors factors{bias, weight_scale, {}, x_scale, /*bias_first=*/true};
+  if (!at::isFloatingType(weight_scale.scalar_type())) {
+    TORCH_CHECK(x_scale.numel() == 1, "a weightScale of INT64 is not supported beside ", x_scale.numel(),
+                " scales of x; it has the only one in it");
+    factors.scale = DecodedScale(weight_scale);
+    factors.token_scale.reset();
+  }
+  return factors;
 }
 
 Tensor TransposedIf(const Tensor& matrix, bool transpose) { return transpose ? matrix.transpose(-1, -2) : matrix; }
@@ -79,7 +90,7 @@ MP_KERNEL(aclnnQuantMatmulDequant, const Tensor& x, const Tensor& weight, const 
   CheckPlain(weight, "weight");
   const Scaled input = QuantizedInput(x, x_scale, x_offset, smooth, mode);
   Write(out, ScaledGemm(input.values, transpose ? weight.t() : weight,
-                        DequantFactors(weight_scale, Given(bias), input.scale), /*raw=*/false));
+                        DequantFactors(Given(bias), weight_scale, input.scale), /*raw=*/false));
 }
 
 MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight, const Tensor& weight_scale,
@@ -92,7 +103,7 @@ MP_KERNEL(aclnnQuantGroupedMatmulDequant, const Tensor& x, const Tensor& weight,
     const Tensor matrix = weight.select(0, group);
     const Tensor scale = input.scale.size(0) == 1 ? input.scale : input.scale.slice(0, begin, end);
     const OptTensor shift = Given(bias).has_value() ? OptTensor(bias->select(0, group)) : OptTensor();
-    const QuantFactors factors = DequantFactors(weight_scale.select(0, group), shift, scale);
+    const QuantFactors factors = DequantFactors(shift, weight_scale.select(0, group), scale);
     Tensor rows = out.slice(0, begin, end);
     Write(rows, ScaledGemm(input.values.slice(0, begin, end), transpose ? matrix.t() : matrix, factors, /*raw=*/false));
     ++group;

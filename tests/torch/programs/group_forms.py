@@ -140,6 +140,8 @@ def sums(r):
     given = {"x1": xs[r.rank], "x2": ws[r.rank]}
     for name in ("aclnnMatmulAllReduce", "aclnnMatmulAllReduceV2", "aclnnMatmulAllReduceV3"):
         r.form(name, {"output": summed([part + bias for part in plain])}, bias=bias, **given)
+        for text, wrong in (("only 1 (stop", {"streamMode": 0}), ("only 0 (the device", {"commTurn": 2}), ("only sum is", {"reduceOp": "max"})):
+            r.refused(name, text, {"output": plain[0]}, **wrong, **given)
     for name in ("aclnnMatmulAllReduceV2", "aclnnMatmulAllReduceV3"):
         r.form(name, {"output": summed([part + more for part, more in zip(plain, x3)])}, x3=x3[r.rank], **given)
     residual, gamma = values(6, 16, seed=7), values(16, seed=8)
@@ -153,6 +155,8 @@ def sums(r):
     given = {"x1": xs[r.rank], "x2": eight[r.rank], "antiquantScale": scale, "antiquantOffset": offset}
     for name in ("aclnnWeightQuantMatmulAllReduce", "aclnnWeightQuantMatmulAllReduceV2"):
         r.form(name, {"output": summed(parts)}, **given)
+    # The pages of the forms with a norm add the offset when x2 has been scaled.
+    parts = [(x.float() @ (w.float() * scale.float() + offset.float())).half() for x, w in zip(xs, eight)]
     total = (summed(parts) + residual).float()
     made = {"y": total.half(), "norm": norm(total, gamma).half()}
     r.form("aclnnWeightQuantMatmulAllReduceAddRmsNorm", made, residual=residual, gamma=gamma, **given)
@@ -270,6 +274,11 @@ def exchanges(r):
     made = torch.cat([(x.float() @ w.float()).half()[:, part] for x in xs])
     for name in ("aclnnMatmulAlltoAll", "aclnnMatmulAlltoAllV2"):
         r.form(name, {"output": made}, x1=xs[r.rank], x2=w)
+        r.refused(name, "transposeX1 is set", {"output": made}, x1=xs[r.rank].t().contiguous(), x2=w, transposeX1=True)
+    # A float bias of bfloat16 products is added before they are rounded: by itself it would be half of what makes a difference.
+    ones, bias = torch.ones(24, 8 * r.world).bfloat16(), torch.full((8 * r.world,), 2**-8 * (1 + 2**-12))
+    made = (torch.ones(6 * r.world, 8) + bias[:8]).bfloat16()
+    r.form("aclnnMatmulAlltoAll", {"output": made}, near=0, x1=torch.eye(6, 24).bfloat16(), x2=ones, bias=bias)
     eights_of, right = [whole(6, 24, seed=each) for each in range(r.world)], whole(24, 8 * r.world, seed=41)
     token, column = values(6, seed=42, dtype=FLOAT).abs(), values(8 * r.world, seed=43, dtype=FLOAT).abs()
     made = torch.cat([((x.float() @ right.float()) * token.unsqueeze(1) * column).half()[:, part] for x in eights_of])
@@ -296,6 +305,8 @@ def grouped(r):
     made = {"gmmY": torch.cat([(rows.float() @ weights[r.rank][expert].float()).half() for expert, rows in enumerate(mine)]),
             "mmY": (shared.float() @ matrix.float()).half(), "permute": torch.cat(mine)}
     for name in ("aclnnAlltoAllvGroupedMatMul", "aclnnAlltoAllvGroupedMatMulV2"):
+        r.refused(name, "mmX and mmWeight go together", made, gmmX=tokens[r.rank], gmmWeight=weights[r.rank], sendCounts=gives[r.rank], recvCounts=gets,
+                  mmX=shared)
         r.form(name, made, gmmX=tokens[r.rank], gmmWeight=weights[r.rank], sendCounts=gives[r.rank], recvCounts=gets, **given)
     back = {"y": torch.cat([(split[r.rank][each].float() @ weights[each // experts][each % experts].float()).half() for each in range(total)]), "mmY": made["mmY"]}
     for name in ("aclnnGroupedMatMulAlltoAllv", "aclnnGroupedMatMulAlltoAllvV2"):
