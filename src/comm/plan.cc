@@ -117,12 +117,15 @@ size_t CarriedInRounds(const Shape& shape, const std::vector<std::vector<uint32_
   return most;
 }
 
-// Each host of the chain waits for the one before it, and has time meanwhile to carry about so much.
+// What a host could carry while something is on its way to the next.
 constexpr size_t kHopBytes = 256 * 1024;
 
 bool ChainIsLess(const Shape& shape, const std::vector<std::vector<uint32_t>>& hosts) {
-  const size_t hops = 2 * (hosts.size() - 1);
-  return CarriedAlongChain(shape, hosts) + hops * kHopBytes < CarriedInRounds(shape, hosts);
+  // Until the first result is back, each host takes a piece of every column from one side and passes it on, one host
+  // after the other, there and back.
+  const size_t hops = 2 * (hosts.size() - 1), columns = ColumnsOf(hosts);
+  const size_t pieces = std::min(columns * kLaneBytes, BufferOf(shape) * shape.scale);
+  return CarriedAlongChain(shape, hosts) + hops * (2 * pieces + kHopBytes) < CarriedInRounds(shape, hosts);
 }
 
 bool GoesAlongChain(const Shape& shape, std::span<const uint32_t> hosts) {

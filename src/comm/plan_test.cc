@@ -216,6 +216,8 @@ TEST(Plan, AReductionForOneGoesTheWayThatCarriesLess) {
   EXPECT_EQ(course(kScatter, kLarge, 0, 1, {2, 2, 2}), Course::kRounds);
   EXPECT_EQ(course(kScatter, kLarge, 0, 1, {3, 3, 3}), Course::kChain);
   EXPECT_EQ(course(kScatter, 64 * 1024, 0, 1, {2, 2}), Course::kRounds);  // too little to wait for another host
+  EXPECT_EQ(course(kScatter, size_t{1} << 20, 0, 1, std::vector<uint32_t>(8, 8)), Course::kChain);
+  EXPECT_EQ(course(kScatter, 64 * 1024, 0, 1, std::vector<uint32_t>(64, 4)), Course::kRounds);  // too long
   EXPECT_EQ(course(kScatter, kLarge, 0, 1, {1, 1}), Course::kRounds);
   EXPECT_EQ(JobPlan({kScatter, kLarge, 0, 1, {0, 1, 0, 1}}).course(), Course::kRounds);
   EXPECT_EQ(course(kReduce, kLarge, 0, 1, {2, 2}), Course::kRounds);  // there and back, or twice there

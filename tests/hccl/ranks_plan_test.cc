@@ -47,8 +47,8 @@ constexpr Case kCases[] = {
     {"an AllGather", Operation::kAllGather, Course::kRounds, 3'000'000},
     {"a ReduceScatter", Operation::kReduceScatter, Course::kRounds, 200'000},
     {"a ReduceScatter along the chain", Operation::kReduceScatter, Course::kChain, 3'000'000},
-    {"a Reduce to the first host", Operation::kReduce, Course::kRounds, 5'000'000},
-    {"a Reduce along the chain", Operation::kReduce, Course::kChain, 5'000'000, 2},
+    {"a Reduce to the first host", Operation::kReduce, Course::kRounds, 6'000'000},
+    {"a Reduce along the chain", Operation::kReduce, Course::kChain, 6'000'000, 2},
     {"a small AlltoAll", Operation::kAlltoAll, Course::kRounds, 4000},
     {"an AlltoAll from buffer to buffer", Operation::kAlltoAll, Course::kExchange, 3'000'000},
 };
