@@ -10,6 +10,7 @@ using namespace ranks_test;  // NOLINT
 constexpr size_t kCount = 300'037;    // odd
 constexpr size_t kLarge = 2'300'037;  // and more pieces than there are places for
 constexpr size_t kForSome = 700'037;  // of each rank's part: enough for the chain to be less
+constexpr size_t kUnder = 250'000;    // bytes that go another way
 constexpr size_t kSmall = 25'000;     // elements that go another way, of any type
 constexpr int kTimes = 3;             // a block is worth the move when it is used again
 
@@ -57,12 +58,11 @@ void Compare(Rank& r, HcclDataType type, HcclReduceOp op, size_t count) {
 // `count`: of each rank's part. The reference is an AllReduce in small parts.
 template <class T>
 void CompareForSome(Rank& r, HcclDataType type, HcclReduceOp op, size_t count) {
-  const size_t all = count * r.ranks;
+  const size_t all = count * r.ranks, small = kUnder / sizeof(T);
   const std::vector<T> own = Of<T>(r.rank, type, all), untouched(count, 1), whole_untouched(all, 1);
   const Values<T> send(own), parts(std::vector<T>(all, 2)), part(untouched), whole(whole_untouched);
-  for (size_t at = 0; at < all; at += kSmall) {
-    RANK_OK(r,
-            HcclAllReduce(send.get() + at, parts.get() + at, std::min(kSmall, all - at), type, op, r.comm, r.stream));
+  for (size_t at = 0; at < all; at += small) {
+    RANK_OK(r, HcclAllReduce(send.get() + at, parts.get() + at, std::min(small, all - at), type, op, r.comm, r.stream));
   }
   r.Sync();
   const std::vector<T> expected = parts.Read();
