@@ -22,7 +22,7 @@ from layout import build_dir
 
 SETTLE_SECONDS = 5  # a process that was killed may still be on its way out
 BATCH = 100  # programs of one run, which has a limit of 100 s
-FORMS = ("AsThreads", "AsProcesses", "AsHosts")
+FORMS = ("AsThreads", "AsProcesses", "AsHosts", "AsHostsInOrder")
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,10 @@ class Simulation {
     const ChainPlan chain = plan_.ChainOf(plan_.ranks_of(middle)[0]);
     Load each;
     const auto columns = static_cast<double>(Here());
+    std::vector<size_t> returned;  // to each host, of a column's pieces
+    for (uint32_t host = 0; host < hosts; ++host) {
+      returned.push_back(plan_.ChainOf(plan_.ranks_of(host)[0]).returned());
+    }
     for (const uint32_t rank : plan_.ranks_of(middle)) {
       const Traffic lanes = plan_.Lanes(rank);
       for (const FrameKind kind : {FrameKind::kLane, FrameKind::kLaneTaken}) {
@@ -224,13 +228,14 @@ class Simulation {
         forth[host][i] = ready + step;
       }
       for (uint32_t host = hosts; host-- > 0;) {
+        if (host + 1 < hosts && i >= returned[host]) break;
         double ready = host + 1 == hosts ? forth[host][i] : back[host + 1][i] + hop;
         if (i > 0) ready = std::max(ready, back[host][i - 1]);
         back[host][i] = host + 1 == hosts ? ready : ready + step;
       }
     }
     cost_.latency += 2 * (hop + step) * (hosts - 1);  // before the last piece of the result can be back
-    now_ = back[0].back();
+    for (const std::vector<double>& host : back) now_ = std::max(now_, *std::max_element(host.begin(), host.end()));
     Tell({FrameKind::kPublished, FrameKind::kConsumed});
   }
 

@@ -31,7 +31,8 @@ Shape CollectiveRun::TheShape() const {
           .spans = comm_->world->spans(),
           .bytes = spec_->bytes,
           .send_parts = spec_->send_parts,
-          .receive_parts = spec_->receive_parts};
+          .receive_parts = spec_->receive_parts,
+          .scale = ComputedScale(spec_->type)};
 }
 
 std::vector<uint32_t> CollectiveRun::HostsOfRanks() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective of several ranks as a task of a stream. It goes in rounds: in each, every rank copies a piece of what it
 // gives into its staging memory (publish), and takes what it wants out of the others' (consume). A large one goes in
-// one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc); over several hosts an
-// AllReduce goes along a chain of them (collective_chain.cc), an AlltoAll from buffer to buffer
+// one round on the ranks' own buffers, if all of these can be reached (collective_direct.cc); over several hosts a
+// reduction goes along a chain of them (collective_chain.cc), an AlltoAll from buffer to buffer
 // (collective_exchange.cc). Before the first byte is taken the ranks have compared what each was asked for.
 #ifndef MILLPOND_SRC_COMM_COLLECTIVE_H_
 #define MILLPOND_SRC_COMM_COLLECTIVE_H_
@@ -116,11 +116,12 @@ class CollectiveRun {
 
   // collective_chain.cc
   struct Chain : ChainPlan {
-    size_t forward = 0, backward = 0;  // pieces so far
+    size_t forward = 0, backward = 0;  // pieces so far, of those that come and of those that come back
   };
   bool StepChain();
   bool GoForward();
   bool GoBackward();
+  void Give(Part result, const char* from) const;
   bool LanesAreEmpty() const;
   bool LateInChain(uint32_t rank) const;
 

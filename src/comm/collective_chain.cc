@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large AllReduce over several hosts. A reduction in the order of the ranks is one host's after the other's: the
-// first host adds up its own ranks and passes that on, each further one adds its own, and the last has the result,
-// which goes back the same way. So each byte crosses a wire once in each direction, however many ranks a host has, and
-// the bits are those of one host. What is passed on is what is computed with: float32 for half types.
+// A large reduction over several hosts. In the order of the ranks it is one host's after the other's: the first host
+// adds up its own ranks and passes that on, each further one adds its own, and the last has the result, of which what
+// hosts before want goes back the same way. So each byte crosses a wire once in each direction at most, however many
+// ranks a host has, and the bits are those of one host. What is passed on is what is computed with: float32 for half
+// types.
 //
 // The buffer is divided among the ranks of a host, and each rank passes pieces of its share to its counterpart on the
 // next host, several at a time on the way. Within a host ranks read and write each other's buffers as they lie; if that
@@ -21,6 +22,17 @@ constexpr uint32_t kForth = 0, kBack = 1;
 
 }  // namespace
 
+// To ranks of this host: what each is to have of these bytes of the result.
+void CollectiveRun::Give(Part result, const char* from) const {
+  for (size_t i = 0; i < chain_.here.size(); ++i) {
+    const Part& wanted = chain_.results[i];
+    const size_t begin = std::max(result.offset, wanted.offset);
+    const size_t end = std::min(result.offset + result.bytes, wanted.offset + wanted.bytes);
+    if (begin >= end) continue;
+    std::memcpy(others_[chain_.here[i]].receive + (begin - wanted.offset), from + (begin - result.offset), end - begin);
+  }
+}
+
 // Adds this host's ranks to the next piece. True when there was one, and a place for what comes out.
 bool CollectiveRun::GoForward() {
   if (chain_.forward >= chain_.pieces) return false;
@@ -31,62 +43,62 @@ bool CollectiveRun::GoForward() {
   if (chain_.before && world.cell(*chain_.before).lanes[kForth].sent.load(std::memory_order_acquire) <= taken) {
     return false;
   }
-  const bool is_last = !chain_.after;
+  const bool is_last = !chain_.after, goes = !is_last || chain_.forward < chain_.passed();
   const uint32_t way = is_last ? kBack : kForth, to = is_last ? *chain_.before : *chain_.after;
   Lane& out = own.lanes[way];
   const uint64_t sent = out.sent.load(std::memory_order_relaxed);
-  if (sent >= world.cell(to).lanes[way].taken.load(std::memory_order_acquire) + kLaneSlots) return false;
+  if (goes && sent >= world.cell(to).lanes[way].taken.load(std::memory_order_acquire) + kLaneSlots) return false;
   const Part piece = chain_.Piece(chain_.forward);
   const char* const before = chain_.before ? world.lane_slot(*chain_.before, kForth, taken) : nullptr;
   char* const slot = world.lane_slot(comm_->rank, way, sent);
   const size_t scale = ComputedScale(spec_->type);
   std::vector<const void*> parts(chain_.here.size());
+  std::vector<char> results(goes ? 0 : kStep);
   for (size_t at = 0; at < piece.bytes; at += kStep) {
     const size_t bytes = std::min(kStep, piece.bytes - at);
     for (size_t i = 0; i < parts.size(); ++i) parts[i] = others_[chain_.here[i]].send + piece.offset + at;
     const ReduceStep step{before == nullptr ? nullptr : before + at * scale, is_last};
-    Reduce(spec_->reduction, spec_->type, step, parts, slot + (is_last ? at : at * scale), bytes);
-    for (size_t i = 0; is_last && i < parts.size(); ++i) {
-      std::memcpy(others_[chain_.here[i]].receive + piece.offset + at, slot + at, bytes);
-    }
+    char* const to_here = !goes ? results.data() : slot + (is_last ? at : at * scale);
+    Reduce(spec_->reduction, spec_->type, step, parts, to_here, bytes);
+    if (is_last) Give({piece.offset + at, bytes}, to_here);
   }
-  out.to = to;
-  out.bytes[sent % kLaneSlots] = static_cast<uint32_t>(is_last ? piece.bytes : piece.bytes * scale);
-  out.sent.store(sent + 1, std::memory_order_release);
+  if (goes) {
+    const size_t going = is_last ? chain_.Piece(chain_.forward, chain_.passed_end).bytes : piece.bytes * scale;
+    out.to = to;
+    out.bytes[sent % kLaneSlots] = static_cast<uint32_t>(going);
+    out.sent.store(sent + 1, std::memory_order_release);
+  }
   if (chain_.before) {
     in.from = *chain_.before;
     in.taken.store(taken + 1, std::memory_order_release);
   }
   ++chain_.forward;
-  if (is_last) ++chain_.backward;
   return true;
 }
 
 // Gives the next piece of the result to this host's ranks, and to the host before. True when there was one.
 bool CollectiveRun::GoBackward() {
-  if (chain_.backward >= chain_.pieces || !chain_.after) return false;
+  if (chain_.backward >= chain_.returned()) return false;
+  const bool goes = chain_.backward < chain_.passed();
   RankCell& own = comm_->own_cell();
   const World& world = *comm_->world;
   Lane& lane = own.lanes[kBack];
   const uint64_t taken = lane.taken.load(std::memory_order_relaxed), sent = lane.sent.load(std::memory_order_relaxed);
   if (world.cell(*chain_.after).lanes[kBack].sent.load(std::memory_order_acquire) <= taken) return false;
-  if (chain_.before &&
-      sent >= world.cell(*chain_.before).lanes[kBack].taken.load(std::memory_order_acquire) + kLaneSlots) {
+  if (goes && sent >= world.cell(*chain_.before).lanes[kBack].taken.load(std::memory_order_acquire) + kLaneSlots) {
     return false;
   }
-  const Part piece = chain_.Piece(chain_.backward);
+  const Part piece = chain_.Piece(chain_.backward, chain_.returned_end);
   const char* const from = world.lane_slot(*chain_.after, kBack, taken);
   char* const slot = world.lane_slot(comm_->rank, kBack, sent);
   for (size_t at = 0; at < piece.bytes; at += kStep) {
     const size_t bytes = std::min(kStep, piece.bytes - at);
-    for (const uint32_t rank : chain_.here) {
-      std::memcpy(others_[rank].receive + piece.offset + at, from + at, bytes);
-    }
-    if (chain_.before) std::memcpy(slot + at, from + at, bytes);
+    Give({piece.offset + at, bytes}, from + at);
+    if (goes) std::memcpy(slot + at, from + at, bytes);
   }
-  if (chain_.before) {
+  if (goes) {
     lane.to = *chain_.before;
-    lane.bytes[sent % kLaneSlots] = static_cast<uint32_t>(piece.bytes);
+    lane.bytes[sent % kLaneSlots] = static_cast<uint32_t>(chain_.Piece(chain_.backward, chain_.passed_end).bytes);
     lane.sent.store(sent + 1, std::memory_order_release);
   }
   lane.from = *chain_.after;
@@ -109,7 +121,7 @@ bool CollectiveRun::StepChain() {
   if (consumed_ != 0 || !MayTouch()) return false;
   const bool forward = GoForward(), backward = GoBackward();
   comm_->direct->EndTouch();
-  if (chain_.forward < chain_.pieces || chain_.backward < chain_.pieces || !LanesAreEmpty()) {
+  if (chain_.forward < chain_.pieces || chain_.backward < chain_.returned() || !LanesAreEmpty()) {
     return forward || backward;
   }
   SayDone();
@@ -122,9 +134,9 @@ bool CollectiveRun::LateInChain(uint32_t rank) const {
   if (rank != chain_.before && rank != chain_.after) return false;
   const uint32_t to_it = rank == chain_.after ? kForth : kBack, from_it = 1 - to_it;
   const Lane *own = comm_->own_cell().lanes, *other = cell.lanes;
-  const size_t done = rank == chain_.after ? chain_.backward : chain_.forward;
-  const bool gives_nothing = done < chain_.pieces && other[from_it].sent.load(std::memory_order_acquire) <=
-                                                         own[from_it].taken.load(std::memory_order_relaxed);
+  const bool is_due = rank == chain_.after ? chain_.backward < chain_.returned() : chain_.forward < chain_.pieces;
+  const bool gives_nothing = is_due && other[from_it].sent.load(std::memory_order_acquire) <=
+                                           own[from_it].taken.load(std::memory_order_relaxed);
   return gives_nothing ||
          other[to_it].taken.load(std::memory_order_acquire) < own[to_it].sent.load(std::memory_order_relaxed);
 }

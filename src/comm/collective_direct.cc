@@ -53,7 +53,7 @@ CollectiveRun::Shown CollectiveRun::WhatOthersTouch() const {
       const size_t part = gives ? spec.send_parts[me].bytes : spec.bytes, all = gives ? part * comm_->ranks : 0;
       const bool in_place = gives && spec.receive == spec.send + me * part;
       if (!in_place && !Apart(spec.send, all, spec.receive, part)) return {};
-      return {true, all, 0};
+      return {true, all, chain_.fits ? part : 0};  // along the chain others write it
     }
     case Operation::kAllGather: {
       const Part& own = spec.receive_parts[me];
@@ -93,7 +93,7 @@ void CollectiveRun::OfferDirect(Descriptor* what) {
   const std::vector<uint32_t> hosts = shape.spans ? HostsOfRanks() : std::vector<uint32_t>();
   const Course course = CourseOf(shape, hosts);
   if (course == Course::kRounds) return;
-  if (course == Course::kChain) static_cast<ChainPlan&>(chain_) = PlanChain(shape, hosts, ComputedScale(spec_->type));
+  if (course == Course::kChain) static_cast<ChainPlan&>(chain_) = PlanChain(shape, hosts);
   if (course == Course::kExchange) PlanExchange();
   const Shown shown = WhatOthersTouch();
   if (!shown.apart || (course == Course::kExchange && !across_.fits)) return;
@@ -129,7 +129,7 @@ Part CollectiveRun::ReadOf(uint32_t rank) const {
     case Operation::kScatter:
       return rank == spec.root ? Part{me * spec.bytes, spec.bytes} : Part{};
     case Operation::kReduceScatter:
-      return spec.send_parts[me];
+      return chain_.fits ? Part{0, EndOf(spec.send_parts)} : spec.send_parts[me];
     case Operation::kReduceScatterV:
       return {comm_->world->places(rank, sequence_)[me], spec.send_parts[me].bytes};
     case Operation::kAllGather:
@@ -165,10 +165,12 @@ bool CollectiveRun::ReachOthers() {
     Reached& other = others_[rank];
     const Part read = ReadOf(rank);
     if (read.bytes != 0 && (other.send = Reach(rank, true, read)) == nullptr) return false;
-    const bool written = rank == comm_->rank || spec.operation == Operation::kAllReduce ||
+    const bool scatters = chain_.fits && spec.operation == Operation::kReduceScatter;
+    const bool written = rank == comm_->rank || scatters || spec.operation == Operation::kAllReduce ||
                          (spec.operation == Operation::kReduce && rank == spec.root);
     if (!written || (rank == comm_->rank && spec.receive == nullptr)) continue;
-    if ((other.receive = Reach(rank, false, {0, spec.bytes})) == nullptr) return false;
+    const size_t written_bytes = scatters ? spec.send_parts[rank].bytes : spec.bytes;
+    if ((other.receive = Reach(rank, false, {0, written_bytes})) == nullptr) return false;
   }
   return !across_.plans || OfferExchange();
 }

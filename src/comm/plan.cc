@@ -76,12 +76,71 @@ size_t ColumnsOf(const std::vector<std::vector<uint32_t>>& hosts) {
   return columns < 2 ? 0 : columns;
 }
 
+size_t BufferOf(const Shape& shape) {
+  return shape.operation == Operation::kReduceScatter ? SumOf(shape.send_parts) : shape.bytes;
+}
+
+// Where the results end that the ranks from `begin` up to `end` are to have.
+size_t WantedOf(const Shape& shape, uint32_t begin, uint32_t end) {
+  size_t wanted = 0;
+  for (uint32_t rank = begin; rank < end; ++rank) {
+    const Part result = ResultOf(shape, rank);
+    wanted = std::max(wanted, result.offset + result.bytes);
+  }
+  return wanted;
+}
+
+// The most that one host sends and hears, whose thread carries both.
+size_t CarriedAlongChain(const Shape& shape, const std::vector<std::vector<uint32_t>>& chain) {
+  const size_t forth = BufferOf(shape) * shape.scale;
+  size_t most = 0, before = 0;
+  for (size_t host = 0; host < chain.size(); ++host) {
+    const size_t after = std::max(before, WantedOf(shape, chain[host].front(), chain[host].back() + 1));
+    most = std::max(most, (host > 0 ? forth + before : 0) + (host + 1 < chain.size() ? forth + after : 0));
+    before = after;
+  }
+  return most;
+}
+
+size_t CarriedInRounds(const Shape& shape, const std::vector<std::vector<uint32_t>>& hosts) {
+  const size_t buffer = BufferOf(shape);
+  size_t most = 0;
+  for (const std::vector<uint32_t>& host : hosts) {
+    const size_t here = host.size(), away = shape.ranks - here;
+    if (shape.operation == Operation::kReduceScatter) {
+      most = std::max(most, 2 * here * away * (buffer / shape.ranks));
+    } else {
+      const bool has_root = shape.root >= host[0] && shape.root <= host.back();
+      most = std::max(most, (has_root ? away : here) * buffer);
+    }
+  }
+  return most;
+}
+
+// What a host could carry while something is on its way to the next.
+constexpr size_t kHopBytes = 256 * 1024;
+
+bool ChainIsLess(const Shape& shape, const std::vector<std::vector<uint32_t>>& hosts) {
+  // Until the first result is back, each host takes a piece of every column from one side and passes it on, one host
+  // after the other, there and back.
+  const size_t hops = 2 * (hosts.size() - 1), columns = ColumnsOf(hosts);
+  const size_t pieces = std::min(columns * kLaneBytes, BufferOf(shape) * shape.scale);
+  return CarriedAlongChain(shape, hosts) + hops * (2 * pieces + kHopBytes) < CarriedInRounds(shape, hosts);
+}
+
+bool GoesAlongChain(const Shape& shape, std::span<const uint32_t> hosts) {
+  const bool of_some = shape.operation == Operation::kReduce || shape.operation == Operation::kReduceScatter;
+  if (!of_some && shape.operation != Operation::kAllReduce) return false;
+  const std::vector<std::vector<uint32_t>> chain = ConsecutiveHosts(hosts);
+  return ColumnsOf(chain) != 0 && (!of_some || ChainIsLess(shape, chain));
+}
+
 }  // namespace
 
 Course CourseOf(const Shape& shape, std::span<const uint32_t> hosts) {
   if (!IsWorthDirect(shape)) return Course::kRounds;
   if (!shape.spans) return Course::kDirect;
-  if (shape.operation == Operation::kAllReduce && ColumnsOf(ConsecutiveHosts(hosts)) != 0) return Course::kChain;
+  if (GoesAlongChain(shape, hosts)) return Course::kChain;
   return CountsOf(shape.operation) == Counts::kPairs ? Course::kExchange : Course::kRounds;
 }
 
@@ -166,12 +225,24 @@ Part ShareOf(size_t bytes, uint32_t ranks, uint32_t rank) {
   return RoundOf(bytes, Aligned((bytes + ranks - 1) / ranks), rank);
 }
 
-Part ChainPlan::Piece(size_t number) const {
-  const Part piece = RoundOf(share.bytes, piece_bytes, number);
-  return {share.offset + piece.offset, piece.bytes};
+Part ResultOf(const Shape& shape, uint32_t rank) {
+  if (shape.operation == Operation::kReduceScatter) return shape.send_parts[rank];
+  if (shape.operation == Operation::kReduce && rank != shape.root) return {};
+  return {0, shape.bytes};
 }
 
-ChainPlan PlanChain(const Shape& shape, std::span<const uint32_t> hosts, size_t scale) {
+Part ChainPlan::Piece(size_t number, size_t end) const {
+  const Part piece = RoundOf(share.bytes, piece_bytes, number);
+  const size_t offset = share.offset + piece.offset;
+  return {offset, std::min(piece.bytes, std::max(offset, end) - offset)};
+}
+
+size_t ChainPlan::PiecesUpTo(size_t end) const {
+  if (end <= share.offset) return 0;
+  return std::min(pieces, (end - share.offset + piece_bytes - 1) / piece_bytes);
+}
+
+ChainPlan PlanChain(const Shape& shape, std::span<const uint32_t> hosts) {
   const std::vector<std::vector<uint32_t>> chain = ConsecutiveHosts(hosts);
   const auto columns = static_cast<uint32_t>(ColumnsOf(chain));
   ChainPlan plan;
@@ -180,13 +251,20 @@ ChainPlan PlanChain(const Shape& shape, std::span<const uint32_t> hosts, size_t 
   while (chain[own].back() < shape.rank) ++own;
   plan.fits = true;
   plan.here = chain[own];
+  for (const uint32_t rank : plan.here) plan.results.push_back(ResultOf(shape, rank));
   const uint32_t column = shape.rank - plan.here[0];
   if (column >= columns) return plan;  // has a buffer, and no part in the work
-  plan.share = ShareOf(shape.bytes, columns, column);
-  plan.piece_bytes = kLaneBytes / scale;
+  plan.share = ShareOf(BufferOf(shape), columns, column);
+  plan.piece_bytes = kLaneBytes / shape.scale;
   plan.pieces = (plan.share.bytes + plan.piece_bytes - 1) / plan.piece_bytes;
-  if (own > 0) plan.before = chain[own - 1][column];
-  if (own + 1 < chain.size()) plan.after = chain[own + 1][column];
+  if (own > 0) {
+    plan.before = chain[own - 1][column];
+    plan.passed_end = WantedOf(shape, 0, chain[own].front());
+  }
+  if (own + 1 < chain.size()) {
+    plan.after = chain[own + 1][column];
+    plan.returned_end = WantedOf(shape, 0, chain[own + 1].front());
+  }
   return plan;
 }
 

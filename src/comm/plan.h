@@ -32,6 +32,7 @@ struct Shape {
   bool spans = false;  // there are several hosts
   size_t bytes = 0;
   std::span<const Part> send_parts{}, receive_parts{};
+  size_t scale = 1;  // of the type (ComputedScale)
 };
 
 // --- Which way ------------------------------------------------------------------------------------------------------
@@ -39,7 +40,7 @@ struct Shape {
 enum class Course : uint8_t {
   kRounds,    // through the staging memory
   kDirect,    // on the ranks' own buffers, of one host
-  kChain,     // from host to host
+  kChain,     // from host to host: reductions
   kExchange,  // from buffer to buffer, over hosts
 };
 // The one that the rank offers. All take it if all offer it and reach each other's buffers, else they go in rounds.
@@ -71,19 +72,27 @@ void AddNeed(Need need, std::vector<Need>* ranges);
 
 // What of a buffer a rank reduces for all.
 Part ShareOf(size_t bytes, uint32_t ranks, uint32_t rank);
+// What of the reduced buffer a rank is to have.
+Part ResultOf(const Shape& shape, uint32_t rank);
 
-// A rank's place in the chain of hosts.
+// A rank's place in the chain of hosts. Results are wanted in the order of the ranks, so those for hosts before another
+// are always the buffer's first bytes.
 struct ChainPlan {
   bool fits = false;
   std::vector<uint32_t> here;             // ranks of this host
+  std::vector<Part> results;              // that each of them is to have
   std::optional<uint32_t> before, after;  // this rank's counterparts on the hosts next to it
   Part share;                             // of the buffer: what this rank works on
   size_t piece_bytes = 0, pieces = 0;
+  size_t returned_end = 0, passed_end = 0;  // where ends what comes back to this host, and what goes on from it
 
-  Part Piece(size_t number) const;
+  Part Piece(size_t number, size_t end = SIZE_MAX) const;
+  // That have something before `end`.
+  size_t PiecesUpTo(size_t end) const;
+  size_t returned() const { return PiecesUpTo(returned_end); }
+  size_t passed() const { return PiecesUpTo(passed_end); }
 };
-// `scale`: of the type (ComputedScale).
-ChainPlan PlanChain(const Shape& shape, std::span<const uint32_t> hosts, size_t scale);
+ChainPlan PlanChain(const Shape& shape, std::span<const uint32_t> hosts);
 
 // What goes from buffer to buffer goes in blocks of this many bytes.
 inline constexpr size_t kBlockBytes = size_t{1} << 20;

@@ -139,6 +139,94 @@ TEST(Plan, TheChainSharesTheBufferAndItsEndsKnowEachOther) {
   EXPECT_EQ(plan.ChainOf(4).pieces, 0U);  // the third of its host has no counterpart
 }
 
+// What of the result of [0, kBytes) each rank is given, whether on the last host or on its way back.
+TEST(Plan, TheChainBringsEachRankItsResultAndNoHostMore) {
+  struct Case {
+    Operation operation;
+    uint32_t root;
+  };
+  constexpr size_t kPart = (size_t{5} << 20) + 4;
+  for (const Case& now : {Case{Operation::kReduceScatter, 0}, Case{Operation::kReduce, 0}, Case{Operation::kReduce, 3},
+                          Case{Operation::kReduce, 6}, Case{Operation::kAllReduce, 0}}) {
+    for (const size_t scale : {size_t{1}, size_t{2}}) {
+      const JobPlan plan({now.operation, kPart, now.root, scale, HostsOf({2, 3, 2})});
+      const uint32_t last = plan.hosts() - 1;
+      for (uint32_t host = 0; host <= last; ++host) {
+        std::vector<size_t> given(7);
+        size_t wanted_before = 0;
+        for (const uint32_t rank : plan.ranks_of(host)) {
+          const ChainPlan chain = plan.ChainOf(rank);
+          ASSERT_TRUE(chain.fits);
+          EXPECT_EQ(chain.results.size(), chain.here.size());
+          if (chain.after) {
+            const ChainPlan after = plan.ChainOf(*chain.after);
+            EXPECT_EQ(after.passed(), chain.returned());
+            EXPECT_EQ(after.passed_end, chain.returned_end);
+          }
+          EXPECT_LE(chain.passed(), host == last ? chain.pieces : chain.returned());
+          for (size_t i = 0; i < chain.passed(); ++i) wanted_before += chain.Piece(i, chain.passed_end).bytes;
+          for (size_t i = 0; i < (host == last ? chain.pieces : chain.returned()); ++i) {
+            const Part piece = host == last ? chain.Piece(i) : chain.Piece(i, chain.returned_end);
+            EXPECT_GT(piece.bytes, 0U);
+            for (size_t j = 0; j < chain.here.size(); ++j) {
+              const Part& result = chain.results[j];
+              const size_t begin = std::max(piece.offset, result.offset);
+              const size_t end = std::min(piece.offset + piece.bytes, result.offset + result.bytes);
+              if (begin < end) given[chain.here[j]] += end - begin;
+            }
+          }
+        }
+        size_t expected_before = 0;
+        for (uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+          const Part result = ResultOf(plan.ShapeOf(rank), rank);
+          const bool is_here = rank >= plan.ranks_of(host).front() && rank <= plan.ranks_of(host).back();
+          EXPECT_EQ(given[rank], is_here ? result.bytes : 0) << "rank " << rank << " on host " << host;
+          if (rank < plan.ranks_of(host).front()) {
+            expected_before = std::max(expected_before, result.offset + result.bytes);
+          }
+        }
+        EXPECT_EQ(wanted_before, expected_before) << "host " << host;
+      }
+    }
+  }
+}
+
+// The bytes of the host that carries most decide between the chain and rounds, where one rank or each wants a part.
+TEST(Plan, AReductionForOneGoesTheWayThatCarriesLess) {
+  const auto carried = [](const JobPlan& plan) {
+    uint64_t most = 0;
+    for (uint32_t host = 0; host < plan.hosts(); ++host) {
+      uint64_t bytes = 0;
+      for (const FrameKind kind : {FrameKind::kRound, FrameKind::kLane}) {
+        bytes += plan.SentBy(host)[kind].bytes;
+      }
+      most = std::max(most, bytes);
+    }
+    return most;
+  };
+  constexpr size_t kLarge = size_t{8} << 20;
+  const auto course = [&](Operation operation, size_t bytes, uint32_t root, size_t scale,
+                          const std::vector<uint32_t>& ranks) {
+    return JobPlan({operation, bytes, root, scale, HostsOf(ranks)}).course();
+  };
+  constexpr Operation kScatter = Operation::kReduceScatter, kReduce = Operation::kReduce;
+  EXPECT_EQ(course(kScatter, kLarge, 0, 1, {2, 2}), Course::kChain);
+  EXPECT_EQ(course(kScatter, kLarge, 0, 2, {2, 2}), Course::kRounds);  // what is passed on is twice as large
+  EXPECT_EQ(course(kScatter, kLarge, 0, 2, {4, 4}), Course::kChain);
+  EXPECT_EQ(course(kScatter, kLarge, 0, 1, {2, 2, 2}), Course::kRounds);
+  EXPECT_EQ(course(kScatter, kLarge, 0, 1, {3, 3, 3}), Course::kChain);
+  EXPECT_EQ(course(kScatter, 64 * 1024, 0, 1, {2, 2}), Course::kRounds);  // too little to wait for another host
+  EXPECT_EQ(course(kScatter, size_t{1} << 20, 0, 1, std::vector<uint32_t>(8, 8)), Course::kChain);
+  EXPECT_EQ(course(kScatter, 64 * 1024, 0, 1, std::vector<uint32_t>(64, 4)), Course::kRounds);  // too long
+  EXPECT_EQ(course(kScatter, kLarge, 0, 1, {1, 1}), Course::kRounds);
+  EXPECT_EQ(JobPlan({kScatter, kLarge, 0, 1, {0, 1, 0, 1}}).course(), Course::kRounds);
+  EXPECT_EQ(course(kReduce, kLarge, 0, 1, {2, 2}), Course::kRounds);  // there and back, or twice there
+  EXPECT_EQ(course(kReduce, kLarge, 3, 1, {2, 2}), Course::kChain);
+  EXPECT_EQ(course(kReduce, kLarge, 0, 1, {4, 4}), Course::kChain);
+  EXPECT_EQ(carried(JobPlan({kScatter, kLarge, 0, 1, HostsOf({4, 4})})), 8 * kLarge);  // of 16 in rounds
+  EXPECT_EQ(carried(JobPlan({kReduce, kLarge, 7, 1, HostsOf({4, 4})})), kLarge);       // of 4
+}
+
 TEST(Plan, WhatAHostsRanksHaveInCommonIsSentOnce) {
   std::vector<Need> ranges;
   AddNeed({0, 0}, &ranges);

@@ -60,6 +60,7 @@ Shape JobPlan::ShapeOf(uint32_t rank) const {
   const Operation operation = job_.operation;
   const bool is_scatter = operation == Operation::kScatter;
   Shape shape{.operation = operation, .ranks = ranks(), .rank = rank, .root = job_.root, .spans = hosts() > 1};
+  shape.scale = job_.scale;
   if (!HasParts(operation) || is_scatter) shape.bytes = job_.bytes;
   if (GivesParts(operation) && (!is_scatter || rank == job_.root)) shape.send_parts = parts_;
   if (!GivesParts(operation) || CountsOf(operation) == Counts::kPairs) shape.receive_parts = parts_;
@@ -104,13 +105,9 @@ FrameCount JobPlan::Blocks(uint32_t giver, uint32_t host) const {
 Traffic JobPlan::Lanes(uint32_t rank) const {
   Traffic sent;
   const ChainPlan chain = ChainOf(rank);
-  const auto send = [&](bool goes, size_t scale) {
-    if (goes) sent[FrameKind::kLane].Add(chain.pieces, chain.share.bytes * scale);
-  };
-  send(chain.after.has_value(), job_.scale);
-  send(chain.before.has_value(), 1);
-  const size_t from = (chain.before ? 1 : 0) + (chain.after ? 1 : 0);
-  sent[FrameKind::kLaneTaken].Add(chain.pieces * from, 0);
+  if (chain.after) sent[FrameKind::kLane].Add(chain.pieces, chain.share.bytes * job_.scale);
+  for (size_t i = 0; i < chain.passed(); ++i) sent[FrameKind::kLane].Add(1, chain.Piece(i, chain.passed_end).bytes);
+  sent[FrameKind::kLaneTaken].Add((chain.before ? chain.pieces : 0) + chain.returned(), 0);
   return sent;
 }
 

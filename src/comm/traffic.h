@@ -61,7 +61,7 @@ class JobPlan {
   Course course() const { return course_; }
   // That go through the staging memory.
   size_t rounds() const { return rounds_; }
-  ChainPlan ChainOf(uint32_t rank) const { return PlanChain(ShapeOf(rank), job_.hosts, job_.scale); }
+  ChainPlan ChainOf(uint32_t rank) const { return PlanChain(ShapeOf(rank), job_.hosts); }
 
   // What every host is told of a rank, whatever the course moves. As many frames as there can be: where a rank is quick
   // one frame may tell of two steps.

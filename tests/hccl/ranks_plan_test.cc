@@ -37,6 +37,7 @@ struct Case {
   Operation operation;
   Course course;
   size_t bytes;
+  uint32_t root = 1;
 };
 constexpr Case kCases[] = {
     {"a small AllReduce", Operation::kAllReduce, Course::kRounds, 4},
@@ -44,7 +45,10 @@ constexpr Case kCases[] = {
     {"an AllReduce along the chain", Operation::kAllReduce, Course::kChain, 5'000'000},
     {"a Broadcast", Operation::kBroadcast, Course::kRounds, 5'000'000},
     {"an AllGather", Operation::kAllGather, Course::kRounds, 3'000'000},
-    {"a ReduceScatter", Operation::kReduceScatter, Course::kRounds, 3'000'000},
+    {"a ReduceScatter", Operation::kReduceScatter, Course::kRounds, 200'000},
+    {"a ReduceScatter along the chain", Operation::kReduceScatter, Course::kChain, 3'000'000},
+    {"a Reduce to the first host", Operation::kReduce, Course::kRounds, 6'000'000},
+    {"a Reduce along the chain", Operation::kReduce, Course::kChain, 6'000'000, 2},
     {"a small AlltoAll", Operation::kAlltoAll, Course::kRounds, 4000},
     {"an AlltoAll from buffer to buffer", Operation::kAlltoAll, Course::kExchange, 3'000'000},
 };
@@ -54,7 +58,9 @@ int Call(Rank& r, const Case& now, float* send, float* receive) {
   constexpr HcclDataType kFloat = HCCL_DATA_TYPE_FP32;
   switch (now.operation) {
     case Operation::kBroadcast:
-      return HcclBroadcast(send, count, kFloat, 1, r.comm, r.stream);
+      return HcclBroadcast(send, count, kFloat, now.root, r.comm, r.stream);
+    case Operation::kReduce:
+      return HcclReduce(send, receive, count, kFloat, HCCL_REDUCE_SUM, now.root, r.comm, r.stream);
     case Operation::kAllGather:
       return HcclAllGather(send, receive, count, kFloat, r.comm, r.stream);
     case Operation::kReduceScatter:
@@ -67,7 +73,7 @@ int Call(Rank& r, const Case& now, float* send, float* receive) {
 }
 
 void Compare(Rank& r, const Case& now) {
-  const JobPlan plan({now.operation, now.bytes, 1, 1, {0, 0, 1, 1}});
+  const JobPlan plan({now.operation, now.bytes, now.root, 1, {0, 0, 1, 1}});
   if (plan.course() != now.course) r.Complain(std::string(now.name) + " is to go another way");
   const Traffic planned = plan.SentBy(r.rank / 2);
   const auto differs = [&](FrameKind kind) {

@@ -460,6 +460,8 @@ MP_ROLE(rank) { return BeRank(); }
 
 TEST(RandomPrograms, AsThreads) { EXPECT_EQ(RunThreads(3, Bodies().at("RandomPrograms")), ""); }
 TEST(RandomPrograms, AsHosts) { EXPECT_EQ(Complaints(RunHosts({{"0", "3"}, {"1,2"}}, "RandomPrograms")), ""); }
+// Where reductions may go from host to host.
+TEST(RandomPrograms, AsHostsInOrder) { EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2,3"}}, "RandomPrograms")), ""); }
 TEST(RandomPrograms, AsProcesses) { EXPECT_EQ(Complaints(RunProcesses(4, "RandomPrograms")), ""); }
 
 }  // namespace
