@@ -10,7 +10,7 @@ namespace {
 // Page "aclnnInplaceFillDiagonal": a value beyond the type is refused. ATen wraps it.
 void CheckFits(const Scalar& value, ScalarType type) {
   if (value.isComplex() || at::isComplexType(type) || type == at::kBool || !std::isfinite(value.toDouble())) return;
-  const double kept = at::scalar_tensor(value, at::TensorOptions(type)).item().toDouble();
+  const double kept = at::scalar_tensor(value, at::TensorOptions(at::kDouble)).to(type).item().toDouble();
   const bool fits =
       at::isIntegralType(type, /*includeBool=*/false) ? kept == std::trunc(value.toDouble()) : std::isfinite(kept);
   TORCH_CHECK(fits, "fillValue is ", value.toDouble(), "; ", type, " cannot hold it");

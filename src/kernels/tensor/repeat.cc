@@ -49,9 +49,8 @@ MP_KERNEL(aclnnRepeatInterleaveGrad, const Tensor& grad, const Tensor& repeats, 
 MP_KERNEL(aclnnOneHot, const Tensor& self, int64_t classes, const Tensor& on, const Tensor& off, int64_t axis,
           Tensor& out) {
   TORCH_CHECK(on.numel() > 0 && off.numel() > 0, "onValue and offValue must have an element each");
-  TORCH_CHECK(axis >= -1 && axis <= self.dim(), "axis is ", axis, "; it must be in [-1, ", self.dim(), "]");
   TORCH_CHECK(classes > 0 || (classes == 0 && self.numel() != 0), "numClasses is ", classes, "; it must be above 0");
-  if (axis == -1) axis = self.dim();
+  axis = at::maybe_wrap_dim(axis, self.dim() + 1);  // graphs count from the end, where aclnn has -1 only
   std::vector<int64_t> along(static_cast<size_t>(self.dim()) + 1, 1);
   along[static_cast<size_t>(axis)] = classes;
   const Tensor numbers = at::arange(classes, at::TensorOptions().dtype(at::kLong)).view(along);
