@@ -59,7 +59,8 @@ MP_KERNEL(aclnnSoftshrink, const Tensor& self, const Scalar& lambd, Tensor& out)
   at::softshrink_out(out, self, lambd);
 }
 MP_KERNEL(aclnnHardtanh, const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
-  TORCH_CHECK(!(min.to<double>() > max.to<double>()), "clipValueMin ", min, " is above clipValueMax ", max);
+  TORCH_CHECK(!(min.to<double>() > max.to<double>()), "clipValueMin is ", min, " and clipValueMax ", max,
+              "; the first must not be above the second");
   at::hardtanh_out(out, self, min, max);
 }
 MP_KERNEL(aclnnLeakyRelu, const Tensor& self, const Scalar& slope, Tensor& out) {
