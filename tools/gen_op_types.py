@@ -31,7 +31,7 @@ NAME = re.compile(r"(?<![A-Z0-9_])(?:ACL_|DT_)?(" + "|".join(sorted(NAMES, key=l
 SERIES = (("950", "950"), ("200I/500", "310b"), ("500 A2", "310b"), ("A3", "a3"), ("A2", "a2"), ("推理", "310p"), ("训练", "910"))
 FORMULAS = """# SPDX-License-Identifier: Apache-2.0
 # Which operators' pages of CANN's documents have a formula (formula: yes; page: a page without one; none: no public page), and whether it was read and
-# held against the function of ATen of that name, not against the kernel line by line. Written by tools/gen_op_types.py but for the last two columns.
+# what our kernel, or the function of ATen that it calls, was found to do. Written by tools/gen_op_types.py but for the last two columns.
 # operator	document	read	finding"""
 CONDITION = re.compile(r"当|时|若|如果|场景|模式下|情况|除非|对于|仅.{0,12}为|=")
 PHASE = re.compile(r"^#+ *\**(?:\d+[.、] *)?(aclnn\w+?)GetWorkspaceSize\**\s*$", re.MULTILINE)
