@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/format.h"
+#include "src/base/status.h"
 #include "src/kernels/runtime/group_kernel.h"
 #include "src/kernels/runtime/library.h"
 
@@ -180,6 +181,8 @@ Status Receive(OpCall& call, GroupSteps& steps) { return Message(call, steps, Gr
 Status MatmulAllReduce(OpCall& call, GroupSteps& steps) {
   if (steps.step > 0) return Ok();
   const TensorView &x1 = View(call, 0), &x2 = View(call, 1), &out = View(call, 8);
+  const std::string reduction = Text(call, 7);
+  MP_REQUIRE(reduction == "sum", "reduceOp is '%s'; only sum is supported, as on the device", reduction.c_str());
   if (!steps.checking) {
     const auto a = Read(x1), b = Read(x2);
     const auto inner = static_cast<size_t>(x1.dims[1]), columns = static_cast<size_t>(x2.dims[1]);
@@ -189,7 +192,7 @@ Status MatmulAllReduce(OpCall& call, GroupSteps& steps) {
     }
     Store(out, product);
   }
-  Ask(steps, GroupRequest::What::kAllReduce, Text(call, 6), out, out).reduction = Text(call, 7);
+  Ask(steps, GroupRequest::What::kAllReduce, Text(call, 6), out, out).reduction = reduction;
   return Ok();
 }
 
