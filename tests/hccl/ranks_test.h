@@ -102,6 +102,11 @@ class Values {
 // The first place where the two differ.
 template <class T>
 void Expect(Rank& r, const std::string& what, const std::vector<T>& found, const std::vector<T>& expected) {
+  const auto is_same = [&] {
+    return found.size() >= expected.size() &&
+           std::memcmp(found.data(), expected.data(), expected.size() * sizeof(T)) == 0;
+  };
+  if (expected.empty() || is_same()) return;
   for (size_t i = 0; i < expected.size(); ++i) {
     if (i < found.size() && std::memcmp(&found[i], &expected[i], sizeof(T)) == 0) continue;
     r.Complain(what + ": element " + std::to_string(i) + " of " + std::to_string(expected.size()) + " is " +
