@@ -169,8 +169,17 @@ std::string Symbols::EntryPoint(uint32_t stack) {
 }
 
 bool Symbols::PassesThrough(uint32_t stack, std::string_view module, std::string_view function) {
+  const uint32_t known = TraceStack(stack);
+  const auto place = passes_.find(std::tuple(known, module, function));
+  if (place != passes_.end()) return place->second;
+  const bool passes = FindsOnStack(known, module, function);
+  passes_.emplace(std::tuple(known, std::string(module), std::string(function)), passes);
+  return passes;
+}
+
+bool Symbols::FindsOnStack(uint32_t trace_stack, std::string_view module, std::string_view function) const {
   std::array<void*, trace::kMaxStackFrames> addresses;
-  const size_t count = trace::StackFrames(TraceStack(stack), addresses);
+  const size_t count = trace::StackFrames(trace_stack, addresses);
   for (size_t i = 0; i < count; ++i) {
     Dl_info info;
     if (dladdr(addresses[i], &info) == 0 || info.dli_fname == nullptr) continue;

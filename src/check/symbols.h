@@ -5,9 +5,12 @@
 #define MILLPOND_SRC_CHECK_SYMBOLS_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -72,12 +75,15 @@ class Symbols {
   const std::vector<Frame>& PythonFramesOf(uint32_t python_stack);
   uint32_t Joined(uint32_t trace_stack, uint32_t python);
   bool IsHeader(std::string_view file) const;
+  bool FindsOnStack(uint32_t trace_stack, std::string_view module, std::string_view function) const;
 
   static constexpr int kPathFrames = 3;
 
   std::unordered_map<uint32_t, uintptr_t> call_sites_;
   std::unordered_map<uint32_t, uint64_t> call_paths_;
   std::unordered_map<uint32_t, std::string> entry_points_;
+  // Of a trace's stack, a module and a function: asked at every task of some programs, and dladdr is slow.
+  std::map<std::tuple<uint32_t, std::string, std::string>, bool, std::less<>> passes_;
   PythonFrames python_;
   std::vector<std::pair<uint32_t, uint32_t>> joined_;  // stacks of the trace and of Python
   std::unordered_map<uint64_t, uint32_t> numbers_;     // of joined_
