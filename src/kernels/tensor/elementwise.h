@@ -3,7 +3,11 @@
 #ifndef MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_
 #define MILLPOND_SRC_KERNELS_TENSOR_ELEMENTWISE_H_
 
+#include <ATen/Dispatch.h>
 #include <ATen/ScalarOps.h>
+
+#include <cmath>
+#include <limits>
 
 #include "src/kernels/runtime/kernel.h"
 
@@ -36,6 +40,18 @@ inline bool IsExact(const Scalar& value, ScalarType type) {
   const auto wanted = value.to<float>();
   return wanted ==
          (type == at::kHalf ? static_cast<float>(at::Half(wanted)) : static_cast<float>(at::BFloat16(wanted)));
+}
+
+// Numbers in double as integers of a type: cut towards zero, and the nearest that it has where they are beyond it.
+inline Tensor Saturated(const Tensor& values, ScalarType type) {
+  return AT_DISPATCH_INTEGRAL_TYPES(type, "saturated", [&] {
+    using Limits = std::numeric_limits<scalar_t>;
+    // As doubles: the first number beyond a type is always one of them, its largest is not.
+    const double beyond = std::ldexp(1.0, Limits::digits);
+    const Tensor above = values.ge(beyond);
+    const Tensor inside = values.clamp_min(static_cast<double>(Limits::min())).masked_fill_(above, 0);
+    return inside.to(type).masked_fill_(above, Limits::max());
+  });
 }
 
 }  // namespace millpond::kernels

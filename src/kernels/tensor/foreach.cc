@@ -2,11 +2,6 @@
 // Lists of tensors, one operation on each member: functions of one list, norms, rounding, copies.
 #include "src/kernels/tensor/foreach.h"
 
-#include <ATen/Dispatch.h>
-
-#include <limits>
-#include <utility>
-
 namespace millpond::kernels {
 namespace {
 
@@ -58,13 +53,7 @@ void RoundOff(Tensor& out, const Tensor& self, int64_t mode) {
 // An integer's exponential is the nearest integer that the output's type holds.
 using Function = Tensor (*)(const Tensor& self);
 void WriteInteger(Tensor& out, const Tensor& self, Function function) {
-  const auto bounds = [&](auto zero) {
-    using T = decltype(zero);
-    return std::pair<double, double>(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-  };
-  const auto [low, high] =
-      AT_DISPATCH_INTEGRAL_TYPES(out.scalar_type(), "exponential", [&] { return bounds(scalar_t()); });
-  out.copy_(function(self.to(at::kDouble)).round_().clamp_(low, high));
+  out.copy_(Saturated(function(self.to(at::kDouble)).round_(), out.scalar_type()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
@@ -21,13 +22,6 @@ at::TensorOptions OptionsFor(const Tensor& out, const Scalar& start, const Scala
   const auto is_whole = [](const Scalar& value) { return value.isIntegral(/*includeBool=*/true); };
   const bool cut = at::isIntegralType(out.scalar_type(), true) && !(is_whole(start) && is_whole(end) && is_whole(step));
   return cut ? out.options().dtype(at::kDouble) : out.options();
-}
-
-Tensor Saturated(const Tensor& values, ScalarType type) {
-  if (type == at::kLong) return values.clamp(-0x1p63, 0x1.fffffffffffffp62);
-  if (type == at::kInt) return values.clamp(-0x1p31, 0x1p31 - 1);
-  if (type == at::kShort) return values.clamp(-0x1p15, 0x1p15 - 1);
-  return type == at::kChar ? values.clamp(-128, 127) : type == at::kByte ? values.clamp(0, 255) : values;
 }
 
 }  // namespace
