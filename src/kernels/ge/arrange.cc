@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Less common arrangements, searches and small matrices at the GE door.
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
-
-Tensor Wide(const Tensor& x) { return IsHalf(x.scalar_type()) ? x.to(at::kFloat) : x; }
 
 // A picture as NCHW and back.
 Tensor ChannelsFirst(const Tensor& x, string_view format) { return format == "NHWC" ? x.permute({0, 3, 1, 2}) : x; }
@@ -203,20 +202,20 @@ MP_KERNEL(Reformatted, const Tensor& self, string_view from, string_view to, Ten
   Write(out, self.permute(order));
 }
 MP_KERNEL(HistogramOf, const Tensor& self, int64_t bins, double low, double high, Tensor& out) {
-  Write(out, at::histc(at::isFloatingType(self.scalar_type()) ? Wide(self) : self.to(at::kFloat), bins, low, high));
+  Write(out, at::histc(at::isFloatingType(self.scalar_type()) ? Widened(self) : self.to(at::kFloat), bins, low, high));
 }
 MP_KERNEL(BoundIn, const Tensor& sequence, const Tensor& values, bool right, Tensor& out) {
   Write(out, at::searchsorted(sequence, values, /*out_int32=*/false, right));
 }
 
 MP_KERNEL(FilledWith, double value, Tensor& out) { out.fill_(value); }
-MP_KERNEL(HalfSquareSum, const Tensor& self, Tensor& out) { Write(out, Wide(self).square().sum().div(2)); }
+MP_KERNEL(HalfSquareSum, const Tensor& self, Tensor& out) { Write(out, Widened(self).square().sum().div(2)); }
 MP_KERNEL(UnitLength, const Tensor& self, IntArrayRef axes, double eps, Tensor& out) {
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   Write(out, x / x.square().sum(axes, /*keepdim=*/true).clamp_min(eps).sqrt());
 }
 MP_KERNEL(Standardised, const Tensor& self, double eps, IntArrayRef axes, Tensor& out) {
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   const auto [variance, mean] = at::var_mean(x, axes, /*correction=*/Scalar(0), /*keepdim=*/true);
   Write(out, (x - mean) / (variance.sqrt() + eps));
 }

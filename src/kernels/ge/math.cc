@@ -6,9 +6,6 @@
 namespace millpond::kernels {
 namespace {
 
-// Halves are reckoned in float and rounded once.
-Tensor Wide(const Tensor& x) { return IsHalf(x.scalar_type()) ? x.to(at::kFloat) : x; }
-
 Tensor ThroughFunction(const Tensor& y, const Tensor& g, int64_t how) {
   switch (how) {
     case 0:
@@ -52,7 +49,7 @@ MP_KERNEL(Conjugated, const Tensor& self, Tensor& out) {
 }
 MP_KERNEL(Infinite, const Tensor& self, Tensor& out) { Write(out, at::isinf(self)); }
 MP_KERNEL(GammaOf, const Tensor& self, int64_t how, Tensor& out) {
-  Write(out, how == 0 ? at::lgamma(Wide(self)) : at::digamma(Wide(self)));
+  Write(out, how == 0 ? at::lgamma(Widened(self)) : at::digamma(Widened(self)));
 }
 
 MP_KERNEL(SafeArithmetic, const Tensor& self, const Tensor& other, int64_t how, Tensor& out) {
@@ -68,7 +65,7 @@ MP_KERNEL(NearlyEqual, const Tensor& self, const Tensor& other, double tolerance
   Write(out, (self - other).abs().lt(tolerance));
 }
 MP_KERNEL(MultipliedAdded, const Tensor& x1, const Tensor& x2, const Tensor& x3, Tensor& out) {
-  Write(out, (Wide(x1) * Wide(x2)).add(Wide(x3)).expand(out.sizes()));
+  Write(out, (Widened(x1) * Widened(x2)).add(Widened(x3)).expand(out.sizes()));
 }
 // The factor lies on the device.
 MP_KERNEL(AddedScaled, const Tensor& self, const Tensor& other, const Tensor& alpha, Tensor& out) {
@@ -82,14 +79,14 @@ MP_KERNEL(SubtractedScaled, const Tensor& self, const Tensor& other, const OptTe
   Write(out, self.to(out.scalar_type()) - second);
 }
 MP_KERNEL(PoweredLine, const Tensor& self, double power, double scale, double shift, Tensor& out) {
-  Write(out, (Wide(self) * scale + shift).pow(power));
+  Write(out, (Widened(self) * scale + shift).pow(power));
 }
 MP_KERNEL(ExponentialLine, const Tensor& self, double base, double scale, double shift, Tensor& out) {
   if (base == -1 && scale == 1 && shift == 0) {
     at::exp_out(out, self);
     return;
   }
-  const Tensor line = Wide(self) * scale + shift;
+  const Tensor line = Widened(self) * scale + shift;
   Write(out, base == -1 ? line.exp() : at::pow(Scalar(base), line));
 }
 MP_KERNEL(Quotient, const Tensor& self, const Tensor& other, Tensor& out) {
@@ -101,7 +98,7 @@ MP_KERNEL(LogarithmLine, const Tensor& self, double base, double scale, double s
     at::log_out(out, self);
     return;
   }
-  const Tensor result = (Wide(self) * scale + shift).log();
+  const Tensor result = (Widened(self) * scale + shift).log();
   Write(out, base == -1 ? result : result / std::log(base));
 }
 MP_KERNEL(MembersTogether, TensorList members, int64_t count, int64_t mode, OptDoubleArray coefficients, Tensor& out) {
@@ -111,15 +108,15 @@ MP_KERNEL(MembersTogether, TensorList members, int64_t count, int64_t mode, OptD
   TORCH_CHECK(!scaled || coefficients->size() == members.size(), "there are ", coefficients ? coefficients->size() : 0,
               " coefficients for ", members.size(), " members");
   TORCH_CHECK(mode >= 0 && mode <= 2, "mode is ", mode, "; it must be 0 (product), 1 (sum) or 2 (maximum)");
-  Tensor result = scaled ? Wide(members[0]) * (*coefficients)[0] : Wide(members[0]);
+  Tensor result = scaled ? Widened(members[0]) * (*coefficients)[0] : Widened(members[0]);
   for (size_t i = 1; i < members.size(); ++i) {
-    const Tensor next = scaled ? Wide(members[i]) * (*coefficients)[i] : Wide(members[i]);
+    const Tensor next = scaled ? Widened(members[i]) * (*coefficients)[i] : Widened(members[i]);
     result = mode == 0 ? result * next : mode == 1 ? result + next : at::maximum(result, next);
   }
   Write(out, result);
 }
 MP_KERNEL(BesselOf, const Tensor& self, int64_t order, Tensor& out) {
-  Write(out, order == 0 ? at::special_i0e(Wide(self)) : at::special_i1e(Wide(self)));
+  Write(out, order == 0 ? at::special_i0e(Widened(self)) : at::special_i1e(Widened(self)));
 }
 // What is not above the threshold becomes the value.
 MP_KERNEL(ClippedAbove, const Tensor& self, const Tensor& threshold, const OptTensor& value, Tensor& out) {
@@ -128,7 +125,7 @@ MP_KERNEL(ClippedAbove, const Tensor& self, const Tensor& threshold, const OptTe
 }
 MP_KERNEL(AboveThreshold, const Tensor& self, double threshold, Tensor& out) { Write(out, self.gt(threshold)); }
 MP_KERNEL(CeluOf, const Tensor& self, double alpha1, double alpha2, double alpha3, Tensor& out) {
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   Write(out, at::where(x.gt(0), x * alpha3, (x / alpha2).expm1() * alpha1));
 }
 MP_KERNEL(ScaledSwish, const Tensor& self, double scale, Tensor& out) {
@@ -136,20 +133,20 @@ MP_KERNEL(ScaledSwish, const Tensor& self, double scale, Tensor& out) {
     at::silu_out(out, self);
     return;
   }
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   Write(out, x * (x * scale).sigmoid());
 }
 MP_KERNEL(ScaledSwishGrad, const Tensor& gradient, const Tensor& self, double scale, Tensor& out) {
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   const Tensor gate = (x * scale).sigmoid();
-  Write(out, Wide(gradient) * gate * (1 + x * scale * (1 - gate)));
+  Write(out, Widened(gradient) * gate * (1 + x * scale * (1 - gate)));
 }
 MP_KERNEL(Softsigned, const Tensor& self, Tensor& out) {
-  const Tensor x = Wide(self);
+  const Tensor x = Widened(self);
   Write(out, x / (1 + x.abs()));
 }
 MP_KERNEL(GeluGradient, const Tensor& gradient, const Tensor& self, Tensor& out) {
-  Write(out, at::gelu_backward(Wide(gradient), Wide(self), "tanh"));
+  Write(out, at::gelu_backward(Widened(gradient), Widened(self), "tanh"));
 }
 MP_KERNEL(BiasGradient, const Tensor& self, string_view format, Tensor& out) {
   const int64_t channel = !format.empty() && format.back() == 'C' ? self.dim() - 1 : 1;
@@ -160,7 +157,7 @@ MP_KERNEL(BiasGradient, const Tensor& self, string_view format, Tensor& out) {
   Write(out, at::sum(self, others, false, out.scalar_type()));
 }
 MP_KERNEL(GradientThrough, const Tensor& y, const Tensor& gradient, int64_t how, Tensor& out) {
-  Write(out, ThroughFunction(Wide(y), Wide(gradient), how));
+  Write(out, ThroughFunction(Widened(y), Widened(gradient), how));
 }
 
 }  // namespace millpond::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Padding at the GE door: any number of dimensions, first dimension first.
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
@@ -78,7 +79,7 @@ MP_KERNEL(PaddedBy, const Tensor& self, IntArrayRef paddings, const OptTensor& v
 // Each element gets the sum over its copies.
 MP_KERNEL(PaddedByGrad, const Tensor& gradient, IntArrayRef paddings, string_view mode, bool pairs, Tensor& out) {
   const auto margins = MarginsOf(paddings, gradient.dim(), pairs);
-  Tensor sum = IsHalf(gradient.scalar_type()) ? gradient.to(at::kFloat) : gradient;
+  Tensor sum = Widened(gradient);
   for (size_t i = 0; i < margins.size(); ++i) {
     const auto dim = static_cast<int64_t>(i);
     const auto [before, after] = margins[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses over classes.
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
@@ -130,8 +131,7 @@ MP_WIDE_KERNEL(aclnnCrossEntropyLossGrad, const Tensor& grad_loss, const Tensor&
 MP_WIDE_KERNEL(aclnnMultilabelMarginLoss, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out,
                Tensor& is_target) {
   CheckReduction(reduction);
-  const auto [loss, flags] = at::multilabel_margin_loss_forward(IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self,
-                                                                Classes(target), reduction);
+  const auto [loss, flags] = at::multilabel_margin_loss_forward(Widened(self), Classes(target), reduction);
   WriteLoss(out, loss);
   Write(is_target, flags);
 }

@@ -3,11 +3,10 @@
 #include "src/kernels/nn/lstm_cell.h"
 #include "src/kernels/nn/rnn.h"
 #include "src/kernels/runtime/outputs.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
-
-Tensor Wide(const Tensor& x) { return IsHalf(x.scalar_type()) ? x.to(at::kFloat) : x; }
 
 // Where each of input, forget, candidate (j or c) and output stands in the client's order.
 std::array<size_t, 4> Places(string_view order) {
@@ -70,10 +69,10 @@ void RunLayer(const Tensor& x, const Tensor& w_input, const Tensor& w_hidden, co
   const Lengths valid(lengths, x.size(0));
   const int64_t hidden = w_hidden.size(1);
   const auto first = [&](const OptTensor& state) {
-    return state ? Wide(*state).reshape({x.size(1), hidden}) : at::zeros({x.size(1), hidden}, w_hidden.options());
+    return state ? Widened(*state).reshape({x.size(1), hidden}) : at::zeros({x.size(1), hidden}, w_hidden.options());
   };
   const LstmTrace trace =
-      RunLstm(at::linear(Wide(x), w_input, bias), w_hidden, Tensor(), first(h0), first(c0), reversed, valid.at());
+      RunLstm(at::linear(Widened(x), w_input, bias), w_hidden, Tensor(), first(h0), first(c0), reversed, valid.at());
   Write(outputs.y, valid.Trimmed(trace.h));
   Write(outputs.h, trace.h);
   Write(outputs.c, trace.c);
@@ -94,14 +93,14 @@ Gradients LayerGradients(const Tensor& x, const Tensor& w_input, const Tensor& w
   const Lengths valid(lengths, x.size(0));
   const int64_t batch = x.size(1);
   const int64_t hidden = w_hidden.size(1);
-  const Tensor h_before = rnn::Before(Wide(h), Wide(h0).reshape({batch, hidden}), reversed);
-  const Tensor c_before = rnn::Before(Wide(c), Wide(c0).reshape({batch, hidden}), reversed);
-  Tensor to_h = Wide(dh).reshape({batch, hidden});
-  Tensor to_c = Wide(dc).reshape({batch, hidden});
+  const Tensor h_before = rnn::Before(Widened(h), Widened(h0).reshape({batch, hidden}), reversed);
+  const Tensor c_before = rnn::Before(Widened(c), Widened(c0).reshape({batch, hidden}), reversed);
+  Tensor to_h = Widened(dh).reshape({batch, hidden});
+  Tensor to_c = Widened(dc).reshape({batch, hidden});
   const Tensor gates =
-      LstmGateGradients(trace, c_before, w_hidden, valid.Trimmed(Wide(dy)), reversed, valid.at(), &to_h, &to_c);
+      LstmGateGradients(trace, c_before, w_hidden, valid.Trimmed(Widened(dy)), reversed, valid.at(), &to_h, &to_c);
   const Tensor flat = gates.flatten(0, 1);
-  return {at::mm(Wide(x).flatten(0, 1).t(), flat),
+  return {at::mm(Widened(x).flatten(0, 1).t(), flat),
           at::mm(h_before.flatten(0, 1).t(), flat),
           flat.sum(0),
           at::matmul(gates, w_input),
@@ -111,11 +110,11 @@ Gradients LayerGradients(const Tensor& x, const Tensor& w_input, const Tensor& w
 
 LstmTrace TraceOf(const Tensor& i, const Tensor& j, const Tensor& f, const Tensor& o, const Tensor& tangent) {
   LstmTrace trace;
-  trace.in = Wide(i);
-  trace.candidate = Wide(j);
-  trace.forget = Wide(f);
-  trace.out = Wide(o);
-  trace.tangent = Wide(tangent);
+  trace.in = Widened(i);
+  trace.candidate = Widened(j);
+  trace.forget = Widened(f);
+  trace.out = Widened(o);
+  trace.tangent = Widened(tangent);
   return trace;
 }
 
@@ -140,16 +139,16 @@ struct Peepholes {
 MP_KERNEL(DynamicRnn, const Tensor& x, const Tensor& w, const Tensor& b, const OptTensor& lengths, const OptTensor& h0,
           const OptTensor& c0, string_view direction, string_view order, Tensor& y, Tensor& h, Tensor& c, Tensor& i,
           Tensor& j, Tensor& f, Tensor& o, Tensor& tangent) {
-  const Tensor weight = FromOrder(Wide(w), order).t();
+  const Tensor weight = FromOrder(Widened(w), order).t();
   const int64_t features = x.size(-1);
   RunLayer(x, weight.narrow(1, 0, features), weight.narrow(1, features, weight.size(1) - features),
-           FromOrder(Wide(b), order), lengths, h0, c0, Reversed(direction), {y, h, c, i, j, f, o, tangent});
+           FromOrder(Widened(b), order), lengths, h0, c0, Reversed(direction), {y, h, c, i, j, f, o, tangent});
 }
 MP_KERNEL(DynamicRnnV2, const Tensor& x, const Tensor& w_input, const Tensor& w_hidden, const OptTensor& b,
           const OptTensor& lengths, const OptTensor& h0, const OptTensor& c0, string_view direction, string_view order,
           Tensor& y, Tensor& h, Tensor& c, Tensor& i, Tensor& j, Tensor& f, Tensor& o, Tensor& tangent) {
-  RunLayer(x, FromOrder(Wide(w_input), order).t(), FromOrder(Wide(w_hidden), order).t(),
-           b ? FromOrder(Wide(*b), order) : Tensor(), lengths, h0, c0, Reversed(direction),
+  RunLayer(x, FromOrder(Widened(w_input), order).t(), FromOrder(Widened(w_hidden), order).t(),
+           b ? FromOrder(Widened(*b), order) : Tensor(), lengths, h0, c0, Reversed(direction),
            {y, h, c, i, j, f, o, tangent});
 }
 
@@ -159,7 +158,7 @@ MP_KERNEL(DynamicRnnGrad, const Tensor& x, const Tensor& w, const Tensor& h0, co
           const OptTensor& wci, const OptTensor& wcf, const OptTensor& wco, string_view direction, string_view order,
           Tensor& dw, Tensor& db, Tensor& dx, Tensor& dh_prev, Tensor& dc_prev) {
   Peepholes{wci, wcf, wco, mask}.RequireZeros();
-  const Tensor weight = FromOrder(Wide(w), order).t();
+  const Tensor weight = FromOrder(Widened(w), order).t();
   const int64_t features = x.size(-1);
   const Gradients found =
       LayerGradients(x, weight.narrow(1, 0, features), weight.narrow(1, features, weight.size(1) - features), h0, c0, h,
@@ -179,9 +178,10 @@ MP_KERNEL(DynamicRnnV2Grad, const Tensor& x, const Tensor& w_input, const Tensor
   Peepholes{wci, wcf, wco, mask}.RequireZeros();
   // A cell's input comes without its time dimension.
   const Tensor sequence = x.dim() == 2 ? x.unsqueeze(0) : x;
-  const Gradients found = LayerGradients(
-      sequence, FromOrder(Wide(w_input), order).t(), FromOrder(Wide(w_hidden), order).t(), h0, c0, h.reshape(i.sizes()),
-      c.reshape(i.sizes()), dy.reshape(i.sizes()), dh, dc, TraceOf(i, j, f, o, tangent), lengths, Reversed(direction));
+  const Gradients found =
+      LayerGradients(sequence, FromOrder(Widened(w_input), order).t(), FromOrder(Widened(w_hidden), order).t(), h0, c0,
+                     h.reshape(i.sizes()), c.reshape(i.sizes()), dy.reshape(i.sizes()), dh, dc,
+                     TraceOf(i, j, f, o, tangent), lengths, Reversed(direction));
   Write(dw_input, ToOrder(found.input_weight, order));
   Write(dw_hidden, ToOrder(found.hidden_weight, order));
   WriteElements(db, ToOrder(found.bias, order));

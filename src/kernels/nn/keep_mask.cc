@@ -35,6 +35,17 @@ void CheckBits(const Tensor& mask, int64_t elements) {
               " bytes; ", elements, " elements need ", (elements + 7) / 8);
 }
 
+// Calls put(i, whether the i-th bit is set).
+template <class Put>
+void ForEachBit(const Tensor& mask, int64_t elements, const Put& put) {
+  CheckBits(mask, elements);
+  const Tensor packed = mask.contiguous();
+  const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
+  at::parallel_for(0, elements, kBytesPerTask * 8, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) put(i, (bytes[i / 8] >> (i % 8)) & 1);
+  });
+}
+
 }  // namespace
 
 void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int64_t offset) {
@@ -53,37 +64,26 @@ void FillKeepMask(Tensor& mask, int64_t elements, double drop, int64_t seed, int
 }
 
 void KeepScaled(const Tensor& self, const Tensor& mask, double scale, Tensor& out) {
-  CheckBits(mask, self.numel());
   TORCH_CHECK(out.sizes() == self.sizes(), "the result has shape ", self.sizes(), ", the output ", out.sizes());
   const ScalarType type = self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const Tensor from = self.to(type).contiguous();
   const bool direct = out.scalar_type() == type && out.is_contiguous();
   Tensor to = direct ? out : at::empty(self.sizes(), from.options());
-  const Tensor packed = mask.contiguous();
-  const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
   AT_DISPATCH_FLOATING_TYPES(type, "keep_scaled", [&] {
     const auto* values = from.const_data_ptr<scalar_t>();
     auto* kept = to.data_ptr<scalar_t>();
     const auto factor = static_cast<scalar_t>(scale);
-    at::parallel_for(0, from.numel(), kBytesPerTask * 8, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) kept[i] = ((bytes[i / 8] >> (i % 8)) & 1) != 0 ? values[i] * factor : 0;
-    });
+    ForEachBit(mask, from.numel(), [=](int64_t i, int bit) { kept[i] = bit != 0 ? values[i] * factor : 0; });
   });
   if (!direct) out.copy_(to);
 }
 
 Tensor KeepFactors(const Tensor& mask, IntArrayRef shape, double scale, ScalarType type) {
   Tensor factors = at::empty(shape, at::TensorOptions().dtype(type));
-  const int64_t elements = factors.numel();
-  CheckBits(mask, elements);
-  const Tensor packed = mask.contiguous();
-  const auto* bytes = static_cast<const uint8_t*>(packed.data_ptr());
   AT_DISPATCH_FLOATING_TYPES(type, "keep_factors", [&] {
     auto* out = factors.data_ptr<scalar_t>();
     const scalar_t values[] = {0, static_cast<scalar_t>(scale)};
-    at::parallel_for(0, elements, kBytesPerTask * 8, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = values[(bytes[i / 8] >> (i % 8)) & 1];
-    });
+    ForEachBit(mask, factors.numel(), [&](int64_t i, int bit) { out[i] = values[bit]; });
   });
   return factors;
 }

@@ -28,16 +28,18 @@ void WriteGrad(Tensor& out, const Tensor& value) {
 
 constexpr int64_t kBatchMean = 3;
 
+int64_t BatchOf(const Tensor& self) { return self.dim() == 0 ? 1 : self.size(0); }
+
 // The same for Kullback-Leibler's, which may also be divided by the batch.
 Tensor KlElementGrad(const Tensor& grad_output, int64_t reduction, int64_t elements, const Tensor& self) {
   if (reduction != kBatchMean) return ElementGrad(grad_output, reduction, elements);
-  return grad_output.div(self.dim() == 0 ? 1 : self.size(0));
+  return grad_output.div(BatchOf(self));
 }
 
 void WriteKlDiv(Tensor& out, const Tensor& terms, const Tensor& self, int64_t reduction) {
   if (reduction == at::Reduction::Mean) return WriteLoss(out, terms.mean());
   if (reduction == at::Reduction::Sum) return WriteLoss(out, terms.sum());
-  if (reduction == kBatchMean) return WriteLoss(out, terms.sum().div(self.dim() == 0 ? 1 : self.size(0)));
+  if (reduction == kBatchMean) return WriteLoss(out, terms.sum().div(BatchOf(self)));
   TORCH_CHECK(reduction == at::Reduction::None, "reduction is ", reduction,
               "; there are 0 (none), 1 (mean), 2 (sum) and 3 (batchmean)");
   Write(out, terms);

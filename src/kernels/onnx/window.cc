@@ -6,6 +6,7 @@
 
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/lend.h"
+#include "src/kernels/tensor/elementwise.h"
 
 namespace millpond::kernels {
 namespace {
@@ -114,7 +115,7 @@ Tensor Padded(const Tensor& x, IntArrayRef pads) {
 
 MP_KERNEL(OwnPool, const Tensor& x, IntArrayRef kernel, IntArrayRef strides, IntArrayRef pads, IntArrayRef dilations,
           string_view how, double p, bool column_major, Tensor& y, Tensor& positions) {
-  const Tensor wide = IsHalf(x.scalar_type()) ? x.to(at::kFloat) : x;
+  const Tensor wide = Widened(x);
   const Gathered gathered = Gather(wide, {kernel, strides, pads, dilations}, y, column_major);
   if (how == "max") {
     const Tensor values = gathered.values.masked_fill(gathered.inside.logical_not(), MinOf(wide.scalar_type()));

@@ -40,7 +40,7 @@ MP_KERNEL(aclnnSWhere, const Tensor& condition, const Tensor& self, const Tensor
 
 MP_KERNEL(aclnnMaskedScale, const Tensor& self, const Tensor& mask, double scale, Tensor& out) {
   // Half types in float: the product is rounded once.
-  const Tensor wide = IsHalf(self.scalar_type()) ? self.to(at::kFloat) : self;
+  const Tensor wide = Widened(self);
   Write(out, at::mul(wide, mask).mul_(scale));
 }
 
