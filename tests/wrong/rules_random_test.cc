@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bitset>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
@@ -339,14 +338,9 @@ class Program {
   Tasks host_;
 };
 
-uint32_t SeedOf(const char* variable, uint32_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr && *text != 0 ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : otherwise;
-}
-
 MP_ROLE(RandomProgram) {
   ROLE_INIT();
-  Program program(SeedOf("RULES_RANDOM", 0), IsWrong());
+  Program program(NumberIn("RULES_RANDOM", 0), IsWrong());
   program.Run();
   std::printf("earned [%s]\n", program.earned());
   ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
@@ -354,8 +348,8 @@ MP_ROLE(RandomProgram) {
 }
 
 TEST(Rules, RandomProgramsEarnWhatTheyLeaveOutAndNothingElse) {
-  const uint32_t first = SeedOf("MILLPOND_RANDOM_FIRST", 0);
-  const uint32_t count = SeedOf("MILLPOND_RANDOM_PROGRAMS", MP_SANITIZED ? 6 : 40);
+  const uint32_t first = FirstProgram();
+  const uint32_t count = ProgramCount();
   int wrongs = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
     for (const bool wrong : {false, true}) {

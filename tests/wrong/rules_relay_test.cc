@@ -6,7 +6,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -207,11 +206,6 @@ class Runner {
   bool knows_host_ = true;
 };
 
-uint32_t NumberIn(const char* variable, uint32_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr && *text != 0 ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : otherwise;
-}
-
 MP_ROLE(RandomRelay) {
   ROLE_INIT();
   aclrtContext context = nullptr;
@@ -242,8 +236,8 @@ MP_ROLE(RandomRelay) {
 }
 
 TEST(Rules, ThreadsThatHandBlocksOnEarnOnlyWhatTheyLeaveOut) {
-  const uint32_t first = NumberIn("MILLPOND_RANDOM_FIRST", 0);
-  const uint32_t count = NumberIn("MILLPOND_RANDOM_PROGRAMS", MP_SANITIZED ? 6 : 40);
+  const uint32_t first = FirstProgram();
+  const uint32_t count = ProgramCount();
   uint32_t caught = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
     for (const bool wrong : {false, true}) {

@@ -20,6 +20,14 @@ using acl_test::ChildResult;
 
 inline bool IsWrong() { return std::getenv("RULES_WRONG") != nullptr; }
 
+inline uint32_t NumberIn(const char* variable, uint32_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr && *text != 0 ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : otherwise;
+}
+// The random programs that are asked for: the first one's seed, and how many.
+inline uint32_t FirstProgram() { return NumberIn("MILLPOND_RANDOM_FIRST", 0); }
+inline uint32_t ProgramCount() { return NumberIn("MILLPOND_RANDOM_PROGRAMS", MP_SANITIZED ? 6 : 40); }
+
 // Rule -> how many findings of it.
 inline std::map<std::string, int> RulesIn(const std::string& path) {
   std::map<std::string, int> rules;
