@@ -154,3 +154,11 @@ def aclnn():
 
     from aclnn_calls import Aclnn
     return Aclnn()
+
+
+@pytest.fixture
+def npu(aclnn, monkeypatch):
+    import aclnn_calls
+    import page_npu
+    monkeypatch.setattr(aclnn_calls, "Call", page_npu.Call)
+    return page_npu.Npu(aclnn)

@@ -3,12 +3,20 @@
 
 import torch
 
-SEED = torch.Generator().manual_seed(31)
 D = lambda t: t.double()
 
 
-def values(*shape, dtype=torch.float32):
-    return torch.randn(*shape, generator=SEED).to(dtype)
+def drawing(seed):
+    """A file's own generator, and functions that draw from it: what a file draws does not hang on which others ran."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def values(*shape, dtype=torch.float32):
+        return torch.randn(*shape, generator=generator).to(dtype)
+
+    def whole(low, high, *shape, dtype=torch.int64):
+        return torch.randint(low, high, shape, generator=generator).to(dtype)
+
+    return generator, values, whole
 
 
 def near(got, want, tight=2e-5):

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from aclnn_calls import room
+from page_cases import ids, run_case
 
 SEED = torch.Generator().manual_seed(29)
 INF, NAN = math.inf, math.nan
@@ -211,20 +212,9 @@ def near(got, want, message):
     torch.testing.assert_close(got.double(), want.double(), rtol=2e-5, atol=least, equal_nan=True, msg=lambda text: f"{message}: {text}")
 
 
-@pytest.mark.parametrize("name, arguments, reference", CASES, ids=[f"{name}-{number}" for number, (name, *_) in enumerate(CASES)])
+@pytest.mark.parametrize("name, arguments, reference", CASES, ids=ids(CASES))
 def test_the_page_s_formula_holds_at_the_edges(aclnn, name, arguments, reference):
-    wanted = iter(reference())
-    outputs, filled = [], []
-    for argument in arguments:
-        if argument is ...:
-            want = next(wanted)
-            outputs.append((room(want.shape), want))
-            argument = outputs[-1][0]
-        filled.append(argument)
-    assert next(wanted, None) is None, "the case has more results than outputs"
-    aclnn.run(name, *filled)
-    for number, (got, want) in enumerate(outputs):
-        near(got, want, f"output {number}")
+    run_case(aclnn, name, arguments, reference)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])

@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 from aclnn_calls import room
-from page_checks import D, near, values
+from page_checks import drawing, near, D
 
+SEED, values, _ = drawing(31)
 I32, I64 = torch.int32, torch.int64
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from aclnn_calls import room
-from page_checks import SEED, D, near, refused, values
+from page_checks import drawing, near, refused, D
 
+SEED, values, _ = drawing(31)
 INF, NAN = math.inf, math.nan
 BF16, HALF, I8, I32, I64 = torch.bfloat16, torch.float16, torch.int8, torch.int32, torch.int64
 E4 = torch.float8_e4m3fn

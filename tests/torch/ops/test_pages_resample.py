@@ -5,7 +5,9 @@ matrices."""
 import pytest
 import torch
 from aclnn_calls import room
-from page_checks import D, near, values
+from page_checks import drawing, near, D
+
+SEED, values, _ = drawing(31)
 
 
 def step(n, size, given, align):
