@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "src/base/format.h"
 
@@ -469,9 +471,15 @@ void MemoryRules::OnGraphGone(uint32_t graph) {
 
 void MemoryRules::OnPiece(const trace::PoolPiece& piece) {
   const uintptr_t begin = Address(piece.address);
-  const bool programs = piece.teller == trace::PoolPiece::Teller::kProgram;
+  using Teller = trace::PoolPiece::Teller;
+  const bool programs = piece.teller != Teller::kRegions;
   if (!piece.begins) {
-    (void)ledger_.pieces.Remove(begin, programs, piece.stack);
+    std::optional<Piece> gone = ledger_.pieces.Remove(begin, programs, piece.stack);
+    // Pools of the runtime's (aclrtMemPool*) tell their device; what they have back is nobody's to use. Where the
+    // stream still waits for what is to come, the end may come after that.
+    const bool runtimes = piece.device >= 0;
+    if (!programs || !runtimes || !gone) return;
+    if (!ledger_.order.IsOpen(ledger_.StreamOf(piece.stream))) ledger_.pieces.Leave(std::move(*gone));
     return;
   }
   ledger_.pieces.Add({.begin = begin,
@@ -485,9 +493,32 @@ void MemoryRules::OnPiece(const trace::PoolPiece& piece) {
                       .lost_records = {}});
 }
 
+// A pool of the runtime's has the bytes back, in the order of a stream that comes to it.
+void MemoryRules::TellGone(const trace::Access& access, const Piece& gone, const std::string& where, const Part& part) {
+  // With its task queue torch frees blocks before the tasks on them are launched.
+  if (ledger_.reporter.symbols().PassesThrough(part.stack, "libtorch_npu")) return;
+  const uintptr_t begin = Address(access.address);
+  const std::string call = ledger_.reporter.symbols().EntryPoint(gone.freed);
+  Finding finding{.rule = Rule::MP504, .message = {}, .parts = {}, .things = {}, .lanes = {}, .memory = {}};
+  finding.message =
+      Format("%s %s %zu bytes at 0x%llx, in a part (%zu bytes at 0x%llx) that went back to its pool before",
+             where.c_str(), Verb(access.mode != trace::Mode::kRead), access.extent(),
+             static_cast<unsigned long long>(begin), gone.bytes(), static_cast<unsigned long long>(gone.begin));
+  finding.parts = {part,
+                   {"freed", "it went back here", call, gone.freed, 0},
+                   {"allocated", "the pool gave the part out here", "", gone.allocated, 0}};
+  finding.things = {ledger_.ThingOf(gone, begin, begin + access.extent())};
+  finding.memory = ledger_.Around(begin);
+  ledger_.reporter.Report(finding);
+  ledger_.pieces.ForgetGone(gone.begin, gone.end);
+}
+
 void MemoryRules::CheckBounds(const trace::Access& access, const std::string& where, const Part& part) {
   const uintptr_t begin = Address(access.address);
   const uintptr_t end = begin + access.extent();
+  if (const Piece* const gone = ledger_.pieces.FindGone(begin); gone != nullptr) {
+    return TellGone(access, *gone, where, part);
+  }
   const Piece* const left = ledger_.pieces.LeftBy(begin, end);
   if (left == nullptr) return;
   const Block* block = ledger_.blocks.Find(begin);

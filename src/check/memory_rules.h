@@ -101,6 +101,7 @@ class MemoryRules {
   void TellInside(const trace::GraphShape& graph, const Conflict& conflict, const Use& later);
   // Does an operation leave the piece of a block that it begins in? `where` says whose it is.
   void CheckBounds(const trace::Access& access, const std::string& where, const Part& part);
+  void TellGone(const trace::Access& access, const Piece& gone, const std::string& where, const Part& part);
   void Tell(const Conflict& conflict, const Use& later);
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
   void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);

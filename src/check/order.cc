@@ -235,6 +235,13 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const
   return in_doubt(*its) ? Relation::kUnknown : Relation::kUnordered;
 }
 
+bool Order::IsOpen(int32_t stream) {
+  Knowledge* known = Latest(stream);
+  if (known == nullptr) return false;
+  Settle(known);
+  return !known->open.empty();
+}
+
 std::optional<Epoch> Order::PointOf(const trace::Edge& wait) const {
   if (wait.link == trace::Link::kPoint) return Epoch{static_cast<int32_t>(wait.id), wait.generation};
   if (wait.link == trace::Link::kNotify) {

@@ -101,6 +101,8 @@ class Order {
   Relation RelationTo(Epoch earlier, int32_t stream);
   // The same, where waits of these tasks that bind when they run bring nothing that could be the order asked for.
   Relation RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits);
+  // What the stream does from now on waits for something that is not known yet, and may come after whatever comes.
+  bool IsOpen(int32_t stream);
   // The task that a wait is for; nothing when that is not known.
   std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 

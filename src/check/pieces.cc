@@ -49,6 +49,7 @@ void Pieces::Add(Piece piece) {
     if (IsPrograms(piece) && IsPrograms(*around) && around->bytes() == piece.bytes()) break;
   }
   ForgetFrom(depth, piece.begin, piece.end);
+  ForgetGone(piece.begin, piece.end);
   piece.number = ++count_;
   Count(piece, true);
   const uintptr_t begin = piece.begin;
@@ -69,6 +70,25 @@ std::optional<Piece> Pieces::Remove(uintptr_t begin, bool programs, uint32_t sta
     return piece;
   }
   return std::nullopt;
+}
+
+void Pieces::Leave(Piece piece) {
+  ForgetGone(piece.begin, piece.end);
+  if (gone_.size() == kRemembered) ForgetGone(gone_.begin()->first, gone_.begin()->second.end);
+  ++programs_;
+  const uintptr_t begin = piece.begin;
+  gone_.insert_or_assign(begin, std::move(piece));
+}
+
+const Piece* Pieces::FindGone(uintptr_t address) const { return FindIn(gone_, address); }
+
+void Pieces::ForgetGone(uintptr_t begin, uintptr_t end) {
+  auto at = gone_.upper_bound(begin);
+  if (at != gone_.begin() && std::prev(at)->second.end > begin) --at;
+  while (at != gone_.end() && at->first < end) {
+    at = gone_.erase(at);
+    --programs_;
+  }
 }
 
 template <class Wanted>

@@ -66,10 +66,19 @@ class Pieces {
   // sequence; or null.
   const Piece* FindFormer(uintptr_t address, uint64_t sequence) const;
   // The memory below went: nothing is live there any more.
-  void Forget(uintptr_t begin, uintptr_t end) { ForgetFrom(0, begin, end); }
+  void Forget(uintptr_t begin, uintptr_t end) {
+    ForgetFrom(0, begin, end);
+    ForgetGone(begin, end);
+  }
+  // Nobody may use the piece, which was taken out, until its bytes are given out again.
+  void Leave(Piece piece);
+  // The piece that was left and had the address, or null.
+  const Piece* FindGone(uintptr_t address) const;
+  void ForgetGone(uintptr_t begin, uintptr_t end);
   void Touch(const trace::Access& access, const Use& use);
 
   bool empty() const { return levels_[0].empty(); }
+  // Pieces of the program's pools that bounds are known of, live or left.
   bool has_programs() const { return programs_ != 0; }
   bool has_pluggable() const { return pluggable_ != 0; }
   size_t size() const;
@@ -86,8 +95,9 @@ class Pieces {
 
   std::array<Level, kDepth> levels_;  // each entry lies in one of the level before
   std::deque<Piece> former_;          // of torch_npu's pools, the oldest first
+  Level gone_;                        // those that were left
   uint64_t count_ = 0;
-  size_t pluggable_ = 0, programs_ = 0;  // how many of the live ones are
+  size_t pluggable_ = 0, programs_ = 0;  // how many of the live ones are; of programs', with those that were left
 };
 
 }  // namespace millpond::check

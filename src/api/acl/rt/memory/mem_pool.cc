@@ -14,9 +14,11 @@
 #include "src/device/memory/failing.h"
 #include "src/device/runtime.h"
 #include "src/device/stream/stream.h"
+#include "src/trace/emit.h"
 
 using namespace millpond;       // NOLINT: a shim is a page of delegation
 using namespace millpond::acl;  // NOLINT
+using Teller = trace::PoolPiece::Teller;
 
 namespace {
 
@@ -110,7 +112,9 @@ extern "C" aclError aclrtMemPoolMallocAsync(void** ptr, size_t size, aclrtMemPoo
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
     MP_RETURN_IF_ERROR(MayFail(size));
-    return AllocateFromMemPool(memPool, size, *found, ptr);
+    MP_RETURN_IF_ERROR(AllocateFromMemPool(memPool, size, *found, ptr));
+    trace::TellPiece(true, Teller::kProgram, found->device()->id(), *ptr, size, nullptr, stream);
+    return Ok();
   });
 }
 
@@ -120,6 +124,8 @@ extern "C" aclError aclrtMemPoolFreeAsync(void* ptr, aclrtStream stream) {
     MP_NOT_NULL(stream);
     Stream* found = nullptr;
     MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
+    // Before it: another thread may have it a moment later.
+    trace::TellPiece(false, Teller::kProgram, found->device()->id(), ptr, 0, nullptr, stream);
     return FreeToMemPool(ptr, *found);
   });
 }
