@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browser import rendered
-from check_lines import HOSTILE, again, end, finding, hostile, largest, live, memory, start
+from check_lines import HOSTILE, again, end, finding, frame, hostile, largest, live, memory, stack, start
 
 CHECKED = Path(__file__).with_name("checked.py")
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -74,6 +74,17 @@ def test_names_stay_text(tree):
     assert outline.open == [] and outline.tags.count("script") == 2 == page.count("</script>")
     assert "c" not in outline.tags
     assert data_of(page)[0]["owners"] == [HOSTILE]
+
+
+def test_a_stack_and_a_block_are_headed_by_the_users_line(tree):
+    """A framework's own frames come first in a stack; they unfold with the rest."""
+    frames = [frame("clip_grad_norm_", f"{tree.root}/venv/lib/site-packages/torch/clip_grad.py", 95), frame("step", f"{tree.root}/train.py", 13)]
+    block = {"bytes": 4096, "owner": "torch", "device": 0, "count": 1, "frames": frames}
+    lines = [start(), finding(stacks=[stack("Norm", "later", "the norm", *frames), stack("Mul", "earlier", "the product", *frames)]),
+             {"event": "largest", "blocks": [block]}, {"event": "live", "blocks": [block]}, end(1)]
+    words = " ".join(" ".join(Outline(page_of(tree, lines).read_text()).words).split())
+    assert "the norm (Norm) step train.py:13 · thread 1" in words and "the product (Mul) step train.py:13" in words
+    assert words.count("step train.py:13") == 4 == words.count("clip_grad_norm_")  # two stacks, two tables; the other once in each list of frames
 
 
 def test_memory_is_summed_by_owner_and_follows_the_clock(tree):

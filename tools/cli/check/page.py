@@ -30,8 +30,8 @@ def render(run, heading):
     series = [(process, timeline.series(process)) for process in run.processes if process.memory]
     charts, data = _charts(series)
     title = ("Check of " if heading.checked else "Report of ") + " ".join(heading.command)[:200]
-    largest = _blocks("Largest blocks of the run", [(block, process) for process in run.processes for block in process.largest], counted=True)
-    live = _blocks("Largest blocks that were live at the end", [(block, process) for process in run.processes for block in process.live])
+    largest = _blocks("Largest blocks of the run", [(block, process) for process in run.processes for block in process.largest], base, counted=True)
+    live = _blocks("Largest blocks that were live at the end", [(block, process) for process in run.processes for block in process.live], base)
     if live is None and series:
         live = e("section", e("h2", "Live at the end"), e("p", "Nothing: all memory was given back." if all(process.ended for process, _ in series)
                                                           else "Not known: a process left without a last line."))
@@ -98,16 +98,17 @@ def _finding(finding, number, rule, base):
     if finding.lanes:
         drawn = e("figure", e("figcaption", "From left to right in the order of calls. What stands on one line runs in that order, and so does what a solid arrow joins; all else may run in any order."),
                   e("div", lanes.draw(finding.lanes, number), class_="scroll", tabindex="0", role="region", aria_label="Lanes of streams and host"))
-    stacks = e("div", *(_stack(stack, stack.role == "later" and number == 1) for stack in finding.stacks), class_="stacks")
+    stacks = e("div", *(_stack(stack, stack.role == "later" and number == 1, base) for stack in finding.stacks), class_="stacks")
     return e("details", summary, e("div", words, drawn, memory_map.draw(finding.memory, finding.objects),
                                    stacks, _objects(finding), class_="body"),
              class_=f"finding {finding.severity}", id=f"finding-{number}", open=number == 1, data_kind=finding.severity)
 
 
-def _stack(stack, is_open):
-    first = next(iter(stack.frames), None)
-    summary = e("summary", e("b", stack.title), f" {first.function} " if first and first.function else " ",
-                e("span", f"{places.short(first) if first and first.file else ''}{f' · thread {stack.thread}' if stack.thread not in ('', '0') else ''}", class_="quiet"))
+def _stack(stack, is_open, base):
+    frame = places.users_frame(stack, base) or next(iter(stack.frames), None)
+    where = (places.short(frame) if frame.file else frame.place) if frame else ""
+    thread = f" · thread {stack.thread}" if stack.thread not in ("", "0") else ""
+    summary = e("summary", e("b", stack.title), f" {frame.function} " if frame and frame.function else " ", e("span", where + thread, class_="quiet"))
     return e("details", summary, _frames(stack.frames), class_=f"stack {stack.role if stack.role in ('earlier', 'later') else ''}".strip(), open=is_open)
 
 
@@ -143,7 +144,7 @@ def _charts(series):
     return e("section", e("h2", "Device memory over time"), drawn[0], rest), data
 
 
-def _blocks(title, pairs, counted=False):
+def _blocks(title, pairs, base, counted=False):
     """A table of (block, process), the largest first; each place unfolds to its stack."""
     blocks = sorted(pairs, key=lambda pair: -pair[0].bytes)
     if not blocks:
@@ -151,7 +152,7 @@ def _blocks(title, pairs, counted=False):
     titles = ("size", *(("times",) if counted else ()), "owner", "device", "process", "allocated at")
     rows = []
     for block, process in blocks[:MAX_LIVE]:
-        first = next((frame for frame in block.frames if frame.file), next(iter(block.frames), None))
+        first = places.users_frame(block, base) or next(iter(block.frames), None)
         where = e("details", e("summary", f"{first.function or '?'} ", e("span", places.short(first) if first.file else first.place, class_="quiet")),
                   _frames(block.frames)) if first else "unknown"
         rows.append(e("tr", e("td", e("span", sized(block.bytes), title=f"{block.bytes:,} bytes"), class_="number"),
