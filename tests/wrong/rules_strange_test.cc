@@ -14,24 +14,6 @@ namespace {
 
 using namespace rules_test;  // NOLINT: the programs' world
 
-constexpr const char* kSeeds[] = {"", "0", "1", "2", "3", "7", "40", "63"};
-
-// As Expect of rules_test.h, with seeds for the right form.
-void ExpectWithSeeds(const char* role, const char* rule, Exit wrong_exit) {
-  for (const char* seed : kSeeds) {
-    const Checked right = Check(role, false, {{"MILLPOND_SEED", seed}});
-    EXPECT_EQ(right.result.exit_code, 0) << "seed " << seed << ": " << right.result.output;
-    EXPECT_TRUE(right.rules.empty()) << "seed " << seed << ": " << right.result.output;
-  }
-  Expect(role, rule, wrong_exit, {});
-}
-
-#define MP_STRANGE(rule, what, exit)                                                                \
-  static int Program_##rule##_##what(bool wrong);                                                   \
-  MP_ROLE(rule##_##what) { return Program_##rule##_##what(rules_test::IsWrong()); }                 \
-  TEST(Strange, rule##_##what) { ExpectWithSeeds(#rule "_" #what, #rule, rules_test::Exit::exit); } \
-  static int Program_##rule##_##what(bool wrong)
-
 void Copy(void* to, const void* from, aclrtMemcpyKind kind, aclrtStream stream) {
   ROLE_CHECK(aclrtMemcpyAsync(to, kBytes, from, kBytes, kind, stream) == ACL_SUCCESS);
 }
@@ -315,6 +297,33 @@ MP_STRANGE(MP611, default_stream_and_another, kError) {
   if (!wrong) Wait(device.one, event);
   Set(memory, device.one);
   Synchronize();
+  return 0;
+}
+
+// To bring memory near is a hint, and reads nothing that somebody could write too early.
+MP_STRANGE(MP611, prefetched_while_it_is_written, kError) {
+  Device device;
+  const Memory memory;
+  ROLE_CHECK(aclrtCmoAsync(memory, kBytes, ACL_RT_CMO_TYPE_PREFETCH, device.two) == ACL_SUCCESS);
+  Set(memory, device.one);
+  ROLE_CHECK(aclrtCmoAsync(memory, kBytes, ACL_RT_CMO_TYPE_PREFETCH, device.two) == ACL_SUCCESS);
+  if (wrong) Set(memory, device.two);
+  Synchronize();
+  return 0;
+}
+
+// The same of memory that host and device share.
+MP_STRANGE(MP611, managed_memory_prefetched_while_it_is_written, kError) {
+  Device device;
+  constexpr size_t kUnit = size_t{2} << 20;
+  void* memory = nullptr;
+  ROLE_CHECK(aclrtMemAllocManaged(&memory, kUnit, ACL_RT_MEM_ATTACH_GLOBAL) == ACL_SUCCESS);
+  const aclrtMemManagedLocation here{ACL_MEM_LOCATIONTYPE_DEVICE, 0};
+  ROLE_CHECK(aclrtMemManagedPrefetchAsync(memory, kUnit, here, 0, device.two) == ACL_SUCCESS);
+  Set(memory, device.one);
+  if (wrong) Set(memory, device.two);
+  Synchronize();
+  Free(memory);
   return 0;
 }
 

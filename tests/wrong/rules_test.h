@@ -87,6 +87,16 @@ inline void Expect(const char* role, const std::string& rule, Exit wrong_exit,
   }
 }
 
+// As Expect, with seeds for the right form.
+inline void ExpectWithSeeds(const char* role, const char* rule, Exit wrong_exit) {
+  for (const char* seed : {"", "0", "1", "2", "3", "7", "40", "63"}) {
+    const Checked right = Check(role, false, {{"MILLPOND_SEED", seed}});
+    EXPECT_EQ(right.result.exit_code, 0) << "seed " << seed << ": " << right.result.output;
+    EXPECT_TRUE(right.rules.empty()) << "seed " << seed << ": " << right.result.output;
+  }
+  Expect(role, rule, wrong_exit, {});
+}
+
 }  // namespace rules_test
 
 // `exit`: kError for errors, kNoError for warnings and advice; then variables, {"MILLPOND_DEVICES", "2"} ...
@@ -94,6 +104,13 @@ inline void Expect(const char* role, const std::string& rule, Exit wrong_exit,
   static int Program_##rule##_##what(bool wrong);                                                                   \
   MP_ROLE(rule##_##what) { return Program_##rule##_##what(rules_test::IsWrong()); }                                 \
   TEST(Rules, rule##_##what) { rules_test::Expect(#rule "_" #what, #rule, rules_test::Exit::exit, {__VA_ARGS__}); } \
+  static int Program_##rule##_##what(bool wrong)
+
+// Unusual but legal use, beside the mistake that is nearest to it.
+#define MP_STRANGE(rule, what, exit)                                                                            \
+  static int Program_##rule##_##what(bool wrong);                                                               \
+  MP_ROLE(rule##_##what) { return Program_##rule##_##what(rules_test::IsWrong()); }                             \
+  TEST(Strange, rule##_##what) { rules_test::ExpectWithSeeds(#rule "_" #what, #rule, rules_test::Exit::exit); } \
   static int Program_##rule##_##what(bool wrong)
 
 #endif  // MILLPOND_TESTS_WRONG_RULES_TEST_H_

@@ -171,7 +171,8 @@ Status LaunchPrefetch(std::vector<Prefetch> ranges, aclrtStream stream) {
   MP_RETURN_IF_ERROR(ResolveStream(stream, &found));
   std::vector<trace::Access> accesses;
   accesses.reserve(ranges.size());
-  for (const Prefetch& range : ranges) accesses.push_back({range.ptr, range.size, Mode::kRead});
+  // A hint: whoever writes there meanwhile is right.
+  for (const Prefetch& range : ranges) accesses.push_back({range.ptr, range.size, Mode::kRead, trace::kMayTouch});
   return found->Launch<TaskKind::kOther>("ManagedPrefetch", std::span<const trace::Access>(accesses),
                                          [ranges = std::move(ranges)]() -> Status {
                                            for (const Prefetch& range : ranges) {

@@ -117,7 +117,9 @@ extern "C" aclError aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, 
     }
     MP_RETURN_IF_ERROR(CheckOwn("src", src, size, *found));
     const size_t useful = std::min<size_t>(size, static_cast<size_t>(found->device()->profile().l2_bytes));
-    return found->Launch<TaskKind::kOther>("CmoPrefetch", {{src, size, Mode::kRead}}, [src, useful]() -> Status {
+    // A hint: whoever writes there meanwhile is right.
+    const trace::Access hinted{src, size, Mode::kRead, trace::kMayTouch};
+    return found->Launch<TaskKind::kOther>("CmoPrefetch", {hinted}, [src, useful]() -> Status {
       constexpr size_t kLine = 64;
       const auto* from = static_cast<const char*>(Reachable(src));
       for (size_t at = 0; at < useful; at += kLine) __builtin_prefetch(from + at);
