@@ -2,8 +2,11 @@
 #include "src/check/python_frames.h"
 
 #include <dlfcn.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <string_view>
@@ -38,6 +41,17 @@ constexpr PythonLayout kLayouts[] = {
 };
 constexpr uint8_t kOwnedByInterpreter = 3;  // a frame that stands between two runs of the interpreter, not a function's
 constexpr int kCodeUnit = 2;                // bytes
+
+// The same of memory that may not be there any more.
+template <class T>
+bool Peek(const void* object, size_t offset, T* out_value) {
+  iovec to{out_value, sizeof(T)};
+  iovec from{static_cast<char*>(const_cast<void*>(object)) + offset, sizeof(T)};  // NOLINT: it is only read
+  return object != nullptr && process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(sizeof(T));
+}
+
+// What torch calls to have gradients computed, and returns from when they are.
+constexpr std::string_view kBackward = "_engine_run_backward";
 
 // What the state of a str says.
 bool IsCompact(uint32_t state) { return (state >> 5 & 1) != 0; }
@@ -142,6 +156,52 @@ uint32_t PythonFrames::Read() {
   if (thread == nullptr) return 0;
   const void* frame = At<const void*>(thread, layout_->frame_holder);
   if (!layout_->holder_is_frame && frame != nullptr) frame = At<const void*>(frame, layout_->current);
+  const uint32_t number = ReadFrom(frame);
+  if (number == 0) return 0;
+  ++reads_;
+  if (threads_.empty() || threads_.back() != thread) {
+    std::erase(threads_, thread);
+    if (threads_.size() == kThreads) threads_.erase(threads_.begin());
+    threads_.push_back(thread);
+  }
+  return number;
+}
+
+const void* PythonFrames::InnermostOf(const void* thread) const {
+  const void* frame = nullptr;
+  if (!Peek(thread, layout_->frame_holder, &frame)) return nullptr;
+  if (!layout_->holder_is_frame && !Peek(frame, layout_->current, &frame)) return nullptr;
+  for (size_t i = 0; layout_->owner != 0 && i < kMaxFrames; ++i) {
+    uint8_t owner = 0;
+    if (!Peek(frame, layout_->owner, &owner)) return nullptr;
+    if (owner != kOwnedByInterpreter) break;
+    if (!Peek(frame, layout_->previous, &frame)) return nullptr;
+  }
+  return frame;
+}
+
+bool PythonFrames::WaitsForBackward(const void* frame) const {
+  const void *code = nullptr, *type = nullptr, *name = nullptr;
+  if (!Peek(frame, layout_->code, &code) || !Peek(code, 8, &type) || type != code_type_) return false;
+  if (!Peek(code, layout_->name, &name) || !Peek(name, 8, &type) || type != text_type_) return false;
+  int64_t length = 0;
+  std::array<char, kBackward.size()> text{};
+  return Peek(name, 16, &length) && length == static_cast<int64_t>(kBackward.size()) &&
+         Peek(name, layout_->characters, &text) && std::string_view(text.data(), text.size()) == kBackward;
+}
+
+uint32_t PythonFrames::FindBackward() {
+  const void* waiting = nullptr;
+  for (const void* thread : threads_) {
+    const void* const frame = InnermostOf(thread);
+    if (!WaitsForBackward(frame)) continue;
+    if (waiting != nullptr) return 0;
+    waiting = frame;
+  }
+  return waiting != nullptr ? ReadFrom(waiting) : 0;
+}
+
+uint32_t PythonFrames::ReadFrom(const void* frame) {
   Place places[kMaxFrames];
   size_t count = 0;
   uint64_t hash = 0;

@@ -46,8 +46,19 @@ class PythonFrames {
     }
     return Read();
   }
+  // Of a thread that torch computes gradients on, which runs no Python itself: the stack of the one thread that waits
+  // for them, 0 when there is none or several. It stays where it is meanwhile, so it is looked for once.
+  uint32_t OfBackward() {
+    if (backward_at_ != reads_) {
+      backward_at_ = reads_;
+      backward_ = FindBackward();
+    }
+    return backward_;
+  }
   // Innermost first.
   const std::vector<PythonFrame>& Of(uint32_t stack) const { return stacks_[stack]; }
+  // Whether any thread was seen to run Python.
+  bool has_run() const { return reads_ != 0; }
   // The version of an interpreter that is there and cannot be read, or "".
   const std::string& unread_version() const { return unread_version_; }
 
@@ -62,11 +73,18 @@ class PythonFrames {
   // Finds the interpreter once it is there.
   bool Find();
   uint32_t Read();
+  // The stack that begins with the frame, of a thread that does not change it.
+  uint32_t ReadFrom(const void* frame);
+  uint32_t FindBackward();
+  // For other threads, which may go on or be gone: null or false when it cannot be told.
+  const void* InnermostOf(const void* thread) const;
+  bool WaitsForBackward(const void* frame) const;
   PythonFrame Describe(const Place& place) const;
   uint64_t StampOf(const char* code, bool thorough) const;
 
   static constexpr size_t kMaxFrames = 24;
   static constexpr size_t kThorough = 3;  // the innermost, where code that comes and goes is met
+  static constexpr size_t kThreads = 8;   // that may wait for gradients: the latest that ran Python
 
   bool looked_ = false;
   int looks_ = 0;
@@ -76,6 +94,10 @@ class PythonFrames {
   const void* text_type_ = nullptr;
   void* (*this_thread_)() = nullptr;
   int (*line_of_)(void*, int) = nullptr;
+  std::vector<const void*> threads_;  // their states, the latest last
+  uint64_t reads_ = 0;                // that found frames
+  uint64_t backward_at_ = 0;          // of reads_
+  uint32_t backward_ = 0;
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   std::vector<std::vector<Place>> places_{{}};
   std::vector<std::vector<PythonFrame>> stacks_{{}};

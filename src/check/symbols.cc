@@ -189,6 +189,19 @@ bool Symbols::FindsOnStack(uint32_t trace_stack, std::string_view module, std::s
   return false;
 }
 
+bool Symbols::IsBackward(uint32_t trace_stack) {
+  const auto [place, made] = backward_.try_emplace(trace_stack, false);
+  if (!made) return place->second;
+  std::array<void*, trace::kMaxStackFrames> addresses;
+  const size_t count = trace::StackFrames(trace_stack, addresses);
+  for (size_t i = 0; i < count && !place->second; ++i) {
+    Dl_info info;
+    const bool known = dladdr(addresses[i], &info) != 0 && info.dli_sname != nullptr;
+    place->second = known && std::string_view(info.dli_sname).starts_with("_ZN5torch8autograd6Engine");
+  }
+  return place->second;
+}
+
 uintptr_t Symbols::CallSite(uint32_t stack) {
   const auto [place, made] = call_sites_.try_emplace(stack, 0);
   if (!made) return place->second;

@@ -42,7 +42,8 @@ class Symbols {
   // The calling thread's place as one number: its stack of return addresses, as the trace numbers it, and the frames of
   // Python if it runs any. All stacks below are such numbers.
   uint32_t Here(uint32_t trace_stack) {
-    const uint32_t python = python_.Current();
+    uint32_t python = python_.Current();
+    if (python == 0 && python_.has_run() && IsBackward(trace_stack)) python = python_.OfBackward();
     return python == 0 ? trace_stack : Joined(trace_stack, python);
   }
 
@@ -75,6 +76,8 @@ class Symbols {
   const std::vector<Frame>& PythonFramesOf(uint32_t python_stack);
   uint32_t Joined(uint32_t trace_stack, uint32_t python);
   bool IsHeader(std::string_view file) const;
+  // Is it a thread of torch's that computes gradients?
+  bool IsBackward(uint32_t trace_stack);
   bool FindsOnStack(uint32_t trace_stack, std::string_view module, std::string_view function) const;
 
   static constexpr int kPathFrames = 3;
@@ -82,6 +85,7 @@ class Symbols {
   std::unordered_map<uint32_t, uintptr_t> call_sites_;
   std::unordered_map<uint32_t, uint64_t> call_paths_;
   std::unordered_map<uint32_t, std::string> entry_points_;
+  std::unordered_map<uint32_t, bool> backward_;  // by the trace's stack
   // Of a trace's stack, a module and a function: asked at every task of some programs, and dladdr is slow.
   std::map<std::tuple<uint32_t, std::string, std::string>, bool, std::less<>> passes_;
   PythonFrames python_;

@@ -57,6 +57,38 @@ def test_a_race_between_two_streams(start, tmp_path, wait, status, rules):
     assert places[1] == [("<module>", 14)]
 
 
+# Gradients are computed on a thread of torch's own, which runs no Python: its line is where the program waits for them.
+BACKWARD = """
+import torch
+import torch_npu
+
+layer = torch.nn.Linear(64, 64, bias=False).npu()
+side = torch.npu.Stream()
+x = torch.randn(8, 64, device="npu")
+layer(x).sum().backward()
+torch.npu.synchronize()
+loss = layer(x).square().mean()
+loss.backward()
+WAIT
+with torch.npu.stream(side):
+    layer.weight.grad.mul_(0.5)
+torch.npu.synchronize()
+"""
+
+
+@pytest.mark.parametrize("wait, status, rules", [("side.wait_stream(torch.npu.current_stream())", 0, []), ("pass", 66, ["MP611"])])
+def test_a_race_with_a_backward_pass_has_the_line_that_asked_for_it(start, tmp_path, wait, status, rules):
+    program, lines = tmp_path / "backward.py", tmp_path / "lines.jsonl"
+    program.write_text(BACKWARD.replace("WAIT", wait))
+    ended = start(program, env={**CHECKED, "MILLPOND_CHECK_JSON": str(lines)})
+    assert ended.status == status, ended.errors
+    found = [line for line in map(json.loads, lines.read_text().splitlines()) if line["event"] == "finding"]
+    assert [finding["rule"] for finding in found] == rules
+    if rules:
+        places = {stack["role"]: [frame["line"] for frame in stack["frames"] if frame["file"] == str(program)] for stack in found[0]["stacks"]}
+        assert (places["later"], places["earlier"]) == ([14], [11])
+
+
 def test_torchairs_allocator_is_not_the_programs_to_unregister(start, tmp_path):
     lines = tmp_path / "lines.jsonl"
     ended = start(Path(__file__).resolve().parent / "compiled_until_exit.py", env={**CHECKED, "MILLPOND_CHECK_JSON": str(lines)})
