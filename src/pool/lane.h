@@ -60,9 +60,8 @@ class Lane {
  public:
   Heap large GUARDED_BY(lock);
   Heap small GUARDED_BY(lock);
-  Tally tally;  // counted with the lock, read without
-  uint64_t volume GUARDED_BY(lock) =
-      0;  // bytes allocated so far: a lane that is used little keeps small and large blocks together
+  Tally tally;                      // counted with the lock, read without
+  std::atomic<uint64_t> volume{0};  // bytes allocated so far through the lane: counted with the lock, read without
 
   // Every free has a serial number. The stream's work is done with free blocks whose number is at most `passed`.
   uint64_t serial GUARDED_BY(lock) = 0;

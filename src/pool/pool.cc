@@ -212,7 +212,8 @@ void PoolState::FlushOthers(Lane* lane) {
 }
 
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
-  return bytes < settings.small && lane->volume > kSplitVolume ? &lane->small : &lane->large;
+  return bytes < settings.small && lane->volume.load(std::memory_order_relaxed) > kSplitVolume ? &lane->small
+                                                                                               : &lane->large;
 }
 
 Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
@@ -313,7 +314,7 @@ Block* PoolState::TakeFromLane(Lane* lane, ThreadCache* cache, size_t rounded, A
 void PoolState::Account(Lane* lane, ThreadCache* cache, Block* block, size_t requested) {
   block->requested = requested;
   if (settings.history != 0) block->since_ns = NowNs();
-  lane->volume += block->bytes;
+  lane->volume.store(lane->volume.load(std::memory_order_relaxed) + block->bytes, std::memory_order_relaxed);
   if (cache == nullptr) return Count(&lane->tally, Allocated(requested, block->bytes));
   cache->CountAllocation(requested, block->bytes);
   FoldIfDue(lane, cache);

@@ -118,6 +118,7 @@ class PoolState {
   static Counts Allocated(size_t requested, size_t bytes);
   static Counts Freed(size_t requested, size_t bytes);
   Counts Sum(const Tally* except) const;
+  size_t UsedNow(const Lane* flushed) const REQUIRES(grow_);  // bytes; `flushed`: its caches were, and it is locked
 
   // release.cc
   Status NotLive(Address address, Span* span) const;
@@ -134,7 +135,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t Slack(size_t percent) const;
+  size_t NewPagesAllowed() const REQUIRES(grow_);
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block)
       REQUIRES(grow_, lane->lock);
   Status ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) REQUIRES(grow_);
@@ -174,6 +175,7 @@ class PoolState {
 
   Mutex grow_;
   std::vector<PageHandle> spare_ GUARDED_BY(grow_);  // from the source, not mapped
+  size_t needed_high_ GUARDED_BY(grow_) = 0;         // the most bytes that were used when pages were wanted
 
   mutable SharedMutex lanes_lock_;
   std::unordered_map<StreamKey, Lane*> by_stream_ GUARDED_BY(lanes_lock_);

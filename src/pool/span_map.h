@@ -20,7 +20,7 @@ class SpanMap {
   struct Entry {
     Address address;
     size_t bytes;
-    std::atomic<Block*>* table;
+    const BlockTable* blocks;
     const Lane* lane;
     Span* span;
   };
@@ -57,8 +57,11 @@ class SpanMap {
     next->assign(versions_.back()->begin(), versions_.back()->end());
     versions_.reserve(versions_.size() + 1);
     Span* const span = make();
-    const Entry entry{
-        .address = span->address, .bytes = span->bytes, .table = span->table, .lane = span->heap->lane(), .span = span};
+    const Entry entry{.address = span->address,
+                      .bytes = span->bytes,
+                      .blocks = &span->heap->blocks(),
+                      .lane = span->heap->lane(),
+                      .span = span};
     next->insert(std::upper_bound(next->begin(), next->end(), entry, Earlier), entry);
     Publish(std::move(next));
   }

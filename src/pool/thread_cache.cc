@@ -32,7 +32,7 @@ const ThreadCache::Seen* ThreadCache::Look(const SpanMap& spans, Address address
   const SpanMap::Entry* entry = spans.Look(address);
   if (entry == nullptr || entry->lane != lane_) return nullptr;
   Seen& seen = seen_[entry->address >= seen_[1].address];  // which keeps them in order
-  seen = {.address = entry->address, .bytes = entry->bytes, .table = entry->table};
+  seen = {.address = entry->address, .bytes = entry->bytes, .blocks = entry->blocks};
   return &seen;
 }
 

@@ -74,7 +74,7 @@ class alignas(64) ThreadCache {
   void Reopen() { revoked_.store(kOpen, std::memory_order_release); }
   bool closed() const { return revoked_.load(std::memory_order_relaxed) == kClosed; }
 
-  // The owner inside Enter: the block of its lane that starts at `address`; null: none.
+  // The owner inside Enter: the block of its lane that starts at `address`; null: none, or look with the lock.
   Block* Find(const SpanMap& spans, Address address) {
     const Seen* seen = &seen_[address >= seen_[1].address];
     if (__builtin_expect(seen_version_ != spans.version() || address - seen->address >= seen->bytes, false)) {
@@ -82,7 +82,7 @@ class alignas(64) ThreadCache {
       if (seen == nullptr) return nullptr;
     }
     if (__builtin_expect(address % kUnit != 0, false)) return nullptr;
-    return seen->table[(address - seen->address) / kUnit].load(std::memory_order_acquire);
+    return seen->blocks->Find(address);
   }
 
   // For the owner inside Enter, or for any thread with the lane's lock after Revoke (the owner needs only the lock).
@@ -172,7 +172,7 @@ class alignas(64) ThreadCache {
   struct Seen {
     Address address = 0;
     size_t bytes = 0;
-    const std::atomic<Block*>* table = nullptr;
+    const BlockTable* blocks = nullptr;
   };
   struct Chain {
     size_t bytes = 0;
