@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the block that starts at an address: a hash table with room for twice its entries, dense in memory however far
-// apart the blocks are. One writer at a time, with the lane's lock. Readers need no lock: what they find is right, but
-// while a writer moves entries they may miss one, and then have to look again with the lock.
+// Finds the block of a lane that starts at an address: a hash table with room for twice its entries, dense in memory
+// however far apart the blocks are. One writer at a time, with the lane's lock. Readers need no lock: what they find is
+// right, but while a writer moves entries they may miss one, and then have to look again with the lock.
 #ifndef MILLPOND_SRC_POOL_BLOCK_TABLE_H_
 #define MILLPOND_SRC_POOL_BLOCK_TABLE_H_
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -21,29 +20,22 @@ struct Block;
 
 class BlockTable {
  public:
-  BlockTable() { Publish(std::make_unique<Cells>(16)); }
+  BlockTable() { Grow(16); }
   BlockTable(const BlockTable&) = delete;
   BlockTable& operator=(const BlockTable&) = delete;
 
-  // From now on up to `entries` can be inserted without asking for host memory. Strong guarantee.
-  void Reserve(size_t entries) {
-    const Cells& now = *versions_.back();
-    if (2 * entries <= now.cells.size()) return;
-    auto next = std::make_unique<Cells>(std::bit_ceil(2 * entries));
-    versions_.reserve(versions_.size() + 1);
-    for (const Cell& cell : now.cells) {
-      const Address address = cell.address.load(std::memory_order_relaxed);
-      if (address != kNone) next->Insert(address, cell.block.load(std::memory_order_relaxed));
-    }
-    Publish(std::move(next));
+  // From now on so many more can be inserted without asking for host memory. Strong guarantee.
+  void AddRoom(size_t entries) {
+    if (2 * (room_ + entries) > writers_->mask + 1) Grow(std::bit_ceil(2 * (room_ + entries)));
+    room_ += entries;
   }
 
-  // pre: no entry has this address, and there is room for it (Reserve).
-  void Insert(Address address, Block* block) { versions_.back()->Insert(address, block); }
+  // pre: no entry has this address, and there is room for it (AddRoom).
+  void Insert(Address address, Block* block) { writers_->Insert(address, block); }
   // pre: it is there.
-  void Erase(Address address) { versions_.back()->Erase(address); }
+  void Erase(Address address) { writers_->Erase(address); }
 
-  Block* Find(Address address) const { return current_.load(std::memory_order_acquire)->Find(address); }
+  Block* Find(Address address) const { return readers_.load(std::memory_order_acquire)->Find(address); }
 
  private:
   static constexpr Address kNone = 0;
@@ -62,10 +54,11 @@ class BlockTable {
   };
 
   struct Cells {
-    explicit Cells(size_t count) : shift(64 - std::countr_zero(count)), cells(count) {}
+    explicit Cells(size_t count)
+        : mask(count - 1), shift(64 - std::countr_zero(count)), cells(std::make_unique<Cell[]>(count)) {}
 
     size_t Home(Address address) const { return (address >> 9) * 0x9e3779b97f4a7c15u >> shift; }
-    size_t Next(size_t at) const { return (at + 1) & (cells.size() - 1); }
+    size_t Next(size_t at) const { return (at + 1) & mask; }
 
     void Insert(Address address, Block* block) {
       size_t at = Home(address);
@@ -80,7 +73,6 @@ class BlockTable {
       for (size_t at = Next(gap);; at = Next(at)) {
         const Address other = cells[at].address.load(std::memory_order_relaxed);
         if (other == kNone) break;
-        const size_t mask = cells.size() - 1;
         if (((at - Home(other)) & mask) < ((at - gap) & mask)) continue;
         cells[gap].Change(other, cells[at].block.load(std::memory_order_relaxed));
         gap = at;
@@ -100,16 +92,27 @@ class BlockTable {
       }
     }
 
+    const size_t mask;
     const int shift;
-    std::vector<Cell> cells;
+    const std::unique_ptr<Cell[]> cells;
   };
 
-  void Publish(std::unique_ptr<Cells> cells) {
-    versions_.push_back(std::move(cells));
-    current_.store(versions_.back().get(), std::memory_order_release);
+  void Grow(size_t count) {
+    auto next = std::make_unique<Cells>(count);
+    versions_.reserve(versions_.size() + 1);
+    for (size_t at = 0; writers_ != nullptr && at <= writers_->mask; ++at) {
+      const Cell& cell = writers_->cells[at];
+      const Address address = cell.address.load(std::memory_order_relaxed);
+      if (address != kNone) next->Insert(address, cell.block.load(std::memory_order_relaxed));
+    }
+    versions_.push_back(std::move(next));
+    writers_ = versions_.back().get();
+    readers_.store(writers_, std::memory_order_release);
   }
 
-  std::atomic<const Cells*> current_{nullptr};
+  std::atomic<const Cells*> readers_{nullptr};
+  Cells* writers_ = nullptr;  // the same
+  size_t room_ = 0;
   std::vector<std::unique_ptr<Cells>>
       versions_;  // a reader may still look at an old one; together as large as the last
 };

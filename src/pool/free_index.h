@@ -63,16 +63,22 @@ class FreeIndex {
 
   // `was` becomes `entry`.
   void Replace(const Entry& was, const Entry& entry) {
-    const Position position = Locate(KeyOf(was));
-    Chunk& chunk = *chunks_[position.where];
+    const auto [where, at] = Locate(KeyOf(was));
     const Key key = KeyOf(entry);
-    const bool after_previous = position.at == 0 ? position.where == 0 : chunk.KeyAt(position.at - 1) < key;
-    const bool before_next = position.at + 1 == chunk.count
-                                 ? position.where + 1 == chunks_.size() || key < firsts_[position.where + 1]
-                                 : key < chunk.KeyAt(position.at + 1);
-    if (after_previous && before_next) return Set(position, entry);
-    EraseAt(position);
-    Insert(entry);
+    if (ChunkOf(key) != where) {
+      EraseAt({where, at});
+      return Insert(entry);
+    }
+    Chunk& chunk = *chunks_[where];
+    size_t to = chunk.Before(key);
+    if (to > at) {
+      --to;  // it has counted the entry itself
+      chunk.Shift(at + 1, at, to - at);
+    } else {
+      chunk.Shift(to, to + 1, at - to);
+    }
+    Set({where, to}, entry);
+    if (at == 0) firsts_[where] = chunk.KeyAt(0);
   }
 
   // The smallest entry of at least `bytes`, the lowest of equal ones; null: none.
@@ -157,6 +163,7 @@ class FreeIndex {
       return at;
     }
     void Shift(size_t from, size_t to, size_t how_many) {
+      if (how_many == 0) return;
       std::memmove(&sizes[to], &sizes[from], how_many * sizeof(size_t));
       std::memmove(places.data() + to, places.data() + from, how_many * sizeof(Place));
     }

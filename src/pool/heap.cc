@@ -34,7 +34,8 @@ Block* Span::Holding(Address where) const {
   return nullptr;
 }
 
-Heap::Heap(Lane* lane, bool small, size_t page_bytes) : lane_(lane), small_(small), page_bytes_(page_bytes) {}
+Heap::Heap(Lane* lane, BlockTable* blocks, bool small, size_t page_bytes)
+    : lane_(lane), blocks_(blocks), small_(small), page_bytes_(page_bytes) {}
 Heap::~Heap() = default;
 
 void Heap::ReserveBlocks(size_t count) {
@@ -42,7 +43,7 @@ void Heap::ReserveBlocks(size_t count) {
   for (const Block* block = unused_; block != nullptr && count > 0; block = block->next) --count;
   if (count == 0) return;
   free_.Reserve((storage_.size() + 1) * kBatch);  // every one of them may become an entry of its own
-  blocks_.Reserve((storage_.size() + 1) * kBatch);
+  blocks_->AddRoom(kBatch);
   storage_.push_back(std::make_unique<Block[]>(kBatch));
   for (size_t i = 0; i < kBatch; ++i) {
     storage_.back()[i].next = unused_;
@@ -110,12 +111,12 @@ Block* Heap::Split(Block* block, size_t at) {
 }
 
 void Heap::Enter(Block* block) {
-  blocks_.Insert(block->address, block);
+  blocks_->Insert(block->address, block);
   block->span->SetStart(block->address, true);
 }
 
 void Heap::Remove(Block* block) {
-  blocks_.Erase(block->address);
+  blocks_->Erase(block->address);
   block->span->SetStart(block->address, false);
 }
 

@@ -95,7 +95,8 @@ class Heap {
  public:
   using State = Block::State;
 
-  Heap(Lane* lane, bool small, size_t page_bytes);
+  // `blocks`: the lane's, of both of its heaps.
+  Heap(Lane* lane, BlockTable* blocks, bool small, size_t page_bytes);
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -103,7 +104,7 @@ class Heap {
   Lane* lane() const { return lane_; }
   bool small() const { return small_; }
   const std::vector<std::unique_ptr<Span>>& spans() const { return spans_; }
-  const BlockTable& blocks() const { return blocks_; }
+  const BlockTable& blocks() const { return *blocks_; }
 
   // A fitting free block, cut to size and live; null: the heap must grow. pre: bytes is a multiple of kUnit.
   Block* Take(size_t bytes);
@@ -172,11 +173,11 @@ class Heap {
   void ConsiderRun(Block* run, size_t bytes, Growth* best, size_t* best_cost) const;
 
   Lane* lane_;
+  BlockTable* blocks_;
   bool small_;
   size_t page_bytes_;
   size_t free_bytes_ = 0;
   FreeIndex free_;
-  BlockTable blocks_;
   Block* holes_ = nullptr;
   std::vector<std::unique_ptr<Span>> spans_;
   std::vector<std::unique_ptr<Span>> retired_;  // a concurrent lookup of a bad pointer may still read their tables

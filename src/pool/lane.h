@@ -47,12 +47,13 @@ struct PendingBlocks {
 class Lane {
  public:
   Lane(StreamKey stream, size_t page_bytes)
-      : stream_(stream), large(this, false, page_bytes), small(this, true, page_bytes) {}
+      : stream_(stream), large(this, &blocks, false, page_bytes), small(this, &blocks, true, page_bytes) {}
 
   StreamKey stream() const { return stream_.load(std::memory_order_relaxed); }
   void set_stream(StreamKey stream) { stream_.store(stream, std::memory_order_relaxed); }
 
-  SpinLock lock;  // guards what follows
+  SpinLock lock;      // guards what follows
+  BlockTable blocks;  // changed with the lock, read without
 
  private:
   std::atomic<StreamKey> stream_;
