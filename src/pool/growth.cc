@@ -443,7 +443,7 @@ void PoolState::DeleteSparePage() {
 }
 
 PoolState::~PoolState() {
-  if (follower_ != nullptr) follower_->requested.clear();  // live blocks are freed with the pool
+  if (follower_ != nullptr) follower_->blocks.Clear();  // live blocks are freed with the pool
   Unfollow().Ignore();
   MutexLock grow(grow_);
   for (Lane* lane : lanes_) ++lane->serial;  // so that Reclaim also waits for work that uses live blocks

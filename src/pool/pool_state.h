@@ -9,13 +9,13 @@
 #define MILLPOND_SRC_POOL_POOL_STATE_H_
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "src/base/mutex.h"
 #include "src/pool/lane.h"
+#include "src/pool/placed_blocks.h"
 #include "src/pool/pool.h"
 #include "src/pool/span_map.h"
 
@@ -79,16 +79,16 @@ class PoolState {
       Address address = 0;
       size_t bytes = 0;
       std::vector<PageHandle> pages;
-      StreamKey stream = 0;            // bound at the first allocation of a run
-      StreamKey last = 0;              // bound in the previous run: its work may be unfinished
-      std::map<Address, size_t> live;  // address -> bytes as placed
+      StreamKey stream = 0;  // bound at the first allocation of a run
+      StreamKey last = 0;    // bound in the previous run: its work may be unfinished
+      size_t live = 0;       // blocks
     };
-    Plan plan;
     std::vector<Area> areas;
+    PlacedBlocks blocks;
+    size_t places = 0;  // that the plan has
     size_t cursor = 0;
     bool running = false;
     bool diverged = false;
-    std::unordered_map<Address, size_t> requested;
   };
 
   // pool.cc
@@ -160,6 +160,7 @@ class PoolState {
 
   // follow.cc
   bool Planned(size_t bytes, StreamKey stream, Address* out_address);
+  bool Bind(Follower::Area* area, StreamKey stream) REQUIRES(plan_lock_);
   bool FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status);
   void RecordAllocation(Address address, size_t bytes, StreamKey stream);
   void RecordFree(Address address);

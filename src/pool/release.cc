@@ -202,7 +202,7 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   const Address start = address - red_zone;
   if (following_.load(std::memory_order_acquire)) {
     MutexLock lock(plan_lock_);
-    MP_CHECK(follower_ == nullptr || !follower_->requested.contains(address), kUnsupported,
+    MP_CHECK(follower_ == nullptr || follower_->blocks.Find(address) == nullptr, kUnsupported,
              "%p was placed by a plan, which shares memory only within a stream: leave blocks that other streams use "
              "out of planned runs (millpondPoolEndRun before, millpondPoolBeginRun after)",
              reinterpret_cast<const void*>(address));
@@ -238,12 +238,15 @@ Status PoolState::Tag(Address address, const char* tag) {
 bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes) {
   if (following_.load(std::memory_order_acquire)) {
     MutexLock lock(plan_lock_);
-    for (const auto& [start, bytes] : follower_ != nullptr ? follower_->requested : decltype(follower_->requested){}) {
-      if (address - start >= bytes) continue;
-      *out_start = start;
-      *out_bytes = bytes;
-      return true;
-    }
+    bool found = false;
+    const auto look = [&](const PlacedBlocks::Spot& spot) {
+      if (address - spot.address >= spot.requested) return;
+      *out_start = spot.address;
+      *out_bytes = spot.requested;
+      found = true;
+    };
+    if (follower_ != nullptr) follower_->blocks.ForEach(look);
+    if (found) return true;
   }
   Span* span = spans.Find(address - red_zone);
   if (span == nullptr) return false;
