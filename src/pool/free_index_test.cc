@@ -75,9 +75,9 @@ TEST(FreeIndex, AgreesWithPlainMapsThroughRandomChanges) {
     const Address asked = kUnitBytes * kRoom + random() % (kUnitBytes * kRoom * (kPlaces + 1));
     ASSERT_EQ(index.Holding(asked), reference.Holding(asked)) << "step " << step;
   }
-  constexpr size_t kLeast = kUnitBytes * kRoom / 2;
-  auto expected = reference.by_size.lower_bound({kLeast, 0});
-  index.ForEachFrom(kLeast, [&](const FreeIndex::Entry& entry) {
+  constexpr size_t kMin = kUnitBytes * kRoom / 2;
+  auto expected = reference.by_size.lower_bound({kMin, 0});
+  index.ForEachFrom(kMin, [&](const FreeIndex::Entry& entry) {
     ASSERT_NE(expected, reference.by_size.end());
     EXPECT_EQ(std::pair(entry.bytes, entry.address), *expected);
     EXPECT_EQ(entry.block, Fake(entry.address));
