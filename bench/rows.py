@@ -164,8 +164,69 @@ STREAM_COUNTS = [1, 8, 64, 512, 1984]
 MANY_STREAMS = 64
 PAIR_SIZES = ["512B", "4KiB", "64KiB", "1MiB", "16MiB", "64MiB"]
 TORCH = ["torch", "torch_expandable"]
+# Recorded runs of bench/traces and random mixes; those that nobody looked at while the pool was tuned.
+FAMILY = ["resnet18_train", "gpt2_train", "gpt2_accumulate", "bert_train", "two_streams", "llama_serve", "llama_speculate"]
+UNSEEN_FAMILY = ["vit_train", "llama_serve_narrow"]
+MIXES = ["mix_1MiB", "mix_4MiB", "mix_32MiB"]
+UNSEEN_MIXES = ["mix_2MiB_unseen", "mix_8MiB_unseen"]
+LIVE_BLOCKS = ["live_1e3", "live_1e4", "live_1e5", "live_1e6"]
 PYTHON_CALLS = ["python_one_int", "python_tuple", "python_query", "python_idle_sync", "python_five_ints"]
 HOST_ALLOCATORS = ["tcmalloc", "mimalloc", "jemalloc", "glibc"]
+
+
+
+def family_comparisons():
+    """The worst and the geometric mean first, then each run and mix."""
+    rows = []
+    for group in ("family", "unseen"):
+        for what in ("worst", "geomean"):
+            rows += [Comparison(f"{group}_reserved_{what}", peer, bound=1.04) for peer in TORCH]
+            rows.append(Comparison(f"{group}_reserved_plan_{what}", NO_PEER, bound=1.005))
+            rows.append(Comparison(f"{group}_ns_over_torch_{what}", NO_PEER, bound=0.5))
+            rows.append(Comparison(f"{group}_first_ns_over_torch_{what}", NO_PEER, bound=1.5))
+            rows.append(Comparison(f"{group}_plan_ns_{what}", NO_PEER, bound=30))
+    for group in ("mixes", "unseen_mixes"):
+        for what in ("worst", "geomean"):
+            rows.append(Comparison(f"{group}_reserved_over_best_peer_{what}", NO_PEER, bound=1))
+            rows.append(Comparison(f"{group}_ns_over_torch_{what}", NO_PEER, bound=1))
+    rows += [Comparison(f"{run}_{what}", peer) for run in (*FAMILY, *UNSEEN_FAMILY) for what in ("reserved", "ns", "first_ns") for peer in TORCH]
+    rows += [Comparison(f"{mix}{what}", peer) for mix in (*MIXES, *UNSEEN_MIXES) for what in ("_reserved", "") for peer in TORCH]
+    rows.append(Comparison("live_growth", "torch", bound=2))
+    return [*rows, *[Comparison(live, peer) for live in LIVE_BLOCKS for peer in TORCH]]
+
+
+def add_family(samples):
+    """The rows that sum up the family, made of the medians of its members."""
+    def add(group, members, ours, peers=(), suffix="", unit="x"):
+        values = []
+        for member in members:
+            mine = samples.median("ours", member + ours)
+            theirs = [samples.median(peer, member + ours) for peer in peers]
+            if mine is None or None in theirs:
+                return
+            values.append(mine / min(theirs) if theirs else mine)
+        samples.add("ours", f"{group}{suffix}_worst", unit, max(values))
+        samples.add("ours", f"{group}{suffix}_geomean", unit, statistics.geometric_mean(values))
+
+    for group, members in (("family", FAMILY), ("unseen", UNSEEN_FAMILY)):
+        add(group, members, "_reserved", suffix="_reserved")
+        add(group, members, "_reserved_plan", suffix="_reserved_plan")
+        add(group, members, "_plan_ns", suffix="_plan_ns", unit="ns")
+        add(group, members, "_ns", ["torch"], "_ns_over_torch")
+        add(group, members, "_first_ns", ["torch"], "_first_ns_over_torch")
+        for peer in TORCH:
+            values = [samples.median(peer, member + "_reserved") for member in members]
+            if None not in values:
+                samples.add(peer, f"{group}_reserved_worst", "x", max(values))
+                samples.add(peer, f"{group}_reserved_geomean", "x", statistics.geometric_mean(values))
+    for group, members in (("mixes", MIXES), ("unseen_mixes", UNSEEN_MIXES)):
+        add(group, members, "_reserved", TORCH, "_reserved_over_best_peer")
+        add(group, members, "", ["torch"], "_ns_over_torch")
+    for subject in ("ours", *TORCH):
+        ends = [samples.median(subject, live) for live in (LIVE_BLOCKS[0], LIVE_BLOCKS[-1])]
+        if None not in ends:
+            samples.add(subject, "live_growth", "x", ends[1] / ends[0])
+
 
 COMPARISONS = {
     "launch": [
@@ -217,6 +278,7 @@ COMPARISONS = {
         *[Comparison(f"pair_{size}", peer) for size in PAIR_SIZES for peer in (*TORCH, *HOST_ALLOCATORS[1:])],
         *[Comparison(mixed, peer, 1 if peer == "torch" else None) for mixed in ("mixed", "mixed_wide") for peer in (*TORCH, *HOST_ALLOCATORS)],
         *[Comparison(f"{mixed}_reserved_over_live", peer, 1) for mixed in ("mixed", "mixed_wide") for peer in TORCH],
+        *family_comparisons(),
     ],
     "torch": [
         Comparison("add10_own", "aten", None, "add10", bound=300),

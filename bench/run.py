@@ -5,6 +5,7 @@
 import argparse
 import datetime
 import json
+import lzma
 import os
 import pathlib
 import platform
@@ -174,7 +175,20 @@ class Run:
         self.notes.append(f"pool: replays {trace.name}; the device has {device / 2**30:.0f} GiB, so mixed is "
                           f"{rows.MIXED_LIVE:,} live blocks of 512 B to {largest >> 20} MiB, and mixed_wide is "
                           f"{live:,} of 512 B to {rows.MIXED_LARGEST >> 20} MiB")
-        return ["--trace", str(trace.absolute()), "--mixed-largest", str(largest), "--wide-live", str(live)]
+        return ["--trace", str(trace.absolute()), "--mixed-largest", str(largest), "--wide-live", str(live),
+                *self.family_flags()]
+
+    def family_flags(self):
+        """The recorded runs, unpacked beside the programs' folder once."""
+        folder = self.arguments.bin_dir.absolute().parent / "bench_traces"
+        folder.mkdir(exist_ok=True)
+        paths = []
+        for name in (*rows.FAMILY, *rows.UNSEEN_FAMILY):
+            packed = (BENCH / "traces" / f"{name}.csv.xz").read_bytes()
+            path = folder / f"{name}.csv"
+            files.write_whole(path, lzma.decompress(packed).decode("ascii"))
+            paths.append(str(path))
+        return ["--family", ":".join(paths)]
 
     def plan_flags(self):
         flags = ["--program", str(self.arguments.bin_dir.absolute() / "millpond-plan")]
@@ -240,6 +254,8 @@ class Run:
                 if not self.attempt(lambda p=program: collect_once(p, self.arguments.bin_dir, self.arguments.smoke,
                                                                    samples, flags=flags, python=self.python(name, p))):
                     programs.remove(program)
+        if name == "pool":
+            rows.add_family(samples)
         self.progress("")
         missing = []
         for comparison in self.comparisons(name):

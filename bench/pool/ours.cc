@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subject "ours": libmillpond_pool.so. A fresh pool for each measurement.
 #include "bench/common/measure.h"
+#include "bench/pool/family.h"
 #include "bench/pool/ours_pool.h"
 #include "bench/pool/workloads.h"
 
@@ -10,9 +11,11 @@ namespace {
 constexpr const char* kSubject = "ours";
 
 void Measure(const Harness& harness, const Trace& trace, const PoolArguments& arguments) {
-  const std::vector<Stream> streams(2 * trace.lanes);  // two threads with their own
-  MeasureFresh(
-      harness, kSubject, [&] { return OursPool(streams); }, trace, arguments);
+  const std::vector<FamilyTrace> family = ReadFamily(arguments);
+  const std::vector<Stream> streams(MostLanes(family, 2 * trace.lanes));  // two threads with their own
+  const auto make = [&] { return OursPool(streams); };
+  MeasureFresh(harness, kSubject, make, trace, arguments);
+  if (!family.empty()) MeasureFamily(harness, kSubject, make, family);
 }
 
 // The pool's own snapshot at the trace's peak, for picture.py.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "bench/common/measure.h"
+#include "bench/pool/family.h"
 #include "bench/pool/ours_pool.h"
 #include "bench/pool/workloads.h"
 
@@ -50,7 +51,7 @@ void RequirePlanned(const OursPool& pool, std::size_t expected) {
   std::exit(1);
 }
 
-void Measure(const Harness& harness, const Trace& trace) {
+void Measure(const Harness& harness, const Trace& trace, const std::string& time, const std::string& reserved) {
   const std::vector<Stream> streams(trace.lanes);
   const TemporaryFolder folder;
   RecordPlan(trace, streams, folder);
@@ -71,8 +72,8 @@ void Measure(const Harness& harness, const Trace& trace) {
   }
   run([&] { CheckReplay(pool, trace, "the plan"); });
   RequirePlanned(pool, runs * trace.slots);
-  harness.Emit("replay_plan_ns", "ns", Median({passes.begin() + 1, passes.end()}));
-  harness.Emit("reserved_over_live_plan", "x", pool.ReservedOver(trace.peak_live_bytes));
+  harness.Emit(time, "ns", Median({passes.begin() + 1, passes.end()}));
+  harness.Emit(reserved, "x", pool.ReservedOver(trace.peak_live_bytes));
 }
 
 }  // namespace
@@ -83,6 +84,9 @@ int main(int argc, char** argv) {
   PoolArguments arguments;
   const Harness harness("ours", argc, argv, arguments.Flags());
   const Session session;
-  Measure(harness, arguments.ReadTraceOrExit());
+  Measure(harness, arguments.ReadTraceOrExit(), "replay_plan_ns", "reserved_over_live_plan");
+  for (const FamilyTrace& each : ReadFamily(arguments)) {
+    Measure(harness, each.trace, each.name + "_plan_ns", each.name + "_reserved_plan");
+  }
   return 0;
 }

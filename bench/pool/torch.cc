@@ -2,6 +2,7 @@
 // Peers "torch" and "torch_expandable" (torch_policy.h), on the virtual device like ours.
 #include "bench/common/acl_session.h"
 #include "bench/common/measure.h"
+#include "bench/pool/family.h"
 #include "bench/pool/torch_policy.h"
 #include "bench/pool/workloads.h"
 
@@ -52,9 +53,11 @@ int main(int argc, char** argv) {
     WriteFragments(trace, fragments);
     return 0;
   }
+  const std::vector<FamilyTrace> family = ReadFamily(arguments);
   for (const Variant& variant : kVariants) {
-    MeasureFresh(
-        harness, variant.subject, [&] { return TorchPolicy(variant.segments); }, trace, arguments);
+    const auto make = [&] { return TorchPolicy(variant.segments); };
+    MeasureFresh(harness, variant.subject, make, trace, arguments);
+    if (!family.empty()) MeasureFamily(harness, variant.subject, make, family);
   }
   return 0;
 }

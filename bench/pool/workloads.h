@@ -43,12 +43,15 @@ inline constexpr std::array<NamedSize, 6> kPairSizes = {{{"512B", 512},
 // What run.py chose for this machine; the same for every program.
 struct PoolArguments {
   std::string trace;
+  std::string family;  // more traces, between colons
   std::string mixed_largest = "16777216";
   std::string wide_live = "2000";
 
   // With those of one program.
   [[nodiscard]] Harness::Flags Flags(Harness::Flags own = {}) {
-    own.insert(own.end(), {{"--trace", &trace}, {"--mixed-largest", &mixed_largest}, {"--wide-live", &wide_live}});
+    own.insert(
+        own.end(),
+        {{"--trace", &trace}, {"--family", &family}, {"--mixed-largest", &mixed_largest}, {"--wide-live", &wide_live}});
     return own;
   }
   [[nodiscard]] Trace ReadTraceOrExit() const {
@@ -90,12 +93,14 @@ struct MixedShape {
   const char* metric;
   std::size_t largest;
   std::size_t live;
+  std::uint64_t seed = 20260101;
+  std::size_t timed = 0;  // replacements; 0: twice as many as live blocks
 };
 
 class MixedPlan {
  public:
   MixedPlan(const MixedShape& shape, std::size_t replacements) : sizes_(shape.live + replacements) {
-    std::mt19937_64 random(20260101);
+    std::mt19937_64 random(shape.seed);
     std::uniform_real_distribution<double> exponent(std::log2(512.0), std::log2(static_cast<double>(shape.largest)));
     for (std::size_t& size : sizes_) size = static_cast<std::size_t>(std::exp2(exponent(random)));
     std::uniform_int_distribution<std::size_t> slot(0, shape.live - 1);
@@ -130,7 +135,7 @@ class MixedPlan {
 template <typename Allocator>
 std::size_t Mixed(const Harness& harness, const char* subject, Allocator& allocator, const MixedShape& shape) {
   const std::size_t warm = harness.smoke() ? shape.live / 10 : shape.live;
-  const std::size_t timed = harness.smoke() ? 100 : 2 * shape.live;
+  const std::size_t timed = harness.smoke() ? 100 : shape.timed != 0 ? shape.timed : 2 * shape.live;
   const MixedPlan plan(shape, warm + timed);
   std::vector<void*> blocks(shape.live);
   for (std::size_t i = 0; i < shape.live; ++i) blocks[i] = allocator.Allocate(plan.sizes()[i], 0);

@@ -128,7 +128,7 @@ Status PoolState::Follow(const Plan& plan) {
     MP_CHECK(red_zone == 0, kUnsupported,
              "plans leave no room for red zones; follow them without MILLPOND_POOL_RED_ZONE");
     auto follower = std::make_unique<Follower>();
-    follower->plan = plan;
+    follower->places = plan.places.size();
     follower->areas.reserve(plan.area_bytes.size());
     follower_ = std::move(follower);
     try {
@@ -140,6 +140,9 @@ Status PoolState::Follow(const Plan& plan) {
         }
         follower_->areas.push_back(std::move(area));
       }
+      std::vector<Address> starts;
+      for (const Follower::Area& area : follower_->areas) starts.push_back(area.address);
+      follower_->blocks = PlacedBlocks(plan, starts);
     } catch (const std::bad_alloc&) {
       if (follower_ != nullptr) DropAreas();
       throw;
@@ -183,8 +186,8 @@ Status PoolState::Unfollow() {
   {
     MutexLock lock(plan_lock_);
     if (follower_ == nullptr) return Ok();
-    MP_REQUIRE(follower_->requested.empty(), "%zu blocks that the plan placed are still live; free them first",
-               follower_->requested.size());
+    MP_REQUIRE(follower_->blocks.count() == 0, "%zu blocks that the plan placed are still live; free them first",
+               follower_->blocks.count());
     following_.store(false, std::memory_order_release);
     DropAreas();
   }
@@ -199,8 +202,9 @@ Status PoolState::BeginRun() {
   follower_->running = true;
   follower_->diverged = false;
   follower_->cursor = 0;
+  follower_->blocks.BeginRun();
   for (Follower::Area& area : follower_->areas) {
-    if (!area.live.empty() || area.stream == 0) continue;
+    if (area.live != 0 || area.stream == 0) continue;
     area.last = std::exchange(area.stream, 0);  // this run binds it again
   }
   return Ok();
@@ -222,70 +226,64 @@ bool PoolState::Planned(size_t bytes, StreamKey stream, Address* out_address) {
     counters_.diverged.fetch_add(1, std::memory_order_relaxed);
     return false;
   };
-  if (follower_->cursor >= follower_->plan.places.size()) return diverge();
-  const Plan::Place& place = follower_->plan.places[follower_->cursor];
-  Follower::Area& area = follower_->areas[place.stream];
-  if (place.bytes != bytes || (area.stream != 0 && area.stream != stream)) return diverge();
-  // A stream has one area: sharing another stream's would need events.
+  if (follower_->cursor >= follower_->places) return diverge();
+  const PlacedBlocks::Spot& spot = follower_->blocks.at(follower_->cursor);
+  Follower::Area& area = follower_->areas[spot.area];
+  if (spot.requested != bytes || !follower_->blocks.IsFree(follower_->cursor)) return diverge();
+  if (area.stream != stream && !Bind(&area, stream)) return diverge();
+  follower_->blocks.Insert(follower_->cursor++);
+  ++area.live;
+  counters_.planned.store(counters_.planned.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  Count(&planned_, Allocated(bytes, spot.bytes));
+  *out_address = spot.address;
+  return true;
+}
+
+// The area's first allocation of a run. A stream has one area: sharing another stream's would need events.
+bool PoolState::Bind(Follower::Area* area, StreamKey stream) {
+  if (area->stream != 0) return false;
   for (const Follower::Area& other : follower_->areas) {
-    if (&other != &area && other.stream == stream) return diverge();
+    if (other.stream == stream) return false;
   }
-  const Address address = area.address + place.offset;
-  const size_t rounded = RoundUp(bytes, kUnit);
-  // A block that an earlier run left live may be in the way.
-  auto after = area.live.lower_bound(address);
-  if (after != area.live.end() && after->first < address + rounded) return diverge();
-  if (after != area.live.begin() && std::prev(after)->first + std::prev(after)->second > address) return diverge();
-  if (area.stream == 0 && area.last != 0 && area.last != stream) {
+  if (area->last != 0 && area->last != stream) {
     Ticket ticket = 0;
-    Status ordered = source->Mark(area.last, &ticket);
+    Status ordered = source->Mark(area->last, &ticket);
     if (ordered.ok() && ticket != 0) ordered = source->Order(stream, ticket);
     if (ticket != 0) source->Drop(ticket);
-    if (!ordered.ok()) return diverge();
+    if (!ordered.ok()) return false;
   }
-  const auto placed = area.live.emplace_hint(after, address, rounded);
-  try {
-    follower_->requested[address] = bytes;
-  } catch (const std::bad_alloc&) {
-    area.live.erase(placed);
-    throw;
-  }
-  area.stream = stream;
-  ++follower_->cursor;
-  counters_.planned.fetch_add(1, std::memory_order_relaxed);
-  Count(&planned_, Allocated(bytes, rounded));
-  *out_address = address;
+  area->stream = stream;
   return true;
 }
 
 bool PoolState::FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status) {
   MutexLock lock(plan_lock_);
   if (follower_ == nullptr) return false;
-  for (Follower::Area& area : follower_->areas) {
-    if (address - area.address >= area.bytes) continue;
-    const auto found = area.live.find(address);
-    if (found == area.live.end()) {
+  const PlacedBlocks::Spot* const spot = follower_->blocks.Find(address);
+  if (spot == nullptr) {
+    for (const Follower::Area& area : follower_->areas) {
+      if (address - area.address >= area.bytes) continue;
       *out_status = Status(Code::kMemoryFree,
                            Format("%p is in the planned area of stream %p, but no live block starts "
                                   "there: freed twice, or inside a block",
                                   reinterpret_cast<const void*>(address), reinterpret_cast<const void*>(area.stream)));
       return true;
     }
-    if (!own_stream && stream != area.stream) {
-      // The area's stream reuses the memory at once, so its work must come after the other stream's.
-      Ticket ticket = 0;
-      *out_status = source->Mark(stream, &ticket);
-      if (out_status->ok() && ticket != 0) *out_status = source->Order(area.stream, ticket);
-      if (ticket != 0) source->Drop(ticket);
-      if (!out_status->ok()) return true;
-    }
-    const auto requested = follower_->requested.find(address);
-    Count(&planned_, Freed(requested->second, found->second));
-    follower_->requested.erase(requested);
-    area.live.erase(found);
-    return true;
+    return false;
   }
-  return false;
+  Follower::Area& area = follower_->areas[spot->area];
+  if (!own_stream && stream != area.stream) {
+    // The area's stream reuses the memory at once, so its work must come after the other stream's.
+    Ticket ticket = 0;
+    *out_status = source->Mark(stream, &ticket);
+    if (out_status->ok() && ticket != 0) *out_status = source->Order(area.stream, ticket);
+    if (ticket != 0) source->Drop(ticket);
+    if (!out_status->ok()) return true;
+  }
+  Count(&planned_, Freed(spot->requested, spot->bytes));
+  follower_->blocks.Erase(*spot);
+  --area.live;
+  return true;
 }
 
 }  // namespace millpond::pool

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 namespace millpond::pool {
 namespace {
@@ -14,15 +15,22 @@ constexpr size_t kUnitBytes = 512;
 // The index never dereferences the pointer: the address serves as an identity.
 Block* Fake(Address address) { return reinterpret_cast<Block*>(address); }
 
-// The reference for FreeIndex: sizes by address.
+// The reference for FreeIndex: sizes by address, and both by size.
 struct Reference {
   std::map<Address, size_t> entries;
+  std::set<std::pair<size_t, Address>> by_size;
 
-  Block* Lowest(size_t bytes) const {
-    for (const auto& [address, size] : entries) {
-      if (size >= bytes) return Fake(address);
-    }
-    return nullptr;
+  void Insert(Address address, size_t bytes) {
+    entries[address] = bytes;
+    by_size.emplace(bytes, address);
+  }
+  void Erase(Address address) {
+    by_size.erase({entries[address], address});
+    entries.erase(address);
+  }
+  Block* Fit(size_t bytes) const {
+    const auto found = by_size.lower_bound({bytes, 0});
+    return found == by_size.end() ? nullptr : Fake(found->second);
   }
   Block* Holding(Address address) const {
     auto next = entries.upper_bound(address);
@@ -32,7 +40,7 @@ struct Reference {
   }
 };
 
-TEST(FreeIndex, AgreesWithAPlainMapThroughRandomChanges) {
+TEST(FreeIndex, AgreesWithPlainMapsThroughRandomChanges) {
   std::mt19937_64 random(7);
   // Long enough for many chunks, and with phases of growth and of shrinking so that they split and vanish.
   constexpr size_t kPlaces = 2000;
@@ -46,45 +54,48 @@ TEST(FreeIndex, AgreesWithAPlainMapThroughRandomChanges) {
     const bool growing = step / 10000 % 2 == 0;
     const auto found = reference.entries.lower_bound(place);
     const bool here = found != reference.entries.end() && found->first < place + kUnitBytes * kRoom;
+    const auto entry = [](const auto& one) { return FreeIndex::Entry{one.first, one.second, Fake(one.first)}; };
     if (!here && (growing || random() % 4 == 0)) {
       index.Insert({place, bytes, Fake(place)});
-      reference.entries[place] = bytes;
+      reference.Insert(place, bytes);
     } else if (here && (!growing || random() % 4 == 0)) {
-      index.Erase(found->first);
-      reference.entries.erase(found);
+      index.Erase(entry(*found));
+      reference.Erase(found->first);
     } else if (here) {  // the lower part is allocated, the rest stays
       const Address start = place + kUnitBytes * (random() % kRoom);
       const size_t rest = place + kUnitBytes * kRoom - start;
-      index.Replace(found->first, {start, rest, Fake(start)});
-      reference.entries.erase(found);
-      reference.entries[start] = rest;
+      index.Replace(entry(*found), {start, rest, Fake(start)});
+      reference.Erase(found->first);
+      reference.Insert(start, rest);
     }
     const size_t wanted = kUnitBytes * (1 + random() % (kRoom + 1));
-    ASSERT_EQ(index.Lowest(wanted), reference.Lowest(wanted)) << "step " << step;
+    ASSERT_EQ(index.Fit(wanted), reference.Fit(wanted)) << "step " << step;
+    ASSERT_EQ(index.largest(), reference.by_size.empty() ? 0 : reference.by_size.rbegin()->first) << "step " << step;
+    if (step % 16 != 0) continue;
     const Address asked = kUnitBytes * kRoom + random() % (kUnitBytes * kRoom * (kPlaces + 1));
     ASSERT_EQ(index.Holding(asked), reference.Holding(asked)) << "step " << step;
   }
-  auto expected = reference.entries.begin();
-  index.ForEach([&](const FreeIndex::Entry& entry) {
-    ASSERT_NE(expected, reference.entries.end());
-    EXPECT_EQ(entry.address, expected->first);
-    EXPECT_EQ(entry.bytes, expected->second);
+  constexpr size_t kMin = kUnitBytes * kRoom / 2;
+  auto expected = reference.by_size.lower_bound({kMin, 0});
+  index.ForEachFrom(kMin, [&](const FreeIndex::Entry& entry) {
+    ASSERT_NE(expected, reference.by_size.end());
+    EXPECT_EQ(std::pair(entry.bytes, entry.address), *expected);
     EXPECT_EQ(entry.block, Fake(entry.address));
     ++expected;
   });
-  EXPECT_EQ(expected, reference.entries.end());
+  EXPECT_EQ(expected, reference.by_size.end());
 }
 
 TEST(FreeIndex, EmptyIndexFindsNothing) {
   FreeIndex index;
   EXPECT_TRUE(index.empty());
-  EXPECT_EQ(index.Lowest(1), nullptr);
+  EXPECT_EQ(index.Fit(1), nullptr);
   EXPECT_EQ(index.Holding(kUnitBytes), nullptr);
   index.Reserve(1);
   index.Insert({kUnitBytes, kUnitBytes, Fake(kUnitBytes)});
-  index.Erase(kUnitBytes);
+  index.Erase({kUnitBytes, kUnitBytes, Fake(kUnitBytes)});
   EXPECT_TRUE(index.empty());
-  EXPECT_EQ(index.Lowest(1), nullptr);
+  EXPECT_EQ(index.Fit(1), nullptr);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "src/base/format.h"
 #include "src/base/mutex.h"
@@ -77,7 +78,7 @@ void PoolState::CollectFrom(Lane* lane, size_t count, const Heap* heap, const He
   const auto passed = [at = lane->passed](const Block& block) { return block.freed_at <= at; };
   for (Heap* each : {&lane->large, &lane->small}) {
     while (out_pages->size() < count) {
-      Block* block = each->LargestWithPages(each == heap ? except : nullptr, passed);
+      Block* block = each->HighestWithPages(each == heap ? except : nullptr, passed);
       if (block == nullptr) break;
       const size_t before = out_pages->size();
       std::vector<Address> addresses;
@@ -106,29 +107,23 @@ void PoolState::CollectFromOthers(Lane* own, size_t count, std::vector<PageHandl
   }
 }
 
-// In this order: spare pages; new ones while little memory is free; the lane's own free ones; new ones while the free
-// memory is tolerable, because a stream whose pages are stolen will steal others'; other streams' free ones; new ones.
+// In this order: spare pages; new ones while little memory is free; the lane's own free ones; other streams'; new ones.
 Status PoolState::GetPages(Lane* lane, const Heap* heap, const Heap::Growth& growth,
                            std::vector<PageHandle>* out_pages) {
-  constexpr size_t kSlackBeforeStealing = 6;  // times the setting
   const size_t count = growth.pages;
+  // Exact, unlike the high-water mark of used bytes, which is counted with each allocation.
+  needed_high_ = std::max(needed_high_, UsedNow(lane) + (growth.end - growth.start));
   while (out_pages->size() < count && !spare_.empty()) {
     out_pages->push_back(spare_.back());
     spare_.pop_back();
   }
   const auto left = [&] { return count - out_pages->size(); };
-  NewPages(std::min(left(), Slack(settings.slack)), out_pages).Ignore();  // on failure others may have some
-  size_t before = out_pages->size();
+  NewPages(std::min(left(), NewPagesAllowed()), out_pages).Ignore();  // on failure others may have some
+  const size_t before = out_pages->size();
   UpdatePassed(lane);
   if (left() != 0) CollectFrom(lane, count, heap, &growth, out_pages);
-  size_t moved = out_pages->size() - before;
-  if (left() != 0) {
-    NewPages(std::min(left(), Slack(settings.slack * kSlackBeforeStealing)), out_pages).Ignore();
-    before = out_pages->size();
-    CollectFromOthers(lane, count, out_pages);
-    moved += out_pages->size() - before;
-  }
-  counters_.moved.fetch_add(moved, std::memory_order_relaxed);
+  if (left() != 0) CollectFromOthers(lane, count, out_pages);
+  counters_.moved.fetch_add(out_pages->size() - before, std::memory_order_relaxed);
   return NewPages(left(), out_pages);
 }
 
@@ -159,16 +154,24 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
-// New pages allowed before more than `percent` of the high-water mark of used bytes is free. Moving a page costs two
-// system calls: a workload that would move pages constantly gets more slack instead.
-size_t PoolState::Slack(size_t percent) const {
-  constexpr uint64_t kAllocationsPerMove = 128;
-  constexpr uint64_t kMovesAtFirst = 256;
-  const uint64_t allowance = Sum(nullptr).allocations / kAllocationsPerMove + kMovesAtFirst;
+// New pages until more than the slack is free, of the most that was ever needed. Moving a page costs two system calls:
+// a workload that moves a larger part of the memory it asks for again gets more slack.
+size_t PoolState::NewPagesAllowed() const {
+  constexpr uint64_t kBytesPerMovedByte = 24;
+  constexpr uint64_t kMovesAtFirst = 64;
+  const int64_t used = Sum(nullptr).used;
+  int64_t reused = -used;
+  for (const Lane* lane : lanes_) reused += static_cast<int64_t>(lane->volume.load(std::memory_order_relaxed));
+  const auto again = static_cast<uint64_t>(std::max<int64_t>(0, reused));
+  const uint64_t allowance = again / kBytesPerMovedByte / page_bytes + kMovesAtFirst;
   const uint64_t moved = counters_.moved.load(std::memory_order_relaxed);
-  percent = std::max<size_t>(percent, moved > allowance + allowance / 2 ? 25 : moved > allowance ? 12 : 0);
-  const auto live = static_cast<size_t>(counters_.used_high.load(std::memory_order_relaxed));
-  const size_t allowed = live + live / 100 * percent;
+  size_t percent = settings.slack;
+  for (const auto& [times, more] : {std::pair{4, 25}, {2, 12}, {1, 8}}) {
+    if (moved <= times * allowance) continue;
+    percent = std::max<size_t>(percent, more);
+    break;
+  }
+  const size_t allowed = needed_high_ + needed_high_ / 100 * percent;
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   return allowed > reserved ? (allowed - reserved) / page_bytes : 0;
 }
@@ -440,7 +443,7 @@ void PoolState::DeleteSparePage() {
 }
 
 PoolState::~PoolState() {
-  if (follower_ != nullptr) follower_->requested.clear();  // live blocks are freed with the pool
+  if (follower_ != nullptr) follower_->blocks.Clear();  // live blocks are freed with the pool
   Unfollow().Ignore();
   MutexLock grow(grow_);
   for (Lane* lane : lanes_) ++lane->serial;  // so that Reclaim also waits for work that uses live blocks

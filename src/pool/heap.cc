@@ -4,22 +4,38 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace millpond::pool {
 
+namespace {
+size_t StartsBytes(size_t span_bytes) { return RoundUp(span_bytes / kUnit, 64) / 64 * sizeof(uint64_t); }
+}  // namespace
+
 Span::Span(Heap* owner, Address at, size_t size, size_t page_size)
     : heap(owner), address(at), bytes(size), page_bytes(page_size) {
   if (page_bytes != 0) pages.resize(bytes / page_bytes);
-  void* mapped = mmap(nullptr, bytes / kUnit * sizeof(std::atomic<Block*>), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped =
+      mmap(nullptr, StartsBytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  table = static_cast<std::atomic<Block*>*>(mapped);  // zero pages are null pointers
+  starts = static_cast<std::atomic<uint64_t>*>(mapped);
 }
 
-Span::~Span() { munmap(table, bytes / kUnit * sizeof(std::atomic<Block*>)); }
+Span::~Span() { munmap(starts, StartsBytes(bytes)); }
 
-Heap::Heap(Lane* lane, bool small, size_t page_bytes) : lane_(lane), small_(small), page_bytes_(page_bytes) {}
+Block* Span::Holding(Address where) const {
+  const size_t unit = (where - address) / kUnit;
+  uint64_t up_to = ~uint64_t{0} >> (63 - unit % 64);
+  for (size_t word = unit / 64 + 1; word-- > 0; up_to = ~uint64_t{0}) {
+    const uint64_t here = starts[word].load(std::memory_order_relaxed) & up_to;
+    if (here != 0) return At(address + (word * 64 + static_cast<size_t>(std::bit_width(here)) - 1) * kUnit);
+  }
+  return nullptr;
+}
+
+Heap::Heap(Lane* lane, BlockTable* blocks, bool small, size_t page_bytes)
+    : lane_(lane), blocks_(blocks), small_(small), page_bytes_(page_bytes) {}
 Heap::~Heap() = default;
 
 void Heap::ReserveBlocks(size_t count) {
@@ -27,6 +43,7 @@ void Heap::ReserveBlocks(size_t count) {
   for (const Block* block = unused_; block != nullptr && count > 0; block = block->next) --count;
   if (count == 0) return;
   free_.Reserve((storage_.size() + 1) * kBatch);  // every one of them may become an entry of its own
+  blocks_->AddRoom(kBatch);
   storage_.push_back(std::make_unique<Block[]>(kBatch));
   for (size_t i = 0; i < kBatch; ++i) {
     storage_.back()[i].next = unused_;
@@ -58,7 +75,7 @@ void Heap::InsertFree(Block* block) {
 }
 
 void Heap::EraseFree(Block* block) {
-  free_.Erase(block->address);
+  free_.Erase(EntryOf(block));
   free_bytes_ -= block->bytes;
 }
 
@@ -89,8 +106,18 @@ Block* Heap::Split(Block* block, size_t at) {
   if (rest->after != nullptr) rest->after->before = rest;
   block->after = rest;
   block->bytes = at;
-  rest->span->At(rest->address).store(rest, std::memory_order_release);
+  Enter(rest);
   return rest;
+}
+
+void Heap::Enter(Block* block) {
+  blocks_->Insert(block->address, block);
+  block->span->SetStart(block->address, true);
+}
+
+void Heap::Remove(Block* block) {
+  blocks_->Erase(block->address);
+  block->span->SetStart(block->address, false);
 }
 
 Block* Heap::Absorb(Block* left, Block* right) {
@@ -98,7 +125,7 @@ Block* Heap::Absorb(Block* left, Block* right) {
   left->freed_at = std::max(left->freed_at, right->freed_at);
   left->after = right->after;
   if (left->after != nullptr) left->after->before = left;
-  right->span->At(right->address).store(nullptr, std::memory_order_release);
+  Remove(right);
   DeleteBlock(right);
   return left;
 }
@@ -126,12 +153,13 @@ Block* Heap::MergeFree(Block* block) {
   const bool with_before = before != nullptr && before->Is(State::kFree);
   const bool with_after = after != nullptr && after->Is(State::kFree);
   if (with_before) {
-    if (with_after) free_.Erase(after->address);
+    if (with_after) free_.Erase(EntryOf(after));
     if (with_after) Absorb(block, after);
+    const FreeIndex::Entry was = EntryOf(before);
     block = Absorb(before, block);
-    free_.Replace(block->address, EntryOf(block));
+    free_.Replace(was, EntryOf(block));
   } else if (with_after) {
-    const Address was = after->address;
+    const FreeIndex::Entry was = EntryOf(after);
     Absorb(block, after);
     free_.Replace(was, EntryOf(block));
   } else {
@@ -146,7 +174,7 @@ Block* Heap::MakeLive(Block* block, Address address, size_t bytes) {
   const bool rest_after = block->end() > address + bytes;
   if (unused_ == nullptr || unused_->next == nullptr) ReserveBlocks(2);
   free_bytes_ -= bytes;
-  const Address was = block->address;
+  const FreeIndex::Entry was = EntryOf(block);
   Block* live = rest_before ? Split(block, address - block->address) : block;
   Block* after = rest_after ? Split(live, bytes) : nullptr;
   live->state.store(State::kLive, std::memory_order_relaxed);
@@ -162,7 +190,7 @@ Block* Heap::MakeLive(Block* block, Address address, size_t bytes) {
 }
 
 Block* Heap::Take(size_t bytes) {
-  Block* found = free_.Lowest(bytes);
+  Block* found = free_.Fit(bytes);
   return found == nullptr ? nullptr : MakeLive(found, found->address, bytes);
 }
 
@@ -192,18 +220,13 @@ size_t Heap::WholePages(const Block& block) const {
 
 size_t Heap::WholePages() const {
   size_t total = 0;
-  free_.ForEach([&](const FreeIndex::Entry& entry) { total += WholePages(*entry.block); });
+  free_.ForEachFrom(page_bytes_, [&](const FreeIndex::Entry& entry) { total += WholePages(*entry.block); });
   return total;
 }
 
-size_t Heap::largest_free() const {
-  size_t largest = 0;
-  free_.ForEach([&](const FreeIndex::Entry& entry) { largest = std::max(largest, entry.bytes); });
-  return largest;
-}
-
-// The cost of placing `bytes` at `start` in a run: the increase in stranded bytes, then the pages to be mapped.
-void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const {
+// The cost of placing `bytes` at `start`, which `at` holds: the increase in stranded bytes, then the pages to be
+// mapped. Looks only at the blocks that the place touches: the rest of the run stays as it is.
+void Heap::Consider(Block* run, const Block* at, Address start, size_t bytes, Growth* best, size_t* best_cost) const {
   const Address map_from = start / page_bytes_ * page_bytes_;
   const Address map_to = RoundUp(start + bytes, page_bytes_);
   size_t pages = 0;
@@ -216,9 +239,10 @@ void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_
     const Address rest = std::max(from, start + bytes);
     if (to > rest) stranded_after += Stranded(rest, to - rest);
   };
-  for (const Block* block = run; block != nullptr; block = block->after) {
+  for (const Block* block = at == run ? run : at->before; block != nullptr; block = block->after) {
     Address low = block->address;
     Address high = block->end();
+    if (low >= map_to && low != to) break;
     if (block->Is(State::kHole)) {
       low = std::max(low, map_from);
       high = std::min(high, map_to);
@@ -242,7 +266,27 @@ void Heap::Consider(Block* run, Address start, size_t bytes, Growth* best, size_
   const size_t cost = stranded_after + (size_t{1} << 40) - stranded_before + pages * kPageCost;
   if (best->span != nullptr && (cost > *best_cost || (cost == *best_cost && start >= best->start))) return;
   *best_cost = cost;
-  *best = {.start = start, .span = run->span, .pages = pages, .run = run};
+  *best = {.start = start, .end = start + bytes, .span = run->span, .pages = pages};
+}
+
+// The ends of free blocks, and of the run itself.
+void Heap::ConsiderRun(Block* run, size_t bytes, Growth* best, size_t* best_cost) const {
+  Block* last = run;
+  while (last->after != nullptr && IsRoom(*last->after)) last = last->after;
+  const Address to = last->end();
+  if (to - run->address < bytes) return;
+  const auto consider_end = [&](Block* block) {  // the place ends where `block` does
+    const Block* at = block;
+    while (at->address > block->end() - bytes) at = at->before;
+    Consider(run, at, block->end() - bytes, bytes, best, best_cost);
+  };
+  if (run->Is(State::kHole)) Consider(run, run, run->address, bytes, best, best_cost);
+  for (Block* block = run; block != nullptr && block->address < to; block = block->after) {
+    if (!block->Is(State::kFree)) continue;
+    if (block->address + bytes <= to) Consider(run, block, block->address, bytes, best, best_cost);
+    if (block->end() >= run->address + bytes) consider_end(block);
+  }
+  if (last->Is(State::kHole) && last->after != nullptr) consider_end(last);
 }
 
 bool Heap::PlanGrowth(size_t bytes, Growth* out_growth) const {
@@ -250,21 +294,12 @@ bool Heap::PlanGrowth(size_t bytes, Growth* out_growth) const {
   size_t cost = 0;
   for (Block* hole = holes_; hole != nullptr; hole = hole->next) {
     Block* run = hole;
-    while (run->before != nullptr && (run->before->Is(State::kFree) || run->before->Is(State::kHole)))
+    bool first = true;  // of the run's holes: each run is looked at once
+    while (first && run->before != nullptr && IsRoom(*run->before)) {
       run = run->before;
-    Address to = 0;
-    for (const Block* block = run; block != nullptr && (block->Is(State::kFree) || block->Is(State::kHole));
-         block = block->after) {
-      to = block->end();
+      first = run->Is(State::kFree);
     }
-    if (to - run->address < bytes) continue;
-    Consider(run, run->address, bytes, out_growth, &cost);
-    if (to != hole->span->address + hole->span->bytes) Consider(run, to - bytes, bytes, out_growth, &cost);
-    for (const Block* block = run; block != nullptr && block->address < to; block = block->after) {
-      if (!block->Is(State::kFree)) continue;
-      if (block->address + bytes <= to) Consider(run, block->address, bytes, out_growth, &cost);
-      if (block->end() >= run->address + bytes) Consider(run, block->end() - bytes, bytes, out_growth, &cost);
-    }
+    if (first) ConsiderRun(run, bytes, out_growth, &cost);
   }
   return out_growth->span != nullptr;
 }
@@ -281,7 +316,7 @@ std::vector<Address> Heap::Holes(const Growth& growth, size_t bytes) const {
 Block* Heap::Grow(const Growth& growth, size_t bytes, const PageHandle* pages) {
   const Address map_from = growth.start / page_bytes_ * page_bytes_;
   const Address map_to = RoundUp(growth.start + bytes, page_bytes_);
-  for (Block* block = growth.run; block != nullptr && block->address < map_to;) {
+  for (Block* block = growth.span->Holding(map_from); block != nullptr && block->address < map_to;) {
     const Address low = std::max(block->address, map_from);
     const Address high = std::min(block->end(), map_to);
     if (!block->Is(State::kHole) || high <= low) {
@@ -301,7 +336,7 @@ Block* Heap::Grow(const Growth& growth, size_t bytes, const PageHandle* pages) {
     block->since_ns = growth.now_ns;
     block = MergeFree(block)->after;
   }
-  return TakeAt(growth.start, bytes);
+  return MakeLive(growth.span->Holding(growth.start), growth.start, bytes);
 }
 
 void Heap::TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pages,
@@ -334,7 +369,7 @@ Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
   block->span = span;
   block->freed_at = 0;
   span->first = block;
-  span->At(address).store(block, std::memory_order_release);
+  Enter(block);
   if (pages) {
     InsertHole(block);
   } else {
@@ -346,6 +381,7 @@ Span* Heap::AddSpan(Address address, size_t bytes, bool pages) {
 
 void Heap::DropSpan(Span* span) {
   EraseFree(span->first);
+  Remove(span->first);
   DeleteBlock(span->first);
   span->first = nullptr;
   const auto found = std::find_if(spans_.begin(), spans_.end(), [&](const auto& each) { return each.get() == span; });

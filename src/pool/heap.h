@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/pool/block_table.h"
 #include "src/pool/free_index.h"
 #include "src/pool/page_source.h"
 #include "src/pool/snapshot.h"
@@ -59,7 +60,8 @@ struct alignas(128) Block {
   bool Is(State wanted) const { return state.load(std::memory_order_relaxed) == wanted; }
 };
 
-// Addresses reserved at once. `table` finds a block by its start, read without a lock.
+// Addresses reserved at once. `starts` has a bit for each unit where a block begins: a table of pointers would take a
+// page of host memory for each 256 KiB that a block begins in.
 struct Span {
   Span(Heap* owner, Address at, size_t size, size_t page_size);
   ~Span();
@@ -67,14 +69,23 @@ struct Span {
   Span& operator=(const Span&) = delete;
 
   bool Holds(Address where) const { return where - address < bytes; }
-  std::atomic<Block*>& At(Address where) const { return table[(where - address) / kUnit]; }
+  Block* At(Address where) const;  // the block that starts there; null: none
+  // The block that starts at or closest before. Without the lane's lock it may be outdated, or missed.
+  Block* Holding(Address where) const;
+  void SetStart(Address where, bool starts_there) {
+    const size_t unit = (where - address) / kUnit;
+    std::atomic<uint64_t>& word = starts[unit / 64];
+    const uint64_t bit = uint64_t{1} << unit % 64;
+    const uint64_t now = word.load(std::memory_order_relaxed);
+    word.store(starts_there ? now | bit : now & ~bit, std::memory_order_relaxed);  // one writer at a time
+  }
   PageHandle& PageAt(Address where) { return pages[(where - address) / page_bytes]; }
 
   Heap* heap;
   Address address;
   size_t bytes;
   size_t page_bytes;  // 0: a segment
-  std::atomic<Block*>* table = nullptr;
+  std::atomic<uint64_t>* starts = nullptr;
   std::vector<PageHandle> pages;
   size_t mapped_bytes = 0;
   Block* first = nullptr;
@@ -84,7 +95,8 @@ class Heap {
  public:
   using State = Block::State;
 
-  Heap(Lane* lane, bool small, size_t page_bytes);
+  // `blocks`: the lane's, of both of its heaps.
+  Heap(Lane* lane, BlockTable* blocks, bool small, size_t page_bytes);
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -92,6 +104,7 @@ class Heap {
   Lane* lane() const { return lane_; }
   bool small() const { return small_; }
   const std::vector<std::unique_ptr<Span>>& spans() const { return spans_; }
+  const BlockTable& blocks() const { return *blocks_; }
 
   // A fitting free block, cut to size and live; null: the heap must grow. pre: bytes is a multiple of kUnit.
   Block* Take(size_t bytes);
@@ -103,10 +116,10 @@ class Heap {
   // Where `bytes` would go with the fewest pages mapped. False: no room in the reserved addresses.
   struct Growth {
     Address start = 0;
+    Address end = 0;
     Span* span = nullptr;
     size_t pages = 0;
-    Block* run = nullptr;  // the first block of the run of free and hole blocks it lies in
-    uint64_t now_ns = 0;   // for the age of the remainder; 0: ages are not kept
+    uint64_t now_ns = 0;  // for the age of the remainder; 0: ages are not kept
   };
   bool PlanGrowth(size_t bytes, Growth* out_growth) const;
   // Fills the holes that the growth needs with `pages` (mapped already by the caller, in address order) and returns
@@ -117,9 +130,10 @@ class Heap {
   // The page addresses, in order, that Grow will fill.
   std::vector<Address> Holes(const Growth& growth, size_t bytes) const;
 
-  // The largest free block with at least one whole page that may be taken: `allowed(block)` decides. Null: none.
+  // The highest free block with at least one whole page that may be taken: `allowed(block)` decides. Null: none. Taking
+  // pages from the top keeps memory together at the bottom, where pages are moved less often.
   template <class Allowed>
-  Block* LargestWithPages(const Growth* except, Allowed allowed) const;
+  Block* HighestWithPages(const Growth* except, Allowed allowed) const;
   // Turns up to `count` whole pages of a free block into a hole; their handles are appended to `out_pages` and their
   // addresses to `out_addresses` (the caller unmaps them).
   void TakePages(Block* block, size_t count, std::vector<PageHandle>* out_pages, std::vector<Address>* out_addresses);
@@ -136,7 +150,7 @@ class Heap {
   size_t Stranded(Address address, size_t bytes) const;
 
   size_t free_bytes() const { return free_bytes_; }
-  size_t largest_free() const;
+  size_t largest_free() const { return free_.largest(); }
 
  private:
   static FreeIndex::Entry EntryOf(Block* block) { return {block->address, block->bytes, block}; }
@@ -150,11 +164,16 @@ class Heap {
   Block* MakeLive(Block* block, Address address, size_t bytes);  // cut out of a free block
   Block* Split(Block* block, size_t at);                         // the second part, in the same state and in no list
   Block* Absorb(Block* left, Block* right);
+  void Enter(Block* block);   // from now on it is found by its address
+  void Remove(Block* block);  // no longer
   Block* MergeHoles(Block* block);
   Block* MergeFree(Block* block);
-  void Consider(Block* run, Address start, size_t bytes, Growth* best, size_t* best_cost) const;
+  static bool IsRoom(const Block& block) { return block.Is(State::kFree) || block.Is(State::kHole); }
+  void Consider(Block* run, const Block* at, Address start, size_t bytes, Growth* best, size_t* best_cost) const;
+  void ConsiderRun(Block* run, size_t bytes, Growth* best, size_t* best_cost) const;
 
   Lane* lane_;
+  BlockTable* blocks_;
   bool small_;
   size_t page_bytes_;
   size_t free_bytes_ = 0;
@@ -166,22 +185,17 @@ class Heap {
   Block* unused_ = nullptr;
 };
 
+inline Block* Span::At(Address where) const { return heap->blocks().Find(where); }
+
 template <class Allowed>
-Block* Heap::LargestWithPages(const Growth* except, Allowed allowed) const {
+Block* Heap::HighestWithPages(const Growth* except, Allowed allowed) const {
   if (page_bytes_ == 0) return nullptr;
-  const auto in_run = [&](const Block* block) {
-    if (except == nullptr || except->span != block->span) return false;
-    for (const Block* other = except->run; other != nullptr && !other->Is(State::kLive); other = other->after) {
-      if (other == block) return true;
-      if (!other->Is(State::kFree) && !other->Is(State::kHole)) return false;
-    }
-    return false;
-  };
   Block* best = nullptr;
-  free_.ForEach([&](const FreeIndex::Entry& entry) {
-    if (entry.bytes < page_bytes_ || (best != nullptr && entry.bytes <= best->bytes)) return;
-    if (WholePages(*entry.block) == 0 || in_run(entry.block) || !allowed(*entry.block)) return;
-    best = entry.block;
+  free_.ForEachFrom(page_bytes_, [&](const FreeIndex::Entry& entry) {
+    if (best != nullptr && entry.address < best->address) return;
+    if (except != nullptr && entry.address < except->end && except->start < entry.address + entry.bytes) return;
+    if (Stranded(entry.address, entry.bytes) == entry.bytes || WholePages(*entry.block) == 0) return;
+    if (allowed(*entry.block)) best = entry.block;
   });
   return best;
 }

@@ -366,14 +366,15 @@ TEST(HostFaultIndex, WhatWasReservedForIsInsertedWithoutMemory) {
           ++at;
           continue;
         }
-        index.Erase(at->first);
+        index.Erase({at->first, 512, fake(at->first)});
         at = expected.erase(at);
       }
       for (Address address = 1024; expected.size() < kMax; address += 1024) {
         if (!expected.contains(address)) insert(address);
       }
       if (round % 2 == 0) continue;
-      for (auto at = expected.begin(); at != expected.end(); at = expected.erase(at)) index.Erase(at->first);
+      for (auto at = expected.begin(); at != expected.end(); at = expected.erase(at))
+        index.Erase({at->first, 512, fake(at->first)});
       EXPECT_TRUE(index.empty());
     }
   });

@@ -47,12 +47,13 @@ struct PendingBlocks {
 class Lane {
  public:
   Lane(StreamKey stream, size_t page_bytes)
-      : stream_(stream), large(this, false, page_bytes), small(this, true, page_bytes) {}
+      : stream_(stream), large(this, &blocks, false, page_bytes), small(this, &blocks, true, page_bytes) {}
 
   StreamKey stream() const { return stream_.load(std::memory_order_relaxed); }
   void set_stream(StreamKey stream) { stream_.store(stream, std::memory_order_relaxed); }
 
-  SpinLock lock;  // guards what follows
+  SpinLock lock;      // guards what follows
+  BlockTable blocks;  // changed with the lock, read without
 
  private:
   std::atomic<StreamKey> stream_;
@@ -60,9 +61,8 @@ class Lane {
  public:
   Heap large GUARDED_BY(lock);
   Heap small GUARDED_BY(lock);
-  Tally tally;  // counted with the lock, read without
-  uint64_t volume GUARDED_BY(lock) =
-      0;  // bytes allocated so far: a lane that is used little keeps small and large blocks together
+  Tally tally;                      // counted with the lock, read without
+  std::atomic<uint64_t> volume{0};  // bytes allocated so far through the lane: counted with the lock, read without
 
   // Every free has a serial number. The stream's work is done with free blocks whose number is at most `passed`.
   uint64_t serial GUARDED_BY(lock) = 0;

@@ -144,7 +144,7 @@ ThreadCache* PoolState::FindCache(Lane* lane) {
       mine.caches.reserve(mine.caches.size() + 1);
       if (lane->idle_caches.empty()) {
         lane->idle_caches.reserve(lane->caches.size() + 1);  // abandoning one must not fail
-        lane->caches.push_back(std::make_unique<ThreadCache>(lane, settings.small, settings.cache));
+        lane->caches.push_back(std::make_unique<ThreadCache>(lane, &lane->blocks, settings.small, settings.cache));
         lane->idle_caches.push_back(lane->caches.back().get());
       }
     } catch (const std::bad_alloc&) {
@@ -212,7 +212,8 @@ void PoolState::FlushOthers(Lane* lane) {
 }
 
 Heap* PoolState::HeapFor(Lane* lane, size_t bytes) {
-  return bytes < settings.small && lane->volume > kSplitVolume ? &lane->small : &lane->large;
+  return bytes < settings.small && lane->volume.load(std::memory_order_relaxed) > kSplitVolume ? &lane->small
+                                                                                               : &lane->large;
 }
 
 Status PoolState::CheckRequest(size_t bytes, size_t* out_rounded) const {
@@ -313,7 +314,7 @@ Block* PoolState::TakeFromLane(Lane* lane, ThreadCache* cache, size_t rounded, A
 void PoolState::Account(Lane* lane, ThreadCache* cache, Block* block, size_t requested) {
   block->requested = requested;
   if (settings.history != 0) block->since_ns = NowNs();
-  lane->volume += block->bytes;
+  lane->volume.store(lane->volume.load(std::memory_order_relaxed) + block->bytes, std::memory_order_relaxed);
   if (cache == nullptr) return Count(&lane->tally, Allocated(requested, block->bytes));
   cache->CountAllocation(requested, block->bytes);
   FoldIfDue(lane, cache);
@@ -367,7 +368,7 @@ bool Pool::FreeFast(Address address, StreamKey stream) {
   ThreadCache* cache = note.cache;
   if (__builtin_expect(note.pool != id_ || note.stream != stream || !cache->Enter(), false)) return false;
   bool done = false;
-  Block* block = cache->Find(state_->spans, address);
+  Block* block = cache->Find(address);
   if (block != nullptr && block->Is(Block::State::kLive) && !block->recorded && cache->Push(block)) {
     block->state.store(Block::State::kCached, std::memory_order_relaxed);
     cache->CountFree(block->requested, block->bytes);

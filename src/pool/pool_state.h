@@ -9,13 +9,13 @@
 #define MILLPOND_SRC_POOL_POOL_STATE_H_
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "src/base/mutex.h"
 #include "src/pool/lane.h"
+#include "src/pool/placed_blocks.h"
 #include "src/pool/pool.h"
 #include "src/pool/span_map.h"
 
@@ -79,16 +79,16 @@ class PoolState {
       Address address = 0;
       size_t bytes = 0;
       std::vector<PageHandle> pages;
-      StreamKey stream = 0;            // bound at the first allocation of a run
-      StreamKey last = 0;              // bound in the previous run: its work may be unfinished
-      std::map<Address, size_t> live;  // address -> bytes as placed
+      StreamKey stream = 0;  // bound at the first allocation of a run
+      StreamKey last = 0;    // bound in the previous run: its work may be unfinished
+      size_t live = 0;       // blocks
     };
-    Plan plan;
     std::vector<Area> areas;
+    PlacedBlocks blocks;
+    size_t places = 0;  // that the plan has
     size_t cursor = 0;
     bool running = false;
     bool diverged = false;
-    std::unordered_map<Address, size_t> requested;
   };
 
   // pool.cc
@@ -118,6 +118,7 @@ class PoolState {
   static Counts Allocated(size_t requested, size_t bytes);
   static Counts Freed(size_t requested, size_t bytes);
   Counts Sum(const Tally* except) const;
+  size_t UsedNow(const Lane* flushed) const REQUIRES(grow_);  // bytes; `flushed`: its caches were, and it is locked
 
   // release.cc
   Status NotLive(Address address, Span* span) const;
@@ -134,7 +135,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t Slack(size_t percent) const;
+  size_t NewPagesAllowed() const REQUIRES(grow_);
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block)
       REQUIRES(grow_, lane->lock);
   Status ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) REQUIRES(grow_);
@@ -159,6 +160,7 @@ class PoolState {
 
   // follow.cc
   bool Planned(size_t bytes, StreamKey stream, Address* out_address);
+  bool Bind(Follower::Area* area, StreamKey stream) REQUIRES(plan_lock_);
   bool FreePlanned(Address address, StreamKey stream, bool own_stream, Status* out_status);
   void RecordAllocation(Address address, size_t bytes, StreamKey stream);
   void RecordFree(Address address);
@@ -174,6 +176,7 @@ class PoolState {
 
   Mutex grow_;
   std::vector<PageHandle> spare_ GUARDED_BY(grow_);  // from the source, not mapped
+  size_t needed_high_ GUARDED_BY(grow_) = 0;         // the most bytes that were used when pages were wanted
 
   mutable SharedMutex lanes_lock_;
   std::unordered_map<StreamKey, Lane*> by_stream_ GUARDED_BY(lanes_lock_);

@@ -11,23 +11,13 @@
 
 namespace millpond::pool {
 
-namespace {
-// The block that starts at or closest before `address`. For messages and lookups: scans the table.
-const Block* Nearest(const Span& span, Address address) {
-  for (size_t index = (address - span.address) / kUnit + 1; index-- > 0;) {
-    if (const Block* block = span.table[index].load(std::memory_order_acquire)) return block;
-  }
-  return nullptr;
-}
-}  // namespace
-
 Status PoolState::NotLive(Address address, Span* span) const {
   const auto* at = reinterpret_cast<const void*>(address);
   MP_CHECK(span != nullptr, kMemoryFree,
            "%p was not allocated from this pool (device %d): free it where it came from, or it is not the address of a "
            "block at all",
            at, device);
-  const Block* block = Nearest(*span, address - red_zone);
+  const Block* block = span->Holding(address - red_zone);
   if (block == nullptr || block->end() <= address - red_zone) {
     return Status(Code::kMemoryFree, Format("%p is inside the pool of device %d, but no block is there", at, device));
   }
@@ -55,12 +45,12 @@ Status PoolState::FreeSlow(Address address, StreamKey stream, bool own_stream) {
   StreamKey used_on = own_stream ? lane->stream() : stream;
   Status zones;  // reported at the end: the block is freed nevertheless, or its memory would leak
   if (red_zone != 0) {
-    const Block* block = span->At(start).load(std::memory_order_acquire);
+    const Block* block = span->At(start);
     if (block != nullptr && block->Is(Block::State::kLive)) zones = CheckRedZones(*block, used_on);
   }
   {
     MutexLock lock(lane->lock);
-    Block* block = span->At(start).load(std::memory_order_acquire);
+    Block* block = span->At(start);
     if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
     if (own_stream) used_on = lane->stream();
     const bool foreign_use = block->recorded || used_on != lane->stream();
@@ -212,7 +202,7 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   const Address start = address - red_zone;
   if (following_.load(std::memory_order_acquire)) {
     MutexLock lock(plan_lock_);
-    MP_CHECK(follower_ == nullptr || !follower_->requested.contains(address), kUnsupported,
+    MP_CHECK(follower_ == nullptr || follower_->blocks.Find(address) == nullptr, kUnsupported,
              "%p was placed by a plan, which shares memory only within a stream: leave blocks that other streams use "
              "out of planned runs (millpondPoolEndRun before, millpondPoolBeginRun after)",
              reinterpret_cast<const void*>(address));
@@ -221,7 +211,7 @@ Status PoolState::RecordStream(Address address, StreamKey stream) {
   if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
   Lane* lane = span->heap->lane();
   MutexLock lock(lane->lock);
-  Block* block = span->At(start).load(std::memory_order_acquire);
+  Block* block = span->At(start);
   if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
   if (stream == lane->stream()) return Ok();
   if (block->others == nullptr) block->others = std::make_unique<OtherStreams>();
@@ -239,7 +229,7 @@ Status PoolState::Tag(Address address, const char* tag) {
   Span* span = spans.Find(start);
   if (span == nullptr || start % kUnit != 0) return NotLive(address, span);
   MutexLock lock(span->heap->lane()->lock);
-  Block* block = span->At(start).load(std::memory_order_acquire);
+  Block* block = span->At(start);
   if (block == nullptr || !block->Is(Block::State::kLive)) return NotLive(address, span);
   block->tag = tag;
   return Ok();
@@ -248,17 +238,20 @@ Status PoolState::Tag(Address address, const char* tag) {
 bool PoolState::FindBlock(Address address, Address* out_start, size_t* out_bytes) {
   if (following_.load(std::memory_order_acquire)) {
     MutexLock lock(plan_lock_);
-    for (const auto& [start, bytes] : follower_ != nullptr ? follower_->requested : decltype(follower_->requested){}) {
-      if (address - start >= bytes) continue;
-      *out_start = start;
-      *out_bytes = bytes;
-      return true;
-    }
+    bool found = false;
+    const auto look = [&](const PlacedBlocks::Spot& spot) {
+      if (address - spot.address >= spot.requested) return;
+      *out_start = spot.address;
+      *out_bytes = spot.requested;
+      found = true;
+    };
+    if (follower_ != nullptr) follower_->blocks.ForEach(look);
+    if (found) return true;
   }
   Span* span = spans.Find(address - red_zone);
   if (span == nullptr) return false;
   MutexLock lock(span->heap->lane()->lock);
-  const Block* block = Nearest(*span, address);
+  const Block* block = span->Holding(address);
   if (block == nullptr || !block->Is(Block::State::kLive)) return false;
   const Address start = block->address + red_zone;
   if (address - start >= block->requested) return false;

@@ -128,6 +128,10 @@ Snapshot PoolState::TakeSnapshot() {
   }
   {
     MutexLock lock(plan_lock_);
+    std::vector<PlacedBlocks::Spot> placed;
+    if (follower_ != nullptr)
+      follower_->blocks.ForEach([&](const PlacedBlocks::Spot& spot) { placed.push_back(spot); });
+    std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
     for (const Follower::Area& area : follower_ != nullptr ? follower_->areas : std::vector<Follower::Area>{}) {
       SpanInfo info{.address = area.address,
                     .bytes = area.bytes,
@@ -140,16 +144,17 @@ Snapshot PoolState::TakeSnapshot() {
       const auto free_until = [&](Address end) {
         if (end > at) info.blocks.push_back({.address = at, .bytes = end - at, .stream = area.stream});
       };
-      for (const auto& [address, bytes] : area.live) {
-        free_until(address);
-        info.blocks.push_back({.address = address,
-                               .bytes = bytes,
-                               .requested = follower_->requested.at(address),
+      for (const PlacedBlocks::Spot& spot : placed) {
+        if (spot.address - area.address >= area.bytes) continue;
+        free_until(spot.address);
+        info.blocks.push_back({.address = spot.address,
+                               .bytes = spot.bytes,
+                               .requested = spot.requested,
                                .state = BlockState::kLive,
                                .stream = area.stream,
                                .age_ns = 0,
                                .tag = "planned"});
-        at = address + bytes;
+        at = spot.address + spot.bytes;
       }
       free_until(area.address + area.bytes);
       snapshot.spans.push_back(std::move(info));

@@ -16,26 +16,15 @@ namespace millpond::pool {
 
 class SpanMap {
  public:
-  // Has what a free needs, so that it does not chase pointers.
   struct Entry {
     Address address;
     size_t bytes;
-    std::atomic<Block*>* table;
-    const Lane* lane;
     Span* span;
   };
 
   SpanMap() { Publish(std::make_unique<Version>()); }
 
   Span* Find(Address address) const {
-    const Entry* entry = Look(address);
-    return entry == nullptr ? nullptr : entry->span;
-  }
-
-  // Changes whenever a span comes or goes.
-  const void* version() const { return current_.load(std::memory_order_acquire); }
-
-  const Entry* Look(Address address) const {
     const Version& version = *current_.load(std::memory_order_acquire);
     size_t low = 0;
     for (size_t count = version.size(); count > 1;) {  // the last entry that does not begin after the address
@@ -44,7 +33,7 @@ class SpanMap {
       count -= half;
     }
     if (version.empty() || address - version[low].address >= version[low].bytes) return nullptr;
-    return &version[low];
+    return version[low].span;
   }
 
   // `make` makes the span, once everything else that may throw is done: one that its heap knows and a free would not
@@ -57,8 +46,7 @@ class SpanMap {
     next->assign(versions_.back()->begin(), versions_.back()->end());
     versions_.reserve(versions_.size() + 1);
     Span* const span = make();
-    const Entry entry{
-        .address = span->address, .bytes = span->bytes, .table = span->table, .lane = span->heap->lane(), .span = span};
+    const Entry entry{.address = span->address, .bytes = span->bytes, .span = span};
     next->insert(std::upper_bound(next->begin(), next->end(), entry, Earlier), entry);
     Publish(std::move(next));
   }

@@ -27,6 +27,17 @@ Counts PoolState::Sum(const Tally* except) const {
   return sum;
 }
 
+// Also what thread caches have not folded yet.
+size_t PoolState::UsedNow(const Lane* flushed) const {
+  int64_t used = Sum(nullptr).used;
+  for (Lane* lane : lanes_) {
+    if (lane == flushed) continue;
+    MutexLock lock(lane->lock);
+    for (const std::unique_ptr<ThreadCache>& cache : lane->caches) used += cache->Read().used;
+  }
+  return static_cast<size_t>(std::max<int64_t>(0, used));
+}
+
 void PoolState::Count(Tally* tally, const Counts& counts) {
   constexpr uint32_t kLookEvery = 64;
   if (counts.allocations != 0) {

@@ -24,18 +24,6 @@ void ThreadCache::Revoke() {
   while (busy_.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
-const ThreadCache::Seen* ThreadCache::Look(const SpanMap& spans, Address address) {
-  if (const void* version = spans.version(); version != seen_version_) {
-    seen_ = {};
-    seen_version_ = version;
-  }
-  const SpanMap::Entry* entry = spans.Look(address);
-  if (entry == nullptr || entry->lane != lane_) return nullptr;
-  Seen& seen = seen_[entry->address >= seen_[1].address];  // which keeps them in order
-  seen = {.address = entry->address, .bytes = entry->bytes, .table = entry->table};
-  return &seen;
-}
-
 Counts ThreadCache::Read() const {
   return {.live = live_.load(std::memory_order_relaxed),
           .used = used_.load(std::memory_order_relaxed),

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "src/pool/heap.h"
-#include "src/pool/span_map.h"
 
 namespace millpond::pool {
 
@@ -46,8 +45,8 @@ struct Tally {
 
 class alignas(64) ThreadCache {
  public:
-  ThreadCache(Lane* lane, size_t small_limit, size_t cache_limit)
-      : lane_(lane), small_limit_(small_limit), cache_limit_(cache_limit) {}
+  ThreadCache(Lane* lane, const BlockTable* blocks, size_t small_limit, size_t cache_limit)
+      : lane_(lane), blocks_(blocks), small_limit_(small_limit), cache_limit_(cache_limit) {}
 
   // False where the kernel has no membarrier: then there are no thread caches.
   static bool Supported();
@@ -74,16 +73,8 @@ class alignas(64) ThreadCache {
   void Reopen() { revoked_.store(kOpen, std::memory_order_release); }
   bool closed() const { return revoked_.load(std::memory_order_relaxed) == kClosed; }
 
-  // The owner inside Enter: the block of its lane that starts at `address`; null: none.
-  Block* Find(const SpanMap& spans, Address address) {
-    const Seen* seen = &seen_[address >= seen_[1].address];
-    if (__builtin_expect(seen_version_ != spans.version() || address - seen->address >= seen->bytes, false)) {
-      seen = Look(spans, address);
-      if (seen == nullptr) return nullptr;
-    }
-    if (__builtin_expect(address % kUnit != 0, false)) return nullptr;
-    return seen->table[(address - seen->address) / kUnit].load(std::memory_order_acquire);
-  }
+  // The owner inside Enter: the block of its lane that starts at `address`; null: none, or look with the lock.
+  Block* Find(Address address) const { return blocks_->Find(address); }
 
   // For the owner inside Enter, or for any thread with the lane's lock after Revoke (the owner needs only the lock).
   Block* Pop(size_t bytes) {
@@ -168,12 +159,6 @@ class alignas(64) ThreadCache {
  private:
   static constexpr uint32_t kOpen = 0, kRevoked = 1, kClosed = 2;
   static constexpr size_t kChains = 64;
-  // Spans of the lane that the last frees were in, by address: usually there are two, for small and for large blocks.
-  struct Seen {
-    Address address = 0;
-    size_t bytes = 0;
-    const std::atomic<Block*>* table = nullptr;
-  };
   struct Chain {
     size_t bytes = 0;
     Block* head = nullptr;
@@ -187,7 +172,6 @@ class alignas(64) ThreadCache {
       block = next;
     }
   }
-  [[gnu::noinline]] const Seen* Look(const SpanMap& spans, Address address);
   static size_t Index(size_t bytes) { return (bytes / kUnit * 0x9e3779b97f4a7c15u) >> 58; }
   template <class T>
   static T Add(std::atomic<T>& counter, std::type_identity_t<T> delta) {
@@ -203,6 +187,7 @@ class alignas(64) ThreadCache {
   std::atomic<uint32_t> busy_{0};
   std::atomic<uint32_t> revoked_{0};
   Lane* const lane_;
+  const BlockTable* const blocks_;  // the lane's
   const size_t small_limit_;
   const size_t cache_limit_;
   Block* large_ = nullptr;
@@ -211,8 +196,6 @@ class alignas(64) ThreadCache {
   uint32_t locked_ = 0;
   std::atomic<int64_t> live_{0}, used_{0}, live_high_{0}, used_high_{0};
   std::atomic<uint64_t> allocations_{0}, frees_{0};
-  const void* seen_version_ = nullptr;
-  std::array<Seen, 2> seen_;
   std::array<Chain, kChains> chains_;
 };
 
