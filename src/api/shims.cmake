@@ -106,6 +106,10 @@ endfunction()
 # Graphs are built with libgraph; its parts have names of their own that clients may link.
 mp_graph_library(graph api/graph)
 mp_shells(graph graph_base metadef)
+# Graphs built call by call: a client of libgraph's public classes.
+mp_graph_library(eager_style_graph_builder_base api/es)
+target_link_options(eager_style_graph_builder_base PRIVATE -Wl,--no-as-needed)
+target_link_libraries(eager_style_graph_builder_base PRIVATE graph)
 # Sessions: what both generations share is linked into each.
 mp_sources(ge_shared_sources ignored api/ge/shared)
 mp_graph_library(ge_runner_v2 api/ge/v2 ${ge_shared_sources})
