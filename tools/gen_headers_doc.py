@@ -24,7 +24,6 @@ REASONS = [
     ("base/", "frameworks of operators for the card's compiler"),
     ("ccu/", "the card's communication unit"),
     ("exe_graph/runtime/", "what operators of the user's own see in CANN's executor"),
-    ("ge/eager_style_graph_builder/", "the C++ building interface; Python's `ge.es` is here"),
     ("ge/fusion/", "passes of the user's own in CANN's compiler"),
     ("ge/ge_utils.h", "questions to the card's compiler"),
     ("ge/ge_prof.h", "an older profiling interface; acl_prof.h is here"),

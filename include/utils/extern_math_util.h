@@ -20,6 +20,16 @@ bool AddOverflow(TLhs lhs, TRhs rhs, TRet& ret) {
   return __builtin_add_overflow(lhs, rhs, &ret);
 }
 
+// Whether an integer fits.
+template <typename T>
+struct IntegerChecker {
+  template <typename T1>
+  static bool Compat(const T1 value) {
+    T ignored{};
+    return !__builtin_add_overflow(value, 0, &ignored);
+  }
+};
+
 }  // namespace ge
 
 #endif  // MILLPOND_INCLUDE_UTILS_EXTERN_MATH_UTIL_H_

@@ -82,7 +82,10 @@ target_link_libraries(opapi PRIVATE nnopbase)
 mp_shells(opapi opapi_math opapi_nn opapi_cv opapi_transformer)  # the parts newer CANN divides it into
 # Named by torch_npu, vllm-ascend and their like; later work fills some of them.
 mp_shells(hccl hcomm)
-mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml dcmi lcal mspti ascendsk shmem)
+mp_shells(ascendcl tiling_api register ascendalog ascend_hal ascend_ml lcal mspti ascendsk shmem)
+mp_shim(dcmi api/dcmi/dcmi.cc)
+target_include_directories(dcmi PRIVATE "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(dcmi PRIVATE ascendcl)
 # Pools tell their pieces here. torch_npu does it when a library of the second name is to be preloaded, which the checker
 # makes it believe: it needs nothing, so that a program that does load it gets nothing with it.
 mp_shim(ms_tools_ext api/mstx/marks.cc api/mstx/regions.cc)
@@ -106,6 +109,10 @@ endfunction()
 # Graphs are built with libgraph; its parts have names of their own that clients may link.
 mp_graph_library(graph api/graph)
 mp_shells(graph graph_base metadef)
+# Graphs built call by call: a client of libgraph's public classes.
+mp_graph_library(eager_style_graph_builder_base api/es)
+target_link_options(eager_style_graph_builder_base PRIVATE -Wl,--no-as-needed)
+target_link_libraries(eager_style_graph_builder_base PRIVATE graph)
 # Sessions: what both generations share is linked into each.
 mp_sources(ge_shared_sources ignored api/ge/shared)
 mp_graph_library(ge_runner_v2 api/ge/v2 ${ge_shared_sources})

@@ -62,10 +62,10 @@ TEST(CannOptions, ValuesAreJudgedByTheirForm) {
 }
 
 TEST(CannOptions, ARefusalNamesTheOptionItsValueAndTheReason) {
-  const Option& dump = *Find(Door::kGraph, "ge.exec.enableDump");
+  const Option& dump = *Find(Door::kGraph, "ge.exec.enableDumpDebug");
   const Status status = Accept(dump, "1");
   EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_NE(status.message().find("ge.exec.enableDump"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("ge.exec.enableDumpDebug"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("\"1\""), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("--trace"), std::string::npos) << status.message();
   EXPECT_TRUE(Accept(dump, "0").ok());

@@ -135,15 +135,16 @@ def long_tree_fixture(tree):
     types = tree.root / "tests" / "torch" / "types" / "walk.py"
     types.parent.mkdir(parents=True)
     types.write_text(WALK)
+    types.with_name("shapes.py").write_text(WALK.replace("FAKE_TYPE_FAILS", "FAKE_SHAPE_CRASHES"))
     return tree
 
 
 def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
     tree = long_tree
     outcome = tree.call("test", "--quick", "--long")
-    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types and all types one each; two bugs; two examples; two suites; random programs two; ranks two, and two by torch; the kernels two
+    # Release, pytest and torch give two each; clang, clang-tidy, the site, half types, all types and all shapes one each; two bugs; two examples; two suites; random programs two; ranks two, and two by torch; the kernels two
     # of ctest and two of pytest; aarch64 two of ctest; another torch two programs.
-    assert last_line(outcome) == "31 passed, 0 failed", outcome.stderr
+    assert last_line(outcome) == "32 passed, 0 failed", outcome.stderr
     assert any("ctest" in line and "build/kernels-asan" in line and "-L ^core$" in line for line in tree.calls())
     assert any("ctest" in line and "build/aarch64" in line and "-L ^core$" in line for line in tree.calls())
     assert any("--target install_set" in line and "build/clang" in line for line in tree.calls())
@@ -164,7 +165,7 @@ def test_long_adds_clang_tidy_deliberate_bugs_and_sanitized_kernels(long_tree):
 ])
 def test_what_a_long_check_finds_is_a_failure_that_names_it(long_tree, broken, told):
     outcome = long_tree.call("test", "--quick", "--long", **{broken: "1"})
-    assert last_line(outcome) == "30 passed, 1 failed"
+    assert last_line(outcome) == "31 passed, 1 failed"
     for text in told:
         assert text in outcome.stderr
 
@@ -269,7 +270,8 @@ def test_suite_that_never_ends_is_killed_with_all_it_started(tree):
     assert "killed: it ran longer than 1.0 s" in outcome.stderr
 
 
-def test_a_type_that_fails_behind_phase_1_is_a_failure(long_tree):
-    outcome = long_tree.call("test", "--quick", "--long", FAKE_TYPE_FAILS="1")
-    assert last_line(outcome) == "30 passed, 1 failed"
-    assert "FAILED all types" in outcome.stderr and "aclnnCat int4" in outcome.stderr
+@pytest.mark.parametrize("fails, walk", [("FAKE_TYPE_FAILS", "all types"), ("FAKE_SHAPE_CRASHES", "all shapes")])
+def test_what_a_walk_over_operators_finds_is_a_failure(long_tree, fails, walk):
+    outcome = long_tree.call("test", "--quick", "--long", **{fails: "1"})
+    assert last_line(outcome) == "31 passed, 1 failed"
+    assert f"FAILED {walk}" in outcome.stderr and "aclnnCat int4" in outcome.stderr

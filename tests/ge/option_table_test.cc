@@ -88,7 +88,7 @@ TEST_F(OptionTable, IsWhatSessionsDo) {
 
 TEST_F(OptionTable, HoldsForGraphsAndBuildsToo) {
   ge::Session session(Options{});
-  GE_FAILS(ge::FAILED, session.AddGraph(1, TwoOutputs("dump"), Options{{"ge.exec.enableDump", "1"}}));
+  GE_FAILS(ge::FAILED, session.AddGraph(1, TwoOutputs("dump"), Options{{"ge.exec.enableDumpDebug", "1"}}));
   GE_FAILS(ge::FAILED, session.AddGraph(1, TwoOutputs("aipp"), Options{{"ge.insertOpFile", "aipp.cfg"}}));
   EXPECT_NE(ErrorMessage().find("AIPP"), std::string::npos);
   GE_OK(session.AddGraph(1, TwoOutputs("quiet"), Options{{"ge.exec.enableDump", "0"}, {"ge.externalWeight", "0"}}));

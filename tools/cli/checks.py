@@ -173,6 +173,11 @@ def all_types():
     return _torch_script("all types", "types/walk.py")
 
 
+def all_shapes():
+    """Every operator of calls.tsv with tensors of other shapes: no call ends the process."""
+    return _torch_script("all shapes", "types/shapes.py")
+
+
 def _torch_script(name, script):
     """A program of tests/torch that says by its exit code whether all is well."""
     ui.say(f"{name} ...")

@@ -118,6 +118,7 @@ def _long_suites(arguments, total):
     if not arguments.k:
         yield "half types", checks.half_types
         yield "all types", checks.all_types
+        yield "all shapes", checks.all_shapes
         yield "torch versions", checks.torch_versions
         yield "pytest ranks", lambda: checks.divided_models(_run)
     yield KERNELS_ASAN.name, lambda: _ctest(KERNELS_ASAN, arguments.k)

@@ -54,6 +54,8 @@ class Model {
   const ModelInfo& info() const { return *info_; }
   const std::shared_ptr<const ModelInfo>& shared_info() const { return info_; }
   Device* device() const { return loaded_->device(); }
+  // As LoadedProgram's.
+  void DumpTo(const dump::Target* target) { loaded_->DumpTo(target); }
 
   // Queues one run. `handle`: the stream as the client names it, which finds the allocator that a dynamic model takes
   // every buffer from; null: built-in memory. A static model never asks an allocator. Runs on several streams come one

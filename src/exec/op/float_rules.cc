@@ -115,4 +115,10 @@ void FloatRules::Apply(OpCall& call) const {
   if (found && (bits_ & Stream::kWatchesOverflow) != 0) device_->overflowed.store(true, std::memory_order_relaxed);
 }
 
+Status FloatRules::RunDumped(const kernels::Kernel& kernel, OpCall& call, const dump::Node& node) const {
+  Status status = target_->Run(kernel, call, node, device_->id(), stream_);
+  if (status.ok()) Finish(call);
+  return status;
+}
+
 }  // namespace millpond

@@ -30,8 +30,13 @@ constexpr size_t kMaxKnown = 1024;  // bytes of a host input whose numbers may d
 // The queued form of a kernel: says which node it was.
 class NodeBody {
  public:
-  NodeBody(const Step& step, OpCallPtr call, std::shared_ptr<const Compiled> keep, const Stream& stream)
-      : kernel_(step.kernel), node_(step.node), call_(std::move(call)), keep_(std::move(keep)), rules_(stream) {}
+  NodeBody(const Step& step, OpCallPtr call, std::shared_ptr<const Compiled> keep, const Stream& stream,
+           const dump::Target* target)
+      : kernel_(step.kernel),
+        node_(step.node),
+        call_(std::move(call)),
+        keep_(std::move(keep)),
+        rules_(stream, target) {}
   NodeBody(const NodeBody& other)
       : kernel_(other.kernel_),
         node_(other.node_),
@@ -43,7 +48,7 @@ class NodeBody {
   NodeBody& operator=(NodeBody&&) = delete;
   ~NodeBody() = default;
   Status operator()() {
-    Status status = rules_.Run(*kernel_, *call_);
+    Status status = rules_.Run(*kernel_, *call_, {node_->type, node_->name});
     return status.ok() ? Ok() : std::move(status).Prefixed(passes::Named(*node_));
   }
 
@@ -220,10 +225,10 @@ class DynamicRun : public Feedback {
                                 : std::vector<trace::Access>();
       if (kernels::NeedsTeam(*call)) {
         return stream_->Launch<TaskKind::kCompute>(step.name, accesses,
-                                                   TeamNodeBody(step, std::move(call), compiled_, *stream_));
+                                                   TeamNodeBody(step, std::move(call), compiled_, *stream_, run_.dump));
       }
       return stream_->Launch<TaskKind::kCompute>(step.name, accesses,
-                                                 NodeBody(step, std::move(call), compiled_, *stream_));
+                                                 NodeBody(step, std::move(call), compiled_, *stream_, run_.dump));
     }
     MP_RETURN_IF_ERROR(Obtain(step.to));
     void* const to = addresses_[step.to];

@@ -147,7 +147,8 @@ void Executable::Place(const Roots& roots, Run* run) const {
   run->patched = true;
 }
 
-Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Stream* stream) const {
+Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Stream* stream,
+                          const dump::Target* target) const {
   std::unique_ptr<Run> run = Borrow();
   Place(roots, run.get());
   run->fed.assign(roots.inputs.begin(), roots.inputs.end());
@@ -156,7 +157,7 @@ Status Executable::Launch(const Roots& roots, std::vector<HostInput> host, Strea
     if (input.to == nullptr) run->fed[input.input] = input.bytes.data();
   }
   run->trace_base = 0;
-  run->rules = FloatRules(*stream);
+  run->rules = FloatRules(*stream, target);
   Status joined = JoinGroups(run.get(), *stream);
   if (!joined.ok()) {
     Return(std::move(run));
@@ -245,7 +246,7 @@ Status Executable::DoStep(Run& run, size_t* at, const Stream& stream) const {
   const size_t now = (*at)++;
   switch (step.kind) {
     case Step::Kind::kKernel: {
-      Status status = run.rules.Run(*step.kernel, *run.calls[now]);
+      Status status = run.rules.Run(*step.kernel, *run.calls[now], NodeOf(step));
       TakeFaultInTask(&status);
       if (__builtin_expect(!status.ok(), false)) return Named(step, std::move(status));
       return Ok();
@@ -297,6 +298,10 @@ Status Executable::DoStep(Run& run, size_t* at, const Stream& stream) const {
 Status Executable::Named(const Step& step, Status status) {
   if (step.node == nullptr) return status;
   return std::move(status).Prefixed(passes::Named(*step.node));
+}
+
+dump::Node Executable::NodeOf(const Step& step) {
+  return step.node == nullptr ? dump::Node() : dump::Node{step.node->type, step.node->name};
 }
 
 // --- Evidence ------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   const Plan& plan() const { return plan_; }
 
   // Queues one run. pre: the memory is validated.
-  Status Launch(const Roots& roots, std::vector<HostInput> host, Stream* stream) const;
+  Status Launch(const Roots& roots, std::vector<HostInput> host, Stream* stream, const dump::Target* target) const;
 
  private:
   friend class ProgramBody;
@@ -78,6 +78,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Status DoStep(Run& run, size_t* at, const Stream& stream) const;
   void TellRan(const Run& run, size_t at, uint64_t start, bool ok, const Stream& stream) const;
   static Status Named(const Step& step, Status status);
+  static dump::Node NodeOf(const Step& step);
 
   const Plan plan_;
   const std::shared_ptr<const void> keep_;

@@ -231,6 +231,7 @@ Status LoadedProgram::Launch(const LaunchRequest& request, Stream* stream) {
   run.const_base = ConstBase(part);
   run.memory = &memory;
   run.variables = variables_;
+  run.dump = dump_;
   // A dynamic run calls the client's allocator as it launches, and shares nothing that others write.
   if (!is_static()) {
     const trace::Asking asking(AskingFor(trace::Purpose::kIntermediate, request.handle));

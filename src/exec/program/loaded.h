@@ -97,6 +97,9 @@ class LoadedProgram {
   // Feature memory of the client's for the runs from now on. pre: judged; no run is being launched.
   void GiveFeature(void* memory);
 
+  // Where the data of its operators is dumped. pre: no run has been launched.
+  void DumpTo(const dump::Target* target) { dump_ = target; }
+
   // Queues one run. No lock of ours is held while a client's allocator is called.
   Status Launch(const LaunchRequest& request, Stream* stream);
   // The same on a stream of the program's own, to its end; one such run at a time. Asks no client's allocator.
@@ -146,9 +149,10 @@ class LoadedProgram {
   Device* const device_;
   void* const context_;      // by handle: it may be destroyed before the program
   void* const const_given_;  // the client's
-  Block const_block_;        // ours, when not the client's
-  Mark constants_;           // they are there from this point on
-  bool loaded_ = false;      // Load has succeeded
+  const dump::Target* dump_ = nullptr;
+  Block const_block_;    // ours, when not the client's
+  Mark constants_;       // they are there from this point on
+  bool loaded_ = false;  // Load has succeeded
 
   // Guards what follows. Held for a moment only: never while anything is launched or a client's allocator is called.
   mutable Mutex mutex_;

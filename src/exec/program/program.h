@@ -13,6 +13,7 @@
 #include "src/base/options.h"
 #include "src/base/status.h"
 #include "src/device/stream/stream.h"
+#include "src/exec/op/dump.h"
 #include "src/exec/program/block.h"
 #include "src/graph/ir/graph.h"
 #include "src/graph/passes/environment.h"
@@ -63,6 +64,7 @@ struct RunArguments {
   // Dynamic programs take every buffer here, and outputs that have no memory.
   MemorySource* memory = nullptr;
   VariableStore* variables = nullptr;
+  const dump::Target* dump = nullptr;  // where its operators are dumped; null: nowhere
 };
 
 class Program {

@@ -57,7 +57,7 @@ class StaticProgram : public CompiledProgram {
     for (size_t i = 0; i < run.inputs.size(); ++i) MP_RETURN_IF_ERROR(Feed(run, i, &roots, &host, &blocks[i]));
     for (size_t i = 0; i < run.outputs.size(); ++i) MP_RETURN_IF_ERROR(PlaceOutput(run.outputs[i], i, &roots));
     MP_RETURN_IF_ERROR(FindVariables(compiled_->recipes, run, stream, &roots.variables));
-    MP_RETURN_IF_ERROR(executable_->Launch(roots, std::move(host), stream));
+    MP_RETURN_IF_ERROR(executable_->Launch(roots, std::move(host), stream, run.dump));
     for (size_t i = 0; i < run.outputs.size(); ++i) Tell(i, &run.outputs[i]);
     return Ok();
   }

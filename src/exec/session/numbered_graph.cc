@@ -79,6 +79,7 @@ program::CompileOptions CompileOptionsFrom(const GraphOptions& options, uint32_t
 NumberedGraph::NumberedGraph(uint32_t id, ir::GraphPtr graph, GraphOptions options, Device* device,
                              program::VariableStore* variables)
     : id_(id),
+      name_(graph->name),
       claim_(graph),
       options_(std::move(options)),
       device_(device),
@@ -275,6 +276,10 @@ Status NumberedGraph::LoadNow(const GraphOptions& options, const void* handle, S
   request.parts.push_back({std::move(program), 0});
   std::shared_ptr<program::LoadedProgram> loaded;
   MP_RETURN_IF_ERROR(program::LoadedProgram::Load(request, &loaded));
+  dump::Settings dumped;
+  std::set<std::string> layers;
+  MP_RETURN_IF_ERROR(ParseDump(options_, &dumped, &layers));
+  if (!dumped.path.empty()) loaded->DumpTo(dump::ForGraph(dumped, name_, id_, device_->id(), layers));
   MutexLock lock(mutex_);
   host_inputs_ = std::move(host_inputs);
   loaded_ = std::move(loaded);

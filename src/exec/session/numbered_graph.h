@@ -143,6 +143,7 @@ class NumberedGraph {
   bool refreshable() const;
 
   const uint32_t id_;
+  const std::string name_;
   const std::weak_ptr<const ir::Graph> claim_;
   const GraphOptions options_;
   Device* const device_;

@@ -38,6 +38,9 @@ Status CheckOptions(const GraphOptions& options) {
       return UnsupportedError(Format("option %s is \"%.200s\": %s", key.c_str(), value.c_str(), reason));
     }
   }
+  dump::Settings dumped;
+  std::set<std::string> layers;
+  MP_RETURN_IF_ERROR(ParseDump(options, &dumped, &layers));
   const std::string_view newer = OptionOr(options, kPrecisionModeV2, "");
   if (newer.empty() || OptionOr(options, kPrecisionMode, "").empty()) return Ok();
   return OptionError(kPrecisionModeV2, std::string(newer), "ge.exec.precision_mode is given too; give one of them");
@@ -76,6 +79,30 @@ Status ParseIndexes(const std::string& key, std::string_view text, std::vector<i
   });
   if (good) return Ok();
   return OptionError(key, std::string(text), "it must be numbers from 0, separated by ';' or ','");
+}
+
+Status ParseDump(const GraphOptions& options, dump::Settings* out, std::set<std::string>* out_layers) {
+  if (OptionOr(options, "ge.exec.enableDump", "0") != "1") return Ok();
+  const std::string_view mode = OptionOr(options, "ge.exec.dumpMode", "output");
+  out->inputs = mode != "output";
+  out->outputs = mode != "input";
+  ForEachPart(OptionOr(options, "ge.exec.dumpLayer", ""), " ", [&](std::string_view layer) {
+    if (!layer.empty()) out_layers->emplace(layer);
+    return true;
+  });
+  const std::string_view steps = OptionOr(options, "ge.exec.dumpStep", "");
+  const bool good = steps.empty() || ForEachPart(steps, "|", [&](std::string_view part) {
+                      const size_t dash = part.find('-');
+                      const auto from = ParseInt(part.substr(0, dash));
+                      const auto to = dash == std::string_view::npos ? from : ParseInt(part.substr(dash + 1));
+                      if (!from || !to || *from < 0 || *to < *from) return false;
+                      out->runs.emplace_back(*from, *to);
+                      return true;
+                    });
+  if (!good) return OptionError("ge.exec.dumpStep", std::string(steps), "it must be numbers and ranges, such as 0|3-5");
+  out->path = OptionOr(options, "ge.exec.dumpPath", "");
+  if (out->path.empty()) out->path = ".";
+  return Ok();
 }
 
 Status ParseFrozenInputs(std::string_view text, std::vector<int64_t>* out_indexes) {

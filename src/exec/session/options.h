@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/exec/op/dump.h"
 
 namespace millpond {
 
@@ -34,6 +36,8 @@ GraphOptions MergeOptions(const GraphOptions& base, const GraphOptions& options)
 
 // "0;1;2" -> {0, 1, 2}. Items of ge.exec.frozenInputIndexes may be "index,address,bytes".
 Status ParseIndexes(const std::string& key, std::string_view text, std::vector<int64_t>* out_indexes);
+// What ge.exec.enableDump and its details ask for; no path: nothing.
+Status ParseDump(const GraphOptions& options, dump::Settings* out, std::set<std::string>* out_layers);
 Status ParseFrozenInputs(std::string_view text, std::vector<int64_t>* out_indexes);
 
 }  // namespace millpond

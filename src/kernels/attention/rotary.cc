@@ -40,11 +40,14 @@ void ApplyInPlace(Tensor& x, const Tensor& cos, const Tensor& sin, RotaryMode mo
 
 // [tokens, rotary size / 2] each, out of a cache whose rows hold cosines, then sines.
 RotaryParts FromCache(const Tensor& cache, const Tensor& positions, IntArrayRef sections, int64_t cache_mode) {
+  TORCH_CHECK(cache.dim() == 2 && cache.size(1) > 0 && cache.size(1) % 2 == 0, "cosSinCache has shape ", cache.sizes(),
+              "; it must have rows of cosines and as many sines");
   const Tensor rows = cache.to(at::kFloat).index_select(0, Long(positions).reshape({-1}));
   if (positions.dim() == 1) {
     const auto halves = rows.chunk(2, -1);
     return {halves[0], halves[1]};
   }
+  TORCH_CHECK(positions.dim() == 2, "positions has shape ", positions.sizes(), "; it must have one or two dimensions");
   const auto halves = rows.view({positions.size(0), positions.size(1), -1}).chunk(2, -1);
   TORCH_CHECK(static_cast<int64_t>(sections.size()) == positions.size(0), "positions has ", positions.size(0),
               " rows for ", sections.size(), " sections of mropeSection");

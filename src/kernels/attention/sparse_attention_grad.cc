@@ -30,6 +30,8 @@ MP_KERNEL(SparseAttentionGradient, const Tensor& query, const Tensor& key, const
   TORCH_CHECK(query_rope.has_value() == key_rope.has_value(), "queryRope and keyRope go together");
   TORCH_CHECK(value.has_value() == (dv != nullptr),
               "value and its gradient go together: without value its gradient is ", "part of the key's");
+  TORCH_CHECK(max.numel() == query.numel() / std::max<int64_t>(query.size(-1), 1) && sum.numel() == max.numel(),
+              "softmaxMax has shape ", max.sizes(), " and softmaxSum ", sum.sizes(), " for a query of ", query.sizes());
   const OptTensor no_table;
   const Sequences sequences(query, query_lengths, key_lengths, no_table, layout, layout);
   for (Tensor* written : {&dq, &dk, dv, dq_rope, dk_rope}) {

@@ -105,6 +105,12 @@ MP_KERNEL(aclnnCtcLossBackward, const Tensor& grad, const Tensor& log_probs, con
     TORCH_CHECK(length > 0 && length <= probs.size(0), "an input length is ", length, "; it must be in [1, ",
                 probs.size(0), "]");
   }
+  const int64_t labels = targets.dim() == 1 ? c10::sum_integers(target_lengths)
+                                            : *std::max_element(target_lengths.begin(), target_lengths.end());
+  TORCH_CHECK(targets.dim() == 1 || (targets.dim() == 2 && targets.size(0) == probs.size(1)), "targets have shape ",
+              targets.sizes(), " for ", probs.size(1), " sequences");
+  TORCH_CHECK(labels <= targets.size(-1), "the target lengths need ", labels, " labels, targets have ",
+              targets.size(-1));
   const Tensor known = zero_infinity ? LossOfPaths(paths, input_lengths, target_lengths) : Widened(loss).reshape({-1});
   WriteElements(out, at::_ctc_loss_backward(Widened(grad).reshape({-1}), probs, targets.contiguous(), input_lengths,
                                             target_lengths, known, paths, blank, zero_infinity));

@@ -43,6 +43,7 @@ MP_WIDE_KERNEL(aclnnEmbeddingBag, const Tensor& weight, const Tensor& indices, c
   // ATen reads both as if they were contiguous.
   const Tensor flat = Long(indices).reshape({-1}).contiguous();
   const Tensor starts = Long(offsets).reshape({-1}).contiguous();
+  TORCH_CHECK(starts.numel() > 0 || flat.numel() == 0, "there are ", flat.numel(), " indices and no offsets");
   const auto [sums, bags, sizes, maxima] = at::_embedding_bag(weight, flat, starts, scale_by_freq, mode, sparse,
                                                               sample_weights, include_last_offset, padding_idx);
   Write(output, sums);

@@ -122,6 +122,10 @@ MP_KERNEL(aclnnThnnFusedLstmCell, const Tensor& input_gates, const Tensor& hidde
 MP_KERNEL(aclnnThnnFusedLstmCellBackward, const OptTensor& grad_hy, const OptTensor& grad_cy, const Tensor& cx,
           const Tensor& cy, const Tensor& storage, bool has_bias, Tensor& grad_gates, Tensor& grad_cx,
           Tensor* grad_bias) {
+  TORCH_CHECK(cx.dim() == 2 && cy.sizes() == cx.sizes() && storage.dim() == 2 && storage.size(0) == cx.size(0) &&
+                  storage.size(1) == 4 * cx.size(1),
+              "storage has shape ", storage.sizes(), ", cx ", cx.sizes(), " and cy ", cy.sizes(),
+              "; they must be [N, 4 * H], [N, H] and [N, H]");
   const ScalarType type = IsHalf(cx.scalar_type()) ? at::kFloat : cx.scalar_type();
   const auto parts = storage.to(type).chunk(4, 1);
   const Tensor tangent = cy.to(type).tanh();

@@ -43,6 +43,7 @@ MP_WIDE_KERNEL(MaxPoolWithIndicesBackward, const Tensor& grad, const Tensor& sel
                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil,
                int64_t dimensions, Tensor& grad_input) {
   CheckPositions(indices, self, dimensions);
+  TORCH_CHECK(indices.sizes() == grad.sizes(), "indices have shape ", indices.sizes(), ", the gradient ", grad.sizes());
   const auto backward = dimensions == 2 ? &at::max_pool2d_with_indices_backward : &at::max_pool3d_with_indices_backward;
   Produce(grad_input,
           [&] { return backward(grad, self, kernel, stride, padding, dilation, ceil, indices.to(at::kLong)); });

@@ -10,6 +10,8 @@ Tensor Wide(const Tensor& tensor) { return tensor.to(tensor.scalar_type() == at:
 
 // [C] as something that broadcasts over x.
 Tensor PerChannel(const Tensor& values, const Tensor& x) {
+  TORCH_CHECK(x.dim() >= 2 && values.numel() == x.size(1), "a value of each channel has shape ", values.sizes(),
+              ", the input ", x.sizes());
   std::vector<int64_t> shape(x.dim(), 1);
   shape[1] = -1;
   return values.reshape(shape);

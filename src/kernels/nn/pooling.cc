@@ -47,6 +47,7 @@ MP_WIDE_KERNEL(aclnnAvgPool3d, const Tensor& self, IntArrayRef kernel, IntArrayR
 MP_WIDE_KERNEL(aclnnAvgPool3dBackward, const Tensor& grad_output, const Tensor& self, IntArrayRef kernel,
                IntArrayRef stride, IntArrayRef padding, bool ceil, bool count_padding, int64_t divisor,
                Tensor& grad_input) {
+  CheckPlanes(grad_output, self, 3);
   Produce(grad_input, [&] {
     return at::avg_pool3d_backward(Widened(grad_output), Widened(self), kernel, stride, padding, ceil, count_padding,
                                    Divisor(divisor));

@@ -13,6 +13,8 @@ Plan::Plan(const Tensor& input, const OptTensor& batch_sizes, int64_t layers, bo
       has_bias_(has_bias),
       params_(params),
       type_(IsHalf(input.scalar_type()) ? at::kFloat : input.scalar_type()) {
+  const int64_t rank = batch_sizes && batch_sizes->numel() != 0 ? 2 : 3;
+  TORCH_CHECK(input.dim() == rank, "the input has shape ", input.sizes(), "; it must have ", rank, " dimensions");
   const auto wanted = static_cast<size_t>(layers_ * directions_ * (has_bias ? 4 : 2));
   TORCH_CHECK(params.size() == wanted, "there are ", params.size(), " parameters; ", layers_, " layers in ",
               directions_, " directions need ", wanted);

@@ -15,6 +15,16 @@ void WidenHalf(Tensor& out, const Tensor& grad, const Tensor& self, F&& compute)
   }
 }
 
+// A gradient is read as far as the padded tensor goes.
+void CheckPadded(const Tensor& grad, const Tensor& plain, IntArrayRef padding) {
+  TORCH_CHECK(padding.size() % 2 == 0 && static_cast<int64_t>(padding.size() / 2) <= plain.dim(), "padding has ",
+              padding.size(), " entries for ", plain.dim(), " dimensions");
+  auto wanted = plain.sizes().vec();
+  for (size_t i = 0; i < padding.size() / 2; ++i) wanted[wanted.size() - 1 - i] += padding[2 * i] + padding[2 * i + 1];
+  TORCH_CHECK(grad.sizes() == IntArrayRef(wanted), "the gradient has shape ", grad.sizes(), "; the padded tensor has ",
+              IntArrayRef(wanted));
+}
+
 // The places of one dimension with those of its ends around them.
 Tensor Around(int64_t size, int64_t before, int64_t after) {
   TORCH_CHECK(before >= 0 && after >= 0 && before <= size && after <= size, "a dimension of ", size, " is padded by ",
@@ -33,6 +43,7 @@ MP_KERNEL(aclnnConstantPadNd, const Tensor& self, IntArrayRef pad, const Scalar&
     Write(out, at::function(self, padding));                                                                   \
   }                                                                                                            \
   MP_KERNEL(aclnn##name##Backward, const Tensor& grad, const Tensor& self, IntArrayRef padding, Tensor& out) { \
+    CheckPadded(grad, self, padding);                                                                          \
     WidenHalf(out, grad, self,                                                                                 \
               [&](const Tensor& g, const Tensor& s) { return at::function##_backward(g, s, padding); });       \
   }
@@ -56,6 +67,7 @@ MP_KERNEL(CircularPad, const Tensor& self, IntArrayRef padding, Tensor& out) {
   Write(out, result);
 }
 MP_WIDE_KERNEL(CircularPadGradient, const Tensor& grad, IntArrayRef padding, Tensor& out) {
+  CheckPadded(grad, out, padding);
   Tensor result = grad;
   for (size_t i = 0; i < padding.size() / 2; ++i) {
     const int64_t dim = result.dim() - 1 - static_cast<int64_t>(i);

@@ -73,15 +73,21 @@ def at(arguments, place):
     return arguments[place[0]] if place[1] is None else arguments[place[0]][place[1]]
 
 
+def with_tensor(arguments, place, tensor):
+    """The arguments with another tensor at one place."""
+    changed = [list(value) if isinstance(value, list) else value for value in arguments]
+    if place[1] is None:
+        changed[place[0]] = tensor
+    else:
+        changed[place[0]][place[1]] = tensor
+    return changed
+
+
 def with_type(arguments, places, type_name):
     """The arguments with the tensors at `places` of another type."""
-    changed = [list(value) if isinstance(value, list) else value for value in arguments]
-    for place, member in places:
-        if member is None:
-            changed[place] = replace(changed[place], type=type_name)
-        else:
-            changed[place][member] = replace(changed[place][member], type=type_name)
-    return changed
+    for place in places:
+        arguments = with_tensor(arguments, place, replace(at(arguments, place), type=type_name))
+    return arguments
 
 
 class Failed(Exception):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of aclnn operators: what phase 1 takes runs and is right, the rest is refused there. `./millpond test --long` walks all operators."""
+"""Types and shapes of aclnn operators: what phase 1 takes runs and is right, the rest is refused there. `./millpond test --long` walks all operators."""
 
 import re
 import subprocess
@@ -25,6 +25,12 @@ def test_each_type_is_right_or_refused_in_phase_1(torch_env, types):
     assert counts["call"] > 50
     assert counts["refused"] > 1000
     assert counts["right"] > 200
+
+
+def test_no_shape_ends_the_process(torch_env):
+    done = python(HERE / "shapes.py", "--part", f"2/{PARTS}", env=torch_env)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-1000:]}"
+    assert int(re.findall(r"(\d+) calls", done.stdout)[0]) > 3000
 
 
 REFUSED = """

@@ -57,7 +57,8 @@ Status LoadModel(std::shared_ptr<const ModelInfo> info, const ModelMemory& memor
   std::shared_ptr<Model> model;
   MP_RETURN_IF_ERROR(Model::Load(std::move(info), memory, context, &model));
   model->set_priority(priority);
-  *out_id = ModelTable::Get().Add(std::move(model));
+  *out_id = ModelTable::Get().Add(model);
+  model->DumpTo(dump::ForModel(model->info().name(), *out_id, model->device()->id()));
   return Ok();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "include/acl/acl_rt.h"
+#include "src/api/acl/rt/device/dump_control.h"
 #include "src/api/acl/rt/device/init_config.h"
 #include "src/api/acl/rt/device/limits.h"
 #include "src/api/common/acl_guard.h"
@@ -70,11 +71,13 @@ Outcome Initialize(const char* path, Lifecycle* lifecycle) {
     MP_RETURN_IF_ERROR(runtime->FindDevice(*config.default_device, &device));
   }
   for (const auto& [limit, value] : config.limits) MP_RETURN_IF_ERROR(SetDeviceLimit(limit, value));
+  if (config.dump) MP_RETURN_IF_ERROR(StartDumpByInit(*config.dump));
   failures::SetProcessWide(config.process_messages);
   SetDefaultDevice(config.default_device.value_or(-1));
   lifecycle->current_text = config.text;
   if (Outcome told = Notify(lifecycle->init_callbacks, config.text); !told.ok()) {
     SetDefaultDevice(-1);  // not initialised after all
+    StopDumpByInit();
     failures::SetProcessWide(false);
     return told;
   }
@@ -90,6 +93,7 @@ Outcome Initialize(const char* path, Lifecycle* lifecycle) {
 
 Outcome Finalize(Lifecycle* lifecycle) {
   if (Outcome told = Notify(lifecycle->finalize_callbacks, ""); !told.ok()) return told;
+  StopDumpByInit();
   DestroyMemPools(nullptr);
   SingleOpModels::Get().Clear();
   SetDefaultDevice(-1);

@@ -123,6 +123,53 @@ Status ParseMessageMode(const json& root, InitConfig* config) {
   return Ok();
 }
 
+// A string, one of `known` ('|' between them), or the first of them.
+Status ParseWord(const json& object, const char* key, std::initializer_list<const char*> known, std::string* out) {
+  *out = object.value(key, json(*known.begin())).is_string() ? object.value(key, *known.begin()) : "";
+  const auto same = [&](const char* word) { return *out == word; };
+  MP_REQUIRE(std::any_of(known.begin(), known.end(), same), "\"%s\" is %s; expected \"%s\" or the like", key,
+             object[key].dump().c_str(), *known.begin());
+  return Ok();
+}
+
+Status ParseDumpedModel(const json& entry, dump::Settings* settings) {
+  MP_REQUIRE(entry.is_object(), "\"dump_list\" has %s among its models; expected an object", entry.dump().c_str());
+  const json name = entry.value("model_name", json());
+  const json layers = entry.value("layer", json::array());
+  if (name.is_null() && layers.empty()) return Ok();  // {}: operators alone, as the page has it
+  MP_REQUIRE(name.is_string(), "\"model_name\" is %s; expected the name of a model", name.dump().c_str());
+  MP_REQUIRE(layers.is_array(), "\"layer\" is %s; expected names of operators", layers.dump().c_str());
+  std::set<std::string>& wanted = settings->models[name.get<std::string>()];
+  for (const json& layer : layers) {
+    MP_REQUIRE(layer.is_string(), "\"layer\" has %s; expected the name of an operator", layer.dump().c_str());
+    wanted.insert(layer.get<std::string>());
+  }
+  return Ok();
+}
+
+Status ParseDump(const json& root, InitConfig* config) {
+  const auto found = root.find("dump");
+  if (found == root.end()) return Ok();
+  dump::Settings settings;
+  std::string mode;
+  std::string alone;
+  MP_RETURN_IF_ERROR(ParseWord(*found, "dump_mode", {"output", "input", "all"}, &mode));
+  MP_RETURN_IF_ERROR(ParseWord(*found, "dump_op_switch", {"off", "on"}, &alone));
+  settings.inputs = mode != "output";
+  settings.outputs = mode != "input";
+  settings.operators = alone == "on";
+  const json models = found->value("dump_list", json::array());
+  MP_REQUIRE(models.is_array(), "\"dump_list\" is %s; expected a list of models", models.dump().c_str());
+  for (const json& model : models) MP_RETURN_IF_ERROR(ParseDumpedModel(model, &settings));
+  if (!settings.operators && settings.models.empty()) return Ok();
+  const json path = found->value("dump_path", json());
+  MP_REQUIRE(path.is_string() && !path.get_ref<const std::string&>().empty(),
+             "\"dump_path\" is %s; expected the folder that the files go to", path.dump().c_str());
+  settings.path = path.get<std::string>();
+  config->dump = std::move(settings);
+  return Ok();
+}
+
 }  // namespace
 
 Status ReadInitConfig(const char* path, InitConfig* out_config) {
@@ -138,6 +185,7 @@ Status ReadInitConfig(const char* path, InitConfig* out_config) {
     if (status.ok()) status = ParseDefaultDevice(root, &config);
     if (status.ok()) status = ParseLimits(root, &config);
     if (status.ok()) status = ParseMessageMode(root, &config);
+    if (status.ok()) status = ParseDump(root, &config);
     if (!status.ok()) return std::move(status).Prefixed(where);
   }
   *out_config = std::move(config);

@@ -11,6 +11,7 @@
 
 #include "include/acl/acl_rt.h"
 #include "src/base/status.h"
+#include "src/exec/op/dump.h"
 
 namespace millpond::acl {
 
@@ -19,6 +20,7 @@ struct InitConfig {
   bool process_messages = false;
   std::optional<int32_t> default_device;
   std::vector<std::pair<aclrtDeviceLimit, size_t>> limits;
+  std::optional<dump::Settings> dump;  // when it turns dumps on
 };
 
 // `path` null or "" means no file. 100003: no such file, or unreadable; 100006: not JSON, or nested too deeply.
