@@ -51,21 +51,21 @@ void WriteAct(LastAct* last, const Act& act) {
 uint64_t CallSites::Begin(RankCell* cell, const Descriptor& what) {
   MutexLock lock(mutex_);
   WriteAct(&cell->last,
-           {what.sequence, what.count, what.operation, what.type, what.reduction, what.root, what.site, /*over=*/0});
+           {what.sequence, what.count, what.operation, what.type, what.reduction, what.root, what.site, kActUnderWay});
   return ++acts_;
 }
 
-void CallSites::Over(RankCell* cell, uint64_t act) {
+void CallSites::Over(RankCell* cell, uint64_t act, bool well) {
   MutexLock lock(mutex_);
-  if (act == acts_) cell->last.over.store(1, std::memory_order_relaxed);
+  if (act == acts_) cell->last.over.store(well ? kActDone : kActFailed, std::memory_order_relaxed);
 }
 
 void CallSites::NoteEmpty(RankCell* cell, Descriptor what) {
   MutexLock lock(mutex_);
-  const bool under_way = cell->last.version.load() != 0 && cell->last.over.load() == 0;
+  const bool under_way = cell->last.version.load() != 0 && cell->last.over.load() == kActUnderWay;
   if (under_way) return;
-  WriteAct(&cell->last, {kNoOperation, what.count, what.operation, what.type, what.reduction, what.root, what.site,
-                         /*over=*/1});
+  WriteAct(&cell->last,
+           {kNoOperation, what.count, what.operation, what.type, what.reduction, what.root, what.site, kActDone});
   ++acts_;
 }
 

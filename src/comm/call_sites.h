@@ -27,7 +27,7 @@ class CallSites {
 
   // What this rank does now, for the others to read. The answer is for Over.
   uint64_t Begin(RankCell* cell, const Descriptor& what);
-  void Over(RankCell* cell, uint64_t act);
+  void Over(RankCell* cell, uint64_t act, bool well = true);
   // A call that is no operation, and which none of the other ranks meets: told unless there is something under way.
   void NoteEmpty(RankCell* cell, Descriptor what);
   static constexpr uint64_t kNoOperation = UINT64_MAX;  // its number

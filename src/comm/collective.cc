@@ -56,7 +56,7 @@ void CollectiveRun::Finish(const Status& status) {
     EndExchange();
   }
   over_ = true;
-  if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_);
+  if (arrived_) comm_->sites.Over(&comm_->own_cell(), act_, status.ok());
   turn_.End();
 }
 
@@ -123,6 +123,7 @@ void CollectiveRun::Arrive() {
 
 std::vector<uint32_t> CollectiveRun::Awaited() const {
   std::vector<uint32_t> ranks;
+  if (disagreement_.found()) return ranks;
   for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
     const RankCell& cell = comm_->world->cell(rank);
     if (matched_ && way_ != Way::kStaged) {
@@ -160,16 +161,21 @@ bool CollectiveRun::MayConsume() const {
   return true;
 }
 
-Status CollectiveRun::Meet() {
-  Status status = Match(*comm_->world, comm_->name, sequence_);
-  if (!status.ok()) {
-    comm_->Fail(Communicator::Trouble::kMismatch, status);
-    return status;
+void CollectiveRun::Meet() {
+  if (Status status = Match(*comm_->world, comm_->name, sequence_); !status.ok()) {
+    return disagreement_.Find(comm_.get(), std::move(status));
   }
   matched_ = true;
   rounds_ = RoundsNeeded();
   ChooseWay();
-  return Ok();
+}
+
+Advance CollectiveRun::Disagree(Status* out_status) {
+  for (uint32_t rank = 0; rank < comm_->ranks; ++rank) {
+    if (!disagreement_.IsKnownBy(*comm_, rank)) return Advance::kNothing;
+  }
+  *out_status = disagreement_.Take();
+  return Advance::kOver;
 }
 
 bool CollectiveRun::StepInRounds() {
@@ -208,8 +214,8 @@ Advance CollectiveRun::Step(Status* out_status) {
       all_here = comm_->world->cell(rank).arrived.load(std::memory_order_acquire) > sequence_;
     }
     if (all_here) {
-      *out_status = Meet();
-      if (!out_status->ok()) return Advance::kOver;
+      if (!disagreement_.found()) Meet();
+      if (disagreement_.found()) return Disagree(out_status);
       advanced = true;
     }
   }

@@ -15,6 +15,7 @@
 
 #include "src/base/status.h"
 #include "src/comm/communicator.h"
+#include "src/comm/disagreement.h"
 #include "src/comm/element.h"
 #include "src/comm/exchange.h"
 #include "src/comm/match.h"
@@ -78,7 +79,10 @@ class CollectiveRun {
   void Arrive();
   // Of what it was, for traces.
   void LeaveNote() const;
-  Status Meet();
+  // Compares the calls, once all have come.
+  void Meet();
+  // They differ: over when other hosts know.
+  Advance Disagree(Status* out_status);
   // Ranks that this one waits for now.
   std::vector<uint32_t> Awaited() const;
   bool MayPublish() const;
@@ -164,6 +168,7 @@ class CollectiveRun {
   size_t rounds_ = 1;  // every operation has one, so that the first can be published before the ranks have compared
   size_t published_ = 0, consumed_ = 0;
   bool arrived_ = false, matched_ = false, over_ = false;
+  Disagreement disagreement_;
   enum class Way : uint8_t {
     kStaged,
     kOffered,  // this rank's buffers can be reached; of the others that is not known yet

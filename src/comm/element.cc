@@ -147,8 +147,14 @@ std::string ElementName(uint32_t element) {
   return Format("type %u", element);
 }
 
+size_t ElementBytes(uint32_t element) {
+  static constexpr size_t kBytes[] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 16, 0, 1, 1, 1, 1};
+  return element < std::size(kBytes) ? kBytes[element] : 0;
+}
+
 std::string ReductionName(uint32_t reduction) {
   static constexpr const char* kNames[] = {"sum", "prod", "max", "min"};
+  if (reduction == static_cast<uint32_t>(Reduction::kNone)) return "none";
   return reduction < std::size(kNames) ? kNames[reduction] : Format("reduction %u", reduction);
 }
 

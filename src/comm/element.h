@@ -34,6 +34,8 @@ enum class Reduction : uint32_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kNone
 // Any number, also one that another rank wrote.
 std::string ElementName(uint32_t element);
 std::string ReductionName(uint32_t reduction);
+// Of one element; 0 for a number that is no type.
+size_t ElementBytes(uint32_t element);
 
 // out[i] = ((parts[0][i] op parts[1][i]) op parts[2][i]) ...: in the order of the ranks, whoever computes it, so every
 // rank has the same bits. Integers wrap. Halves are added up as floats and rounded once; a NaN anywhere gives NaN.

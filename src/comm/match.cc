@@ -64,15 +64,19 @@ bool HasRoot(Operation operation) {
   return operation == Operation::kReduce || operation == Operation::kBroadcast || operation == Operation::kScatter;
 }
 
+// A list of counts instead of one.
+bool HasList(Operation operation) {
+  return CountsOf(operation) == Counts::kOneList || operation == Operation::kAlltoAllV ||
+         operation == Operation::kAlltoAllVC;
+}
+
 // "10 of fp32, sum, root 0", as far as the operation has these.
 std::string Arguments(const Descriptor& what) {
   const auto operation = static_cast<Operation>(what.operation);
   if (operation == Operation::kBarrier) return {};
-  std::string text =
-      CountsOf(operation) == Counts::kOneList || operation == Operation::kAlltoAllV ||
-              operation == Operation::kAlltoAllVC
-          ? "counts of " + ElementName(what.type)
-          : Format("%llu of %s", static_cast<unsigned long long>(what.count), ElementName(what.type).c_str());
+  std::string text = HasList(operation) ? "counts of " + ElementName(what.type)
+                                        : Format("%llu of %s", static_cast<unsigned long long>(what.count),
+                                                 ElementName(what.type).c_str());
   if (what.reduction != static_cast<uint32_t>(Reduction::kNone)) text += ", " + ReductionName(what.reduction);
   if (HasRoot(operation)) text += Format(", root %u", what.root);
   if (operation == Operation::kSend) text += Format(" to rank %u", what.root);
@@ -118,8 +122,56 @@ std::string Calls(const World& world, uint64_t sequence) {
   return all;
 }
 
+// What is compared at every operation. Words are made only where ranks differ.
+bool Agree(const World& world, uint64_t sequence) {
+  const Descriptor& first = At(world, 0, sequence);
+  const Counts counts = CountsOf(static_cast<Operation>(first.operation));
+  const uint64_t* const list = world.counts(0, sequence);
+  for (uint32_t rank = 1; rank < world.ranks(); ++rank) {
+    const Descriptor& what = At(world, rank, sequence);
+    if (what.operation != first.operation || what.count != first.count || what.type != first.type ||
+        what.reduction != first.reduction || what.root != first.root) {
+      return false;
+    }
+    if (counts == Counts::kOneList && !std::equal(list, list + world.ranks(), world.counts(rank, sequence))) {
+      return false;
+    }
+  }
+  return counts != Counts::kPairs || ComparePairs(world, sequence).empty();
+}
+
+// In what the ranks differ; what an operation does not have is "none".
+std::string NameDifferences(const World& world, uint64_t sequence) {
+  const auto differing = [&](const char* what, const auto& value, const auto& has) {
+    return Differing(world, what, [&](uint32_t rank) -> std::string {
+      const Descriptor& asked = At(world, rank, sequence);
+      return has(static_cast<Operation>(asked.operation)) ? value(asked) : "none";
+    });
+  };
+  const auto always = [](Operation) { return true; };
+  const auto has_type = [](Operation operation) { return operation != Operation::kBarrier; };
+  const auto count = [](const Descriptor& asked) -> std::string {
+    return HasList(static_cast<Operation>(asked.operation)) ? "a list" : std::to_string(asked.count);
+  };
+  std::string text = differing(
+      "operation", [](const Descriptor& asked) { return OperationName(asked.operation); }, always);
+  const bool same_operation = text.empty();
+  text += differing("count", count, has_type);
+  text += differing(
+      "data type", [](const Descriptor& asked) { return ElementName(asked.type); }, has_type);
+  text += differing(
+      "reduction", [](const Descriptor& asked) { return ReductionName(asked.reduction); }, always);
+  text += differing(
+      "root", [](const Descriptor& asked) { return std::to_string(asked.root); }, HasRoot);
+  if (!same_operation) return text;
+  const Counts counts = CountsOf(static_cast<Operation>(At(world, 0, sequence).operation));
+  if (counts == Counts::kOneList) text += CompareLists(world, sequence);
+  if (counts == Counts::kPairs) text += ComparePairs(world, sequence);
+  return text;
+}
+
 // What the rank wrote last, whole: false while it writes.
-bool ReadLast(const LastAct& last, Descriptor* out_what, bool* out_over) {
+bool ReadLast(const LastAct& last, Descriptor* out_what, uint32_t* out_over) {
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries; ++i) {
     const uint64_t version = last.version.load(std::memory_order_acquire);
@@ -131,7 +183,7 @@ bool ReadLast(const LastAct& last, Descriptor* out_what, bool* out_over) {
                  .reduction = last.reduction.load(std::memory_order_acquire),
                  .root = last.root.load(std::memory_order_acquire),
                  .site = last.site.load(std::memory_order_acquire)};
-    *out_over = last.over.load(std::memory_order_acquire) != 0;
+    *out_over = last.over.load(std::memory_order_acquire);
     if (version % 2 == 0 && last.version.load(std::memory_order_relaxed) == version) return true;
   }
   return false;
@@ -162,20 +214,8 @@ Counts CountsOf(Operation operation) {
 }
 
 Status Match(const World& world, const std::string& communicator, uint64_t sequence) {
-  std::string text =
-      Differing(world, "operation", [&](uint32_t rank) { return OperationName(At(world, rank, sequence).operation); });
-  const bool same_operation = text.empty();
-  text += Differing(world, "count", [&](uint32_t rank) { return std::to_string(At(world, rank, sequence).count); });
-  text += Differing(world, "data type", [&](uint32_t rank) { return ElementName(At(world, rank, sequence).type); });
-  text +=
-      Differing(world, "reduction", [&](uint32_t rank) { return ReductionName(At(world, rank, sequence).reduction); });
-  text += Differing(world, "root", [&](uint32_t rank) { return std::to_string(At(world, rank, sequence).root); });
-  if (same_operation) {
-    const Counts counts = CountsOf(static_cast<Operation>(At(world, 0, sequence).operation));
-    if (counts == Counts::kOneList) text += CompareLists(world, sequence);
-    if (counts == Counts::kPairs) text += ComparePairs(world, sequence);
-  }
-  if (text.empty()) return Ok();
+  if (Agree(world, sequence)) return Ok();
+  const std::string text = NameDifferences(world, sequence);
   return {Code::kTaskFailed,
           Format("[EI0005] the ranks of communicator '%s' disagree about its operation %llu (%s)%s; nothing was moved. "
                  "Make the calls equal on all ranks, and a new communicator%s",
@@ -185,7 +225,7 @@ Status Match(const World& world, const std::string& communicator, uint64_t seque
 
 std::string LastOperation(const World& world, uint32_t rank) {
   Descriptor last;
-  bool over = false;
+  uint32_t over = kActUnderWay;
   if (!ReadLast(world.cell(rank).last, &last, &over)) return "no operation yet";
   if (last.sequence == CallSites::kNoOperation) {
     return Format("%s without elements, which is no operation, and meets none of another rank%s",
@@ -198,7 +238,10 @@ std::string LastOperation(const World& world, uint32_t rank) {
   const std::string part = whole.empty() ? arguments : "its " + OperationName(last.operation) + ": " + arguments;
   return Format("%s (%s%sits %s %llu, %s)%s", CalledAs(world, rank, last).c_str(), part.c_str(),
                 part.empty() ? "" : "; ", message ? "message" : "operation",
-                static_cast<unsigned long long>(last.sequence), over ? "done" : "under way",
+                static_cast<unsigned long long>(last.sequence),
+                over == kActUnderWay ? "under way"
+                : over == kActDone   ? "done"
+                                     : "failed",
                 TextOfSite(world, rank, last.site).c_str());
 }
 

@@ -15,8 +15,9 @@ namespace {
 
 std::string TextOf(const MessageNote& note) {
   const std::string tag = note.tag != 0 ? Format(" with tag %lld", static_cast<long long>(note.tag)) : "";
-  return Format("%llu bytes of %s%s", static_cast<unsigned long long>(note.bytes), ElementName(note.type).c_str(),
-                tag.c_str());
+  const size_t each = std::max<size_t>(1, ElementBytes(note.type));
+  return Format("%llu of %s (%llu bytes)%s", static_cast<unsigned long long>(note.bytes / each),
+                ElementName(note.type).c_str(), static_cast<unsigned long long>(note.bytes), tag.c_str());
 }
 
 }  // namespace
@@ -80,6 +81,11 @@ Advance BatchRun::Step(Status* out_status) {
     for (const Transfer& move : spec_->transfers) CopyBytes(move.to, move.from, move.bytes);
     copied_ = true;
   }
+  if (disagreement_.found()) {
+    if (!disagreement_.IsKnownBy(*comm_, differs_from_)) return Advance::kNothing;
+    *out_status = disagreement_.Take();
+    return Advance::kOver;
+  }
   bool advanced = false, all_over = true;
   for (const auto& run : runs_) {
     if (run->over()) continue;
@@ -87,8 +93,13 @@ Advance BatchRun::Step(Status* out_status) {
       *out_status = comm_->Failure();
       return Advance::kOver;
     }
-    advanced |= run->Step(out_status);
-    if (!out_status->ok()) return Advance::kOver;
+    Status same;
+    advanced |= run->Step(&same);
+    if (!same.ok()) {
+      differs_from_ = run->peer();
+      disagreement_.Find(comm_.get(), std::move(same));
+      return Advance::kSomething;
+    }
     all_over &= run->over();
   }
   if (all_over) return Advance::kOver;
@@ -99,6 +110,7 @@ Advance BatchRun::Step(Status* out_status) {
 
 std::vector<uint32_t> BatchRun::Awaited() const {
   std::vector<uint32_t> ranks;
+  if (disagreement_.found()) return ranks;
   for (const auto& run : runs_) {
     if (run->WaitsForPeer() && std::find(ranks.begin(), ranks.end(), run->peer()) == ranks.end()) {
       ranks.push_back(run->peer());
@@ -147,15 +159,12 @@ Status MessageRun::Compare() {
   if (offer.bytes == want.bytes && offer.type == want.type && offer.tag == want.tag) return Ok();
   const uint32_t from = message_.sends ? comm_->rank : message_.peer;
   const uint32_t to = message_.sends ? message_.peer : comm_->rank;
-  Status status(
-      Code::kTaskFailed,
-      Format("[EI0005] message %llu from rank %u to rank %u of communicator '%s' differs at its ends: rank %u "
-             "sends %s%s, rank %u expects %s%s; nothing was moved. Make the calls fit, and a new communicator",
-             static_cast<unsigned long long>(number_), from, to, comm_->name.c_str(), from, TextOf(offer).c_str(),
-             TextOfSite(*comm_->world, from, offer.site).c_str(), to, TextOf(want).c_str(),
-             TextOfSite(*comm_->world, to, want.site).c_str()));
-  comm_->Fail(Communicator::Trouble::kMismatch, status);
-  return status;
+  return {Code::kTaskFailed,
+          Format("[EI0005] message %llu from rank %u to rank %u of communicator '%s' differs at its ends: rank %u "
+                 "sends %s%s, rank %u expects %s%s; nothing was moved. Make the calls fit, and a new communicator",
+                 static_cast<unsigned long long>(number_), from, to, comm_->name.c_str(), from, TextOf(offer).c_str(),
+                 TextOfSite(*comm_->world, from, offer.site).c_str(), to, TextOf(want).c_str(),
+                 TextOfSite(*comm_->world, to, want.site).c_str())};
 }
 
 bool MessageRun::MovePiece() {

@@ -13,6 +13,7 @@
 
 #include "src/base/status.h"
 #include "src/comm/communicator.h"
+#include "src/comm/disagreement.h"
 #include "src/comm/element.h"
 #include "src/comm/transfer.h"
 #include "src/comm/vigil.h"
@@ -60,6 +61,8 @@ class BatchRun {
   const std::shared_ptr<const BatchSpec> spec_;
   Vigil vigil_;
   std::vector<std::unique_ptr<MessageRun>> runs_;
+  Disagreement disagreement_;
+  uint32_t differs_from_ = 0;  // a rank
   bool copied_ = false, over_ = false;
 };
 

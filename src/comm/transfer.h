@@ -52,6 +52,7 @@ struct Group {
   struct Item {
     const void* communicator;
     void* stream;
+    const void* context;  // the thread's, when it called: a group may go over several devices
     Message message;
   };
   int depth = 0;

@@ -97,11 +97,12 @@ inline constexpr size_t kExports = 16;
 
 // What a rank was asked for last, a collective or a message, for people to read. Written while others look, so each
 // number is whole by itself, and the version is odd meanwhile.
+inline constexpr uint32_t kActUnderWay = 0, kActDone = 1, kActFailed = 2;
 struct LastAct {
   std::atomic<uint64_t> version{0};
   std::atomic<uint64_t> number{0}, count{0};
   std::atomic<uint32_t> operation{0}, type{0}, reduction{0}, root{0}, site{0};
-  std::atomic<uint32_t> over{0};
+  std::atomic<uint32_t> over{kActUnderWay};
 };
 
 // Written one word after the other while others look: for people to read.

@@ -220,14 +220,44 @@ TEST_F(CollectivesTest, WrongBuffersAreNamed) {
              HcclAllReduce(static_cast<char*>(from()) + 1, to(), 8, kFloat, HCCL_REDUCE_SUM, comm_, stream_));
 }
 
+// Whatever is wrong with it: EI0003, the operation, and the parameter.
+TEST_F(CollectivesTest, AnArgumentThatIsRefusedHasTheCodeForIt) {
+  const auto expect = [&](const char* operation, const char* parameter, HcclResult result) {
+    const std::string said = RecentMessage();
+    EXPECT_NE(result, HCCL_SUCCESS);
+    for (const char* text : {"(EI0003): ", operation, parameter}) {
+      EXPECT_NE(said.find(text), std::string::npos) << text << " is not in: " << said;
+    }
+  };
+  const auto reduce = [&](void* send, uint64_t count, HcclComm comm, aclrtStream stream) {
+    return HcclAllReduce(send, to(), count, kFloat, HCCL_REDUCE_SUM, comm, stream);
+  };
+  int none = 0;
+  std::vector<float> host(8);
+  expect("HcclAllReduce", "sendBuf", reduce(nullptr, 8, comm_, stream_));
+  expect("HcclAllReduce", "sendBuf", reduce(host.data(), 8, comm_, stream_));
+  expect("HcclAllReduce", "sendBuf", reduce(from(), 100 * kCount, comm_, stream_));
+  expect("HcclAllReduce", "count", reduce(from(), UINT64_MAX, comm_, stream_));
+  expect("HcclAllReduce", "comm", reduce(from(), 8, nullptr, stream_));
+  expect("HcclAllReduce", "comm", reduce(from(), 8, &none, stream_));
+  expect("HcclAllReduce", "stream", reduce(from(), 8, comm_, nullptr));
+  expect("HcclBroadcast", "root", HcclBroadcast(to(), 8, kFloat, 1, comm_, stream_));
+  expect("HcclSend", "destRank", HcclSend(from(), 8, kFloat, 3, comm_, stream_));
+  expect("HcclAllGather", "dataType", HcclAllGather(from(), to(), 8, Beyond<HcclDataType>(13), comm_, stream_));
+  expect("HcclAlltoAllVC", "sendCountMatrix",
+         HcclAlltoAllVC(from(), reinterpret_cast<void*>(0x1000), kFloat, to(), kFloat, comm_, stream_));
+  HcclSendRecvItem item{Beyond<HcclSendRecvType>(5), from(), 8, kFloat, 0};
+  expect("HcclBatchSendRecv", "sendRecvType", HcclBatchSendRecv(&item, 1, comm_, stream_));
+}
+
 TEST_F(CollectivesTest, UndocumentedTypesAndOperationsAreRefused) {
   const auto reduce = [&](HcclDataType type, HcclReduceOp op) {
     return HcclAllReduce(from(), to(), 8, type, op, comm_, stream_);
   };
   HCCL_FAILS(HCCL_E_NOT_SUPPORT, "prod", reduce(HCCL_DATA_TYPE_BFP16, HCCL_REDUCE_PROD));
-  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "data type 7", reduce(HCCL_DATA_TYPE_UINT8, HCCL_REDUCE_SUM));
-  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "data type 10", reduce(HCCL_DATA_TYPE_FP64, HCCL_REDUCE_SUM));
-  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "reduction 9", reduce(kFloat, Beyond<HcclReduceOp>(9)));
+  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "Value 7 for parameter dataType", reduce(HCCL_DATA_TYPE_UINT8, HCCL_REDUCE_SUM));
+  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "Value 10 for parameter dataType", reduce(HCCL_DATA_TYPE_FP64, HCCL_REDUCE_SUM));
+  HCCL_FAILS(HCCL_E_NOT_SUPPORT, "Value 9 for parameter op", reduce(kFloat, Beyond<HcclReduceOp>(9)));
   HCCL_FAILS(HCCL_E_NOT_SUPPORT, "13", HcclAllGather(from(), to(), 8, Beyond<HcclDataType>(13), comm_, stream_));
 }
 

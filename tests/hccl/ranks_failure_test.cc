@@ -69,8 +69,8 @@ RANK_BODY(OtherOperation) {
   const std::string first = "Rank 0 called HcclAllReduce (10 of fp32, sum) at ", where = Line(line);
   const std::string second = r.ranks == 2 ? "Rank 1 called HcclBroadcast (10 of fp32, root 1) at "
                                           : "Ranks 1, 2 called HcclBroadcast (10 of fp32, root 1) at ";
-  Failure(r, {"EI0005", "HcclAllReduce (rank 0)", "HcclBroadcast (rank", first.c_str(), where.c_str(), second.c_str(),
-              Line(line + 2).c_str()});
+  Failure(r, {"EI0005", "HcclAllReduce (rank 0)", "HcclBroadcast (rank", "reduction: none (rank", first.c_str(),
+              where.c_str(), second.c_str(), Line(line + 2).c_str()});
 }
 
 RANK_BODY(OtherRoot) {
@@ -95,7 +95,7 @@ RANK_BODY(OtherMessage) {
   if (r.rank == 0) RANK_OK(r, HcclSend(b.send.get(), 100, kFloat, 1, r.comm, r.stream));
   if (r.rank == 1) RANK_OK(r, HcclRecv(b.receive.get(), 99, kFloat, 0, r.comm, r.stream));
   if (r.rank > 1) return;
-  const std::string sends = "sends 400 bytes of fp32 at ", expects = "expects 396 bytes of fp32 at ";
+  const std::string sends = "sends 100 of fp32 (400 bytes) at ", expects = "expects 99 of fp32 (396 bytes) at ";
   Failure(r, {"EI0005", "from rank 0 to rank 1", sends.c_str(), Line(line).c_str(), expects.c_str(),
               Line(line + 1).c_str()});
 }
@@ -117,6 +117,35 @@ TEST_P(RanksThatDisagree, AreNamedOnEveryRank) { ExpectSilentEverywhere(GetParam
 INSTANTIATE_TEST_SUITE_P(Each, RanksThatDisagree,
                          ::testing::Values("OtherCount", "OtherTypeAndReduction", "OtherOperation", "OtherRoot",
                                            "OtherCounts", "OtherMessage", "LifeAfterwards"),
+                         [](const auto& info) { return info.param; });
+
+// The process ends as soon as it has heard, and with it whoever speaks for its host.
+[[noreturn]] void EndAtOnce(const Rank& r) {
+  std::fputs(r.complaints.c_str(), stderr);
+  _exit(r.complaints.empty() ? 0 : 3);
+}
+
+RANK_BODY(OtherCountAndTheEnd) {
+  const Buffers b;
+  RANK_OK(r, HcclAllReduce(b.send.get(), b.receive.get(), r.rank == 1 ? 20 : 10, kFloat, HCCL_REDUCE_SUM, r.comm,
+                           r.stream));
+  Failure(r, {"EI0005", "20 (rank 1)"});
+  EndAtOnce(r);
+}
+
+RANK_BODY(OtherMessageAndTheEnd) {
+  const Buffers b;
+  if (r.rank == 0) RANK_OK(r, HcclSend(b.send.get(), 100, kFloat, 1, r.comm, r.stream));
+  if (r.rank == 1) RANK_OK(r, HcclRecv(b.receive.get(), 99, kFloat, 0, r.comm, r.stream));
+  Failure(r, {"EI0005", "from rank 0 to rank 1"});
+  EndAtOnce(r);
+}
+
+class DisagreementOfHosts : public ::testing::TestWithParam<std::string> {};
+TEST_P(DisagreementOfHosts, IsHeardOfByAllThoughOneEndsAtOnce) {
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Complaints(RunHosts({{"0"}, {"1"}}, GetParam())), "");
+}
+INSTANTIATE_TEST_SUITE_P(Each, DisagreementOfHosts, ::testing::Values("OtherCountAndTheEnd", "OtherMessageAndTheEnd"),
                          [](const auto& info) { return info.param; });
 
 // --- Gone -------------------------------------------------------------------------------------------------------

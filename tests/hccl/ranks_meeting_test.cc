@@ -123,6 +123,38 @@ TEST_F(RanksMeeting, AGroupMakesTheRanksOfOneThread) {
   ACL_OK(aclrtSetDevice(0));
 }
 
+// The streams of a group's messages are those of the devices that were set when each was asked for.
+TEST_F(RanksMeeting, AGroupSendsAndReceivesForAllDevicesOfOneThread) {
+  constexpr uint32_t kRanks = 3, kCount = 1000;
+  int32_t devices[kRanks] = {0, 1, 2};
+  HcclComm comms[kRanks] = {};
+  HCCL_OK(HcclCommInitAll(kRanks, devices, comms));
+  aclrtStream streams[kRanks] = {};
+  std::vector<std::unique_ptr<Values<float>>> send, receive;
+  HCCL_OK(HcclGroupStart());
+  for (uint32_t i = 0; i < kRanks; ++i) {
+    ACL_OK(aclrtSetDevice(devices[i]));
+    ACL_OK(aclrtCreateStream(&streams[i]));
+    send.push_back(std::make_unique<Values<float>>(std::vector<float>(kCount, static_cast<float>(i + 1))));
+    receive.push_back(std::make_unique<Values<float>>(std::vector<float>(kCount, 0)));
+    const uint32_t next = (i + 1) % kRanks, previous = (i + kRanks - 1) % kRanks;
+    HCCL_OK(HcclSend(send[i]->get(), kCount, HCCL_DATA_TYPE_FP32, next, comms[i], streams[i]));
+    HCCL_OK(HcclRecv(receive[i]->get(), kCount, HCCL_DATA_TYPE_FP32, previous, comms[i], streams[i]));
+  }
+  HCCL_OK(HcclGroupEnd());
+  int32_t current = -1;
+  ACL_OK(aclrtGetDevice(&current));
+  EXPECT_EQ(current, devices[kRanks - 1]) << "the thread's device is what it was";
+  for (uint32_t i = 0; i < kRanks; ++i) {
+    ACL_OK(aclrtSetDevice(devices[i]));
+    ACL_OK(aclrtSynchronizeStream(streams[i]));
+    EXPECT_EQ(receive[i]->Read(), std::vector<float>(kCount, static_cast<float>((i + kRanks - 1) % kRanks + 1)));
+    ACL_OK(aclrtDestroyStream(streams[i]));
+    HCCL_OK(HcclCommDestroy(comms[i]));
+  }
+  ACL_OK(aclrtSetDevice(0));
+}
+
 RANK_BODY(SubCommunicators) {
   HcclCommConfig config;
   HcclCommConfigInit(&config);

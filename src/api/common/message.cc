@@ -133,6 +133,7 @@ const char* TitleFor(std::string_view code) {
       // HCCL's.
       {"EI0001", "Invalid_Argument"},
       {"EI0002", "Communication_Error_Timeout"},
+      {"EI0003", "Invalid_Argument"},
       {"EI0004", "Invalid_Argument"},
       {"EI0005", "Communication_Error"},
       {"EI0008", "Communication_Error"},

@@ -3,6 +3,7 @@
 // themselves.
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/transfer.h"
+#include "src/device/memory/memory.h"
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
@@ -93,6 +94,8 @@ extern "C" HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountM
     MP_RETURN_IF_ERROR(Prepare({kApi, caller, comm, stream}, Operation::kAlltoAllVC, 0, sendType, &prepared));
     const comm::Communicator& found = *prepared.place.comm;
     const auto* matrix = static_cast<const uint64_t*>(sendCountMatrix);
+    const size_t last = size_t{found.ranks} * found.ranks - 1;
+    if (!HostCanRead({matrix, matrix + last})) return acl::WildPointer("sendCountMatrix", matrix);
     Side send{sendBuf, std::vector<Part>(found.ranks)}, receive{recvBuf, std::vector<Part>(found.ranks)};
     size_t send_offset = 0, receive_offset = 0;  // the parts lie one after the other
     for (uint32_t i = 0; i < found.ranks; ++i) {

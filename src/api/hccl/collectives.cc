@@ -79,7 +79,7 @@ HcclResult Collective(const Asked& asked, Check&& check, Fill&& fill,
 template <class Fill>
 HcclResult Reduced(const Asked& asked, HcclReduceOp op, const void* sendBuf, const void* recvBuf, Fill&& fill,
                    const void* caller = __builtin_return_address(0)) {
-  const auto check = [&] { return CheckReduction(asked.type, op); };
+  const auto check = [&] { return CheckReduction(asked.operation, asked.type, op); };
   const auto fill_all = [&](Prepared* prepared) -> Status {
     MP_RETURN_IF_ERROR(fill(prepared));
     return SetReduction(asked.type, op, sendBuf, recvBuf, prepared);
@@ -118,7 +118,7 @@ extern "C" HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts, 
                                          aclrtStream stream) {
   static constexpr char kApi[] = "HcclReduceScatterV";
   return GuardOperation(kApi, [&](const void* caller) -> Outcome {
-    MP_RETURN_IF_ERROR(CheckReduction(dataType, op));
+    MP_RETURN_IF_ERROR(CheckReduction(Operation::kReduceScatterV, dataType, op));
     Prepared prepared;
     MP_RETURN_IF_ERROR(
         Prepare({kApi, caller, comm, stream}, Operation::kReduceScatterV, recvCount, dataType, &prepared));

@@ -14,12 +14,21 @@ using acl::InvalidParameter;
 using acl::InvalidValue;
 
 HcclResult ResultFrom(const Status& status);
+// A failure for which an argument is to blame, under the code that HCCL has for arguments of operations (EI0003).
+// Others as they are.
+Status AsArgument(const Status& failure);
 
 struct HcclAbi : RuntimeAbi {
   using Result = HcclResult;
   static constexpr HcclResult kSuccess = HCCL_SUCCESS;
   static constexpr HcclResult kNoMemory = HCCL_E_MEMORY;
   static HcclResult Number(const Status& failure) { return ResultFrom(failure); }
+};
+
+struct OperationAbi : HcclAbi {
+  static void Keep(const char* api, int64_t number, const Status& failure) {
+    HcclAbi::Keep(api, number, AsArgument(failure));
+  }
 };
 
 using Outcome = BasicOutcome<HcclResult>;
@@ -33,7 +42,7 @@ inline HcclResult Guard(const char* api, Body&& body) {
 // line. A default argument is evaluated where Guard is called, in the entry point itself.
 template <class Body>
 inline HcclResult GuardOperation(const char* api, Body&& body, const void* caller = __builtin_return_address(0)) {
-  return millpond::Guard(HcclAbi(), api, [&] { return body(caller); });
+  return millpond::Guard(OperationAbi(), api, [&] { return body(caller); });
 }
 
 }  // namespace millpond::hccl

@@ -8,6 +8,9 @@
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/transfer.h"
 #include "src/comm/messages.h"
+#include "src/device/device.h"
+#include "src/device/runtime.h"
+#include "src/device/stream/stream.h"
 
 using namespace millpond;        // NOLINT: a shim is a page of delegation
 using namespace millpond::hccl;  // NOLINT
@@ -43,8 +46,27 @@ Outcome LaunchBatch(const char* api, const Place& place, std::span<const Message
   return comm::LaunchTransfers(api, place.stream, transfers);
 }
 
+// The context of a call while the group is launched, then the thread's own again.
+class InContext {
+ public:
+  InContext() : before_(CurrentContext()) {}
+  ~InContext() { SetCurrentContextForThread(before_); }
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+  Status Enter(const void* handle) {
+    Context* const context = Contexts().Find(handle);
+    MP_CHECK(context != nullptr, kInvalidHandle, "the context of a call in this group was destroyed before its end");
+    SetCurrentContextForThread(context);
+    return Ok();
+  }
+
+ private:
+  Context* const before_;
+};
+
 // Items of one communicator and stream are one batch.
 Outcome LaunchGroup(const char* api, std::vector<Group::Item> items) {
+  InContext in;
   while (!items.empty()) {
     const auto first = items.front();
     std::vector<Message> batch;
@@ -57,6 +79,7 @@ Outcome LaunchGroup(const char* api, std::vector<Group::Item> items) {
       }
     }
     Place place;
+    MP_RETURN_IF_ERROR(in.Enter(first.context));
     MP_RETURN_IF_ERROR(FindPlace(const_cast<void*>(first.communicator), first.stream, &place));
     if (Outcome launched = LaunchBatch(api, place, batch); !launched.ok()) return launched;
     items = std::move(rest);
@@ -74,7 +97,7 @@ Outcome SendOrReceive(const char* api, const void* caller, bool sends, void* buf
       MessageFrom(caller, sends, sends ? "sendBuf" : "recvBuf", buffer, count, dataType, peer, &message));
   Group& group = Group::OfThread();
   if (group.depth > 0) {
-    group.items.push_back({comm, stream, message});
+    group.items.push_back({comm, stream, place.stream->context()->handle(), message});
     return Ok();
   }
   if (peer == place.comm->rank) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HCCL's numbers for our codes, and their texts.
+#include <string>
+
 #include "include/hccl/hccl.h"
 #include "src/api/hccl/hccl_guard.h"
 
@@ -33,6 +35,25 @@ HcclResult ResultFrom(const Status& status) {
     default:
       return HCCL_E_RUNTIME;  // the runtime's own: no context, a stream of another context, a broken capture ...
   }
+}
+
+Status AsArgument(const Status& failure) {
+  switch (failure.code()) {
+    case Code::kInvalidArgument:
+    case Code::kUnsupported:
+    case Code::kRuntimeArgument:
+    case Code::kInvalidHandle:
+    case Code::kInvalidMemoryType:
+    case Code::kUnaligned:
+      break;
+    default:
+      return failure.Clone();
+  }
+  constexpr size_t kTagLength = sizeof("[EH0008] ") - 1;
+  std::string text(failure.message());
+  if (text.starts_with("[EI")) return failure.Clone();
+  text = text.starts_with("[E") ? text.substr(kTagLength) : "{api} failed. Reason: " + text;
+  return Status(failure.code(), "[EI0003] " + text).Breaks(failure.rule(), failure.subject());
 }
 
 }  // namespace millpond::hccl

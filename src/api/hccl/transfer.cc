@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "include/acl/acl_rt.h"
-#include "src/api/common/soc.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/device/stream/stream.h"
@@ -45,39 +43,15 @@ Status FindPlace(HcclComm comm, aclrtStream stream, Place* out_place) {
   return Ok();
 }
 
-size_t BytesOf(HcclDataType type) {
-  switch (type) {
-    case HCCL_DATA_TYPE_INT8:
-    case HCCL_DATA_TYPE_UINT8:
-    case HCCL_DATA_TYPE_HIF8:
-    case HCCL_DATA_TYPE_FP8E4M3:
-    case HCCL_DATA_TYPE_FP8E5M2:
-    case HCCL_DATA_TYPE_FP8E8M0:
-      return 1;
-    case HCCL_DATA_TYPE_INT16:
-    case HCCL_DATA_TYPE_UINT16:
-    case HCCL_DATA_TYPE_FP16:
-    case HCCL_DATA_TYPE_BFP16:
-      return 2;
-    case HCCL_DATA_TYPE_INT32:
-    case HCCL_DATA_TYPE_UINT32:
-    case HCCL_DATA_TYPE_FP32:
-      return 4;
-    case HCCL_DATA_TYPE_INT64:
-    case HCCL_DATA_TYPE_UINT64:
-    case HCCL_DATA_TYPE_FP64:
-      return 8;
-    case HCCL_DATA_TYPE_INT128:
-      return 16;
-    case HCCL_DATA_TYPE_RESERVED:
-      return 0;
-  }
-  return 0;
-}
+size_t BytesOf(HcclDataType type) { return comm::ElementBytes(static_cast<uint32_t>(type)); }
 
 Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes) {
   const size_t each = BytesOf(type);
-  if (each == 0) return Unsupported(Format("%d is not a data type of HCCL", static_cast<int>(type)));
+  if (each == 0) {
+    return Unsupported(
+        Format("[EI0003] {api} failed. Value %d for parameter dataType is invalid. Reason: it is no data type of HCCL.",
+               static_cast<int>(type)));
+  }
   if (count > kMaxElements) {
     return InvalidValue("count", std::to_string(count),
                         Format("at most %llu elements", static_cast<unsigned long long>(kMaxElements)));
@@ -108,36 +82,6 @@ Status ReadParts(const char* counts_name, const void* counts, const char* offset
     MP_RETURN_IF_ERROR(SizeOf(static_cast<const uint64_t*>(offsets)[i], type, &(*out_parts)[i].offset));
   }
   return Ok();
-}
-
-Status CheckReduction(HcclDataType type, HcclReduceOp op) {
-  if (op != HCCL_REDUCE_SUM && op != HCCL_REDUCE_PROD && op != HCCL_REDUCE_MAX && op != HCCL_REDUCE_MIN) {
-    return Unsupported(Format("reduction %d is not one of sum, prod, max, min (0 to 3)", static_cast<int>(op)));
-  }
-  switch (type) {
-    case HCCL_DATA_TYPE_INT16:
-    case HCCL_DATA_TYPE_BFP16:
-      if (op != HCCL_REDUCE_PROD) return Ok();
-      return Unsupported("prod is documented for neither int16 nor bfp16; use another type or sum, max, min");
-    case HCCL_DATA_TYPE_INT8:
-    case HCCL_DATA_TYPE_INT32:
-    case HCCL_DATA_TYPE_INT64:
-    case HCCL_DATA_TYPE_FP16:
-    case HCCL_DATA_TYPE_FP32:
-      return Ok();
-    case HCCL_DATA_TYPE_UINT64:
-    case HCCL_DATA_TYPE_FP64: {
-      const char* soc = aclrtGetSocName();
-      if (acl::SeriesOf(soc != nullptr ? soc : "") == acl::Series::k950) return Ok();
-      break;
-    }
-    default:
-      break;
-  }
-  return Unsupported(
-      Format("data type %d has no reduction on this device; int8, int16, int32, int64, fp16, fp32 and "
-             "bfp16 have (uint64 and fp64 on the 950)",
-             static_cast<int>(type)));
 }
 
 Status CheckRank(const char* parameter, uint32_t rank, const comm::Communicator& comm) {

@@ -35,8 +35,8 @@ using comm::Transfer;
 size_t BytesOf(HcclDataType type);
 // count elements of `type` in bytes; refuses unknown types and counts beyond HCCL's limit.
 Status SizeOf(uint64_t count, HcclDataType type, size_t* out_bytes);
-// The documented types and operations of reductions on this device.
-Status CheckReduction(HcclDataType type, HcclReduceOp op);
+// The documented types and reductions of an operation on this device.
+Status CheckReduction(comm::Operation operation, HcclDataType type, HcclReduceOp op);
 // `parameter` names a rank of the communicator.
 Status CheckRank(const char* parameter, uint32_t rank, const comm::Communicator& comm);
 
