@@ -52,6 +52,27 @@ TEST(Pieces, WhatSharesAByteOverlaps) {
   EXPECT_EQ(pieces.Overlapping(200, 400), nullptr);
 }
 
+TEST(Pieces, WhatWasLeftIsNobodysUntilItsBytesAreGivenOutAgain) {
+  Pieces pieces;
+  for (const uintptr_t begin : {100, 200, 300}) {
+    pieces.Add(Told(begin, begin + 100));
+    pieces.Leave(*pieces.Remove(begin, true, 7));
+  }
+  EXPECT_EQ(pieces.FindGone(99), nullptr);
+  EXPECT_EQ(pieces.FindGone(399)->begin, 300U);
+  EXPECT_EQ(pieces.FindGone(150)->freed, 7U);
+  EXPECT_TRUE(pieces.has_programs());
+  pieces.Add(Told(150, 210));
+  EXPECT_EQ(pieces.FindGone(100), nullptr);
+  EXPECT_EQ(pieces.FindGone(250), nullptr);
+  EXPECT_NE(pieces.FindGone(300), nullptr);
+  pieces.Remove(150, true, 7);
+  EXPECT_TRUE(pieces.has_programs());
+  pieces.Forget(0, 1000);
+  EXPECT_EQ(pieces.FindGone(300), nullptr);
+  EXPECT_FALSE(pieces.has_programs());
+}
+
 TEST(Pieces, TheFormerOwnerIsTheOneThatATaskCanHaveSeen) {
   Pieces pieces;
   for (const uint64_t sequence : {1, 5}) {
