@@ -120,9 +120,14 @@ void Checker::OnSignal(const trace::Signal& signal) {
 void Checker::OnHostFunction(const trace::HostFunction& function) {
   t_inside_callback += function.begins ? 1 : -1;
   trace::WishForCalls(function.begins);
-  if (!function.begins || function.count == 0) return;
+  if (function.count == 0) return;
   MutexLock lock(mutex_);
   ledger_.order.OnThread(function.thread);
+  if (!function.begins) {
+    ledger_.order.Release({function.stream, function.count});
+    memory_.OnHostLearnt();
+    return;
+  }
   // What the stream did before is done; the function may tell any thread.
   ledger_.order.HostKnows({function.stream, function.count - 1});
   if (asks_contents_) contents_.OnHostLearnt();
@@ -155,6 +160,7 @@ void Checker::OnHostWait(const trace::HostWait& wait) {
   } else {
     ledger_.order.HostKnowsRecord(wait.event, wait.generation);
   }
+  memory_.OnHostLearnt();
   if (asks_contents_) contents_.OnHostLearnt();
   // A program may ask all the time: only what taught it something is worth showing.
   if (ledger_.order.host_news() == news) return;

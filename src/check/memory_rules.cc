@@ -35,6 +35,10 @@ bool IsSignal(trace::TaskKind kind) {
   return kind == trace::TaskKind::kValueWrite || kind == trace::TaskKind::kValueWait;
 }
 
+bool CallsClient(trace::TaskKind kind) {
+  return kind == trace::TaskKind::kHostFunc || kind == trace::TaskKind::kCallback;
+}
+
 bool IsPinned(trace::MemoryKind kind) {
   return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered;
 }
@@ -58,13 +62,13 @@ Use MemoryRules::OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::sp
     ledger_.order.Wait(edge, use.at);
     if (const auto point = ledger_.order.PointOf(edge)) ledger_.waits.Add({use.at, *point});
   }
+  const auto graph = task.graph != 0 ? graphs_.find(task.graph) : graphs_.end();
+  const bool waits_for_function = CallsClient(task.kind) && (task.flags & trace::kBlocksStream) != 0;
+  if (waits_for_function || (graph != graphs_.end() && graph->second.calls_client)) ledger_.order.Hold(use.at);
   Touch(task.accesses, use);
   Touch(more, use);
   if (task.accesses.size() == 1 && more.empty()) Remember(task.accesses.front(), use);
-  if (task.graph != 0) {
-    const auto found = graphs_.find(task.graph);
-    if (found != graphs_.end()) TouchByReplay(task.graph, &found->second, use);
-  }
+  if (graph != graphs_.end()) TouchByReplay(task.graph, &graph->second, use);
   for (const trace::Edge& edge : task.edges) {
     if (edge.kind == EdgeKind::kRecord && !edge.binds_when_run) ledger_.order.Record(edge, use.at);
     if (task.graph == 0 && edge.link == trace::Link::kNotify) {
@@ -105,7 +109,28 @@ void MemoryRules::Touch(std::span<const trace::Access> accesses, const Use& use)
     allocators_.OnUse(access, use);
     if (!IsSignal(use.kind)) ledger_.shadow.Touch(access, use, &conflicts);
   }
-  for (const Conflict& conflict : conflicts) Tell(conflict, use);
+  TellOrHold(conflicts, use);
+}
+
+void MemoryRules::TellOrHold(const std::vector<Conflict>& conflicts, const Use& later) {
+  for (const Conflict& conflict : conflicts) {
+    if (conflict.held) {
+      held_.Keep(conflict, later);
+    } else {
+      Tell(conflict, later);
+    }
+  }
+}
+
+void MemoryRules::OnHostLearnt() {
+  if (held_.empty()) return;
+  for (const HeldConflicts::Held& held : held_.TakeDecided()) {
+    // What a pool has given out since then is another story.
+    const Piece* const piece = ledger_.pieces.Find(held.conflict.begin);
+    const auto* const handed = allocators_.HandedSince(held.conflict.begin, held.later.sequence);
+    if (handed == nullptr && (piece == nullptr || piece->sequence <= held.later.sequence))
+      Tell(held.conflict, held.later);
+  }
 }
 
 // Calls look at their ranges when they are made, and what an operator was given between its two phases may go at once
@@ -160,7 +185,7 @@ void MemoryRules::TouchByReplay(uint32_t graph, Summary* summary, const Use& use
   }
   std::vector<Conflict> conflicts;
   ledger_.shadow.TouchAgain(graph, ranges, use, &conflicts);
-  for (const Conflict& conflict : conflicts) Tell(conflict, use);
+  TellOrHold(conflicts, use);
 }
 
 // Did the program allocate it itself?
@@ -368,6 +393,7 @@ void MemoryRules::ForgetBlock(const Change& change, bool unmapped) {
   if (gone) CheckGoing(*gone, change.stack, change.thread, unmapped);
   ledger_.host_steps.Add({.sequence = ledger_.sequence, .stack = change.stack});
   ledger_.shadow.Forget(begin, begin + change.bytes);
+  held_.Forget(begin, begin + change.bytes);
   ledger_.pieces.Forget(begin, begin + change.bytes);
 }
 
@@ -387,8 +413,10 @@ void MemoryRules::OnGraph(const trace::GraphShape& graph) {
   CheckInside(graph);
   using Range = std::tuple<const void*, size_t, uint32_t, size_t, uint8_t>;
   std::map<Range, trace::Mode> ranges;
+  bool calls_client = false;
   for (const trace::GraphNode& node : graph.nodes) {
     if (!node.runs) continue;
+    calls_client |= CallsClient(node.kind);
     for (const trace::Access& access : node.accesses) {
       const auto [same, made] =
           ranges.try_emplace(Range(access.address, access.bytes, access.rows, access.pitch, access.flags), access.mode);
@@ -401,7 +429,7 @@ void MemoryRules::OnGraph(const trace::GraphShape& graph) {
     summary.push_back({address, bytes, mode, flags, rows, pitch});
   }
   ledger_.shadow.ForgetGroup(graph.graph);
-  graphs_.insert_or_assign(graph.graph, Summary{Repeated(summary), {}, 0});
+  graphs_.insert_or_assign(graph.graph, Summary{Repeated(summary), {}, 0, calls_client});
 }
 
 void MemoryRules::CheckInside(const trace::GraphShape& graph) {
@@ -415,6 +443,7 @@ void MemoryRules::CheckInside(const trace::GraphShape& graph) {
       order.Wait({trace::Edge::Kind::kWait, trace::Link::kPoint, false, 0, graph.nodes[before].lane, before + 1}, at);
     }
     if (!node.runs || IsSignal(node.kind)) continue;
+    if (CallsClient(node.kind)) order.Hold(at);
     const std::vector<trace::NodeCaptured>& places = captured_[graph.graph];
     const trace::NodeCaptured* place = n < places.size() ? &places[n] : nullptr;
     const Use use{.at = at,
@@ -424,7 +453,9 @@ void MemoryRules::CheckInside(const trace::GraphShape& graph) {
                   .thread = place != nullptr ? place->thread : 0,
                   .kind = node.kind};
     for (const trace::Access& access : node.accesses) shadow.Touch(access, use, &conflicts);
-    for (const Conflict& conflict : conflicts) TellInside(graph, conflict, use);
+    for (const Conflict& conflict : conflicts) {
+      if (!conflict.held) TellInside(graph, conflict, use);
+    }
     conflicts.clear();
   }
 }

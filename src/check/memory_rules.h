@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/check/allocator_rules.h"
+#include "src/check/held_conflicts.h"
 #include "src/check/ledger.h"
 #include "src/trace/records.h"
 
@@ -42,6 +43,8 @@ class MemoryRules {
   }
   // `stack` as the checker numbers it; `more`: what the client has told of the task (millpond/check.h).
   Use OnTask(const trace::TaskEnqueued& task, uint32_t stack, std::span<const trace::Access> more);
+  // The host knows more than before: functions of the client's may have returned.
+  void OnHostLearnt();
   void OnHostAccess(const trace::HostAccess& access);
   void OnMemory(const trace::MemoryChange& change);
   void OnMapping(const trace::MappingChange& change);
@@ -66,6 +69,7 @@ class MemoryRules {
     Repeated ranges;
     std::vector<Block*> blocks;  // that the ranges are in, of this version
     uint64_t blocks_version = 0;
+    bool calls_client = false;
   };
 
   // A range that tasks of a stream write again and again, with nobody in between: most of what a loop does.
@@ -103,6 +107,7 @@ class MemoryRules {
   void CheckBounds(const trace::Access& access, const std::string& where, const Part& part);
   void TellGone(const trace::Access& access, const Piece& gone, const std::string& where, const Part& part);
   void Tell(const Conflict& conflict, const Use& later);
+  void TellOrHold(const std::vector<Conflict>& conflicts, const Use& later);
   Reuse ReuseOf(const Conflict& conflict, const Use& later);
   void TellReuse(const Conflict& conflict, const Use& later, const Reuse& reuse);
   void DescribeMemory(const Conflict& conflict, Finding* finding);
@@ -112,6 +117,7 @@ class MemoryRules {
   Ledger& ledger_;
   AllocatorRules& allocators_;
   std::array<Again, 64> again_;
+  HeldConflicts held_{&ledger_.order};
   std::unordered_map<uint32_t, Summary> graphs_;
   std::unordered_map<uint32_t, std::vector<trace::NodeCaptured>> captured_;  // nodes by number, of graphs
   // Device allocations by call site, to notice programs that allocate all the time.

@@ -52,6 +52,7 @@ void Order::HostKnows(Epoch task) {
     Settle(known);
     host_->Learn(known->others);
   }
+  ReleaseKnown();
   Prune(task.stream);
 }
 
@@ -67,6 +68,7 @@ void Order::HostKnowsRecord(uint64_t event, uint64_t generation) {
   ++unseen_ends_;
   ++host_news_;
   host_->Learn(Everything());
+  ReleaseKnown();
 }
 
 void Order::Launched(Epoch at) {
@@ -119,11 +121,7 @@ void Order::Wait(const trace::Edge& edge, Epoch at) {
   if (const Recorded* level = LevelOf(edge)) return Join(at, *level);
   if (TakesRecord(edge, at)) return;
   if (edge.binds_when_run) {
-    if (late_waits_.size() >= sweep_at_) SweepLateWaits();
-    const uint64_t number = next_late_wait_++;
-    late_waits_.emplace(number, LateWait());
-    late_wait_of_[{at.stream, at.count}] = number;
-    NewVersion(at).open.push_back(number);
+    late_wait_of_[{at.stream, at.count}] = AddLateWait(at, {});
     return;
   }
   if (edge.link == trace::Link::kPoint) {
@@ -132,6 +130,40 @@ void Order::Wait(const trace::Edge& edge, Epoch at) {
   }
   if (const Recorded* recorded = Find(records_, {edge.link, edge.id}, edge.generation)) return Join(at, *recorded);
   WaitForEverything(at);
+}
+
+uint64_t Order::AddLateWait(Epoch at, LateWait wait) {
+  if (late_waits_.size() >= sweep_at_) SweepLateWaits();
+  const uint64_t number = next_late_wait_++;
+  late_waits_.emplace(number, std::move(wait));
+  NewVersion(at).open.push_back(number);
+  return number;
+}
+
+void Order::Hold(Epoch at) {
+  Told(at);
+  functions_[{at.stream, at.count}] = AddLateWait(at, {.function = true, .learnt = {}, .open = {}});
+}
+
+// Whatever the host knows by now may have been waited for in the function.
+void Order::Release(Epoch at) {
+  const auto held = functions_.find({at.stream, at.count});
+  if (held == functions_.end()) return;
+  const auto wait = late_waits_.find(held->second);
+  functions_.erase(held);
+  if (wait == late_waits_.end()) return;
+  wait->second.met = true;
+  for (const auto& [thread, host] : hosts_) wait->second.learnt.Learn(host);
+}
+
+// A function that was dropped, or that a replay calls, is not seen to return; that its stream went on is.
+void Order::ReleaseKnown() {
+  if (__builtin_expect(functions_.empty(), true)) return;
+  std::vector<Epoch> known;
+  for (const auto& [at, number] : functions_) {
+    if (HostHas({at.first, at.second})) known.push_back({at.first, at.second});
+  }
+  for (const Epoch& at : known) Release(at);
 }
 
 void Order::WaitForEverything(Epoch at) {
@@ -204,13 +236,49 @@ Order::Relation Order::RelationTo(Epoch earlier, int32_t stream) {
   if (known != nullptr) {
     Settle(known);
     if (known->others.Has(earlier)) return Relation::kOrdered;
-    if (!known->open.empty()) return Relation::kUnknown;
   }
+  const Relation later = known != nullptr ? Of(known->open) : Relation::kUnordered;
   // The earlier task may itself still wait for something that comes after the later one.
   Knowledge* its = KnownAt(earlier);
-  if (its == nullptr) return Relation::kUnordered;
+  if (its == nullptr) return later;
   Settle(its);
-  return its->open.empty() ? Relation::kUnordered : Relation::kUnknown;
+  return LessSure(Of(its->open), later);
+}
+
+Order::Relation Order::LessSure(Relation one, Relation other) {
+  if (one == Relation::kUnknown || other == Relation::kUnknown) return Relation::kUnknown;
+  return one == Relation::kHeld ? one : other;
+}
+
+Order::Relation Order::Of(const std::vector<uint64_t>& open) const {
+  Relation relation = Relation::kUnordered;
+  for (uint64_t number : open) {
+    const auto wait = late_waits_.find(number);
+    const bool held = wait != late_waits_.end() && wait->second.function;
+    relation = LessSure(relation, held ? Relation::kHeld : Relation::kUnknown);
+  }
+  return relation;
+}
+
+Order::Doubt Order::DoubtOf(Epoch earlier, Epoch later) {
+  Doubt doubt{earlier, later, {}, {}};
+  if (const Knowledge* its = KnownAt(earlier)) doubt.of_earlier = *its;
+  if (const Knowledge* known = Latest(later.stream)) doubt.of_later = *known;
+  return doubt;
+}
+
+Order::Relation Order::Decide(Doubt* doubt) {
+  Settle(&doubt->of_earlier);
+  Settle(&doubt->of_later);
+  const bool ordered = doubt->of_later.others.Has(doubt->earlier) || doubt->of_earlier.others.Has(doubt->later);
+  return ordered ? Relation::kOrdered : LessSure(Of(doubt->of_earlier.open), Of(doubt->of_later.open));
+}
+
+bool Order::IsOpen(Epoch task) {
+  Knowledge* its = KnownAt(task);
+  if (its == nullptr) return false;
+  Settle(its);
+  return !its->open.empty();
 }
 
 Order::Relation Order::RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits) {
@@ -318,7 +386,9 @@ void Order::SweepLateWaits() {
   std::erase_if(late_waits_, [](const auto& entry) { return entry.second.met; });
   while (late_waits_.size() > kMaxLateWaits) late_waits_.erase(late_waits_.begin());
   const uint64_t oldest = late_waits_.empty() ? next_late_wait_ : late_waits_.begin()->first;
-  std::erase_if(late_wait_of_, [&](const auto& entry) { return entry.second < oldest; });
+  for (auto* places : {&late_wait_of_, &functions_}) {
+    std::erase_if(*places, [&](const auto& entry) { return entry.second < oldest; });
+  }
   sweep_at_ = std::max<size_t>(1024, 2 * late_waits_.size());
 }
 

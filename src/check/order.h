@@ -9,7 +9,8 @@
 // enqueued on an open stream meanwhile may turn out to be ordered after anything, and is not judged. Of a level event
 // that was recorded before the wait is enqueued, and not reset since, it is known what the wait can count on: that
 // record, and nothing that comes later. Of a notify likewise: each wait counts on the record that meets it when
-// everything runs in the order in which it was enqueued.
+// everything runs in the order in which it was enqueued. A function of the client's that its stream waits for may wait
+// too, for anything that the host learns before it returns: it leaves the stream open until then.
 #ifndef MILLPOND_SRC_CHECK_ORDER_H_
 #define MILLPOND_SRC_CHECK_ORDER_H_
 
@@ -53,7 +54,19 @@ class Order {
   Order(const Order&) = delete;  // host_ points inside
   Order& operator=(const Order&) = delete;
 
-  enum class Relation { kOrdered, kUnordered, kUnknown };
+  // kHeld: unknown until functions of the client's return; what comes out then is Decide's.
+  enum class Relation { kOrdered, kUnordered, kUnknown, kHeld };
+  // What a stream's tasks know of other streams, from the task `from` on.
+  struct Knowledge {
+    uint64_t from = 0;
+    Clock others;
+    std::vector<uint64_t> open;  // waits it depends on that were not met yet
+  };
+  // Two tasks, and what each knew when the later one was enqueued.
+  struct Doubt {
+    Epoch earlier, later;
+    Knowledge of_earlier, of_later;
+  };
 
   // Threads of the host know from now on what they waited for themselves, and nothing else.
   void ByThreads() { by_threads_ = true; }
@@ -94,6 +107,10 @@ class Order {
   // Everything told so far comes before what `at`'s stream does from now on: an end that cannot be seen was waited for.
   void WaitForEverything(Epoch at);
 
+  // The task calls a function of the client's, and its stream goes on when that has returned.
+  void Hold(Epoch at);
+  void Release(Epoch at);
+
   // The event is gone: nobody can wait for its records any more.
   void ForgetEvent(uint64_t event);
 
@@ -103,6 +120,12 @@ class Order {
   Relation RelationTo(Epoch earlier, int32_t stream, std::span<const Epoch> waits);
   // What the stream does from now on waits for something that is not known yet, and may come after whatever comes.
   bool IsOpen(int32_t stream);
+  // pre: kHeld for the two, of which the later one is being enqueued.
+  Doubt DoubtOf(Epoch earlier, Epoch later);
+  // The relation as far as it is known now. kHeld: not yet.
+  Relation Decide(Doubt* doubt);
+  // Whether the task waits for something that may still come.
+  bool IsOpen(Epoch task);
   // The task that a wait is for; nothing when that is not known.
   std::optional<Epoch> PointOf(const trace::Edge& wait) const;
 
@@ -113,12 +136,6 @@ class Order {
   size_t late_waits() const { return late_waits_.size(); }
 
  private:
-  // What a stream's tasks know of other streams, from the task `from` on.
-  struct Knowledge {
-    uint64_t from = 0;
-    Clock others;
-    std::vector<uint64_t> open;  // waits it depends on that were not met yet
-  };
   struct StreamState {
     std::deque<Knowledge> versions;  // by `from`
     uint64_t latest = 0;             // the highest count told
@@ -129,9 +146,10 @@ class Order {
     Clock others;
     std::vector<uint64_t> open;
   };
-  // A wait that binds when it runs.
+  // A wait that binds when it runs, or a function that may wait.
   struct LateWait {
     bool met = false;
+    bool function = false;
     Clock learnt;
     std::vector<uint64_t> open;  // of what it met
   };
@@ -144,6 +162,11 @@ class Order {
   using LinkKey = std::pair<trace::Link, uint64_t>;
   using Ends = std::map<LinkKey, std::vector<Recorded>>;  // the last few of each link
 
+  uint64_t AddLateWait(Epoch at, LateWait wait);
+  void ReleaseKnown();
+  // What is unordered but for these waits: the same, kHeld or kUnknown.
+  Relation Of(const std::vector<uint64_t>& open) const;
+  static Relation LessSure(Relation one, Relation other);
   Knowledge* Latest(int32_t stream);
   Knowledge* KnownAt(Epoch task);
   Knowledge& NewVersion(Epoch at);
@@ -183,6 +206,7 @@ class Order {
   uint64_t next_late_wait_ = 0;
   size_t sweep_at_ = 1024;                                         // so many late waits
   std::map<std::pair<int32_t, uint64_t>, uint64_t> late_wait_of_;  // (stream, count) of the waiting task
+  std::map<std::pair<int32_t, uint64_t>, uint64_t> functions_;     // the same of those that have not returned
   uint64_t host_news_ = 0;
   uint64_t unseen_ends_ = 0;
   uint64_t merged_versions_ = 0;

@@ -41,6 +41,48 @@ TEST(Order, AnEventOrdersWhatCameBeforeItsRecordAndNothingAfter) {
   EXPECT_EQ(order.RelationTo({2, 1}, 1), Relation::kUnordered) << "an order has one direction";
 }
 
+TEST(Order, AFunctionThatMayWaitLeavesItsStreamOpenUntilItReturns) {
+  Order order;
+  order.Hold({1, 1});
+  EXPECT_TRUE(order.IsOpen({1, 2}));
+  EXPECT_EQ(order.RelationTo({1, 2}, 2), Relation::kHeld) << "task 2 may be what the function waits for";
+  Order::Doubt known = order.DoubtOf({1, 2}, {2, 1});
+  Order::Doubt unknown = order.DoubtOf({1, 2}, {3, 1});
+  EXPECT_EQ(order.Decide(&known), Relation::kHeld);
+  order.HostKnows({2, 1});
+  order.Release({1, 1});
+  EXPECT_EQ(order.Decide(&known), Relation::kOrdered) << "the host knew of it when the function returned";
+  EXPECT_EQ(order.Decide(&unknown), Relation::kUnordered);
+  EXPECT_EQ(order.RelationTo({1, 2}, 3), Relation::kUnordered);
+  EXPECT_FALSE(order.IsOpen({1, 2}));
+}
+
+TEST(Order, EventsCarryThatAFunctionMayWait) {
+  Order order;
+  order.Hold({1, 1});
+  Connect(&order, {7, 1}, {1, 2}, {2, 1});
+  EXPECT_EQ(order.RelationTo({3, 1}, 2), Relation::kHeld);
+  Order::Doubt doubt = order.DoubtOf({3, 1}, {2, 2});
+  order.HostKnows({3, 1});
+  order.Release({1, 1});
+  EXPECT_EQ(order.Decide(&doubt), Relation::kOrdered);
+}
+
+TEST(Order, AFunctionThatIsNotSeenToReturnHasReturnedWhenItsStreamIsKnownToHaveGoneOn) {
+  Order order;
+  order.Hold({1, 1});
+  Order::Doubt doubt = order.DoubtOf({1, 2}, {2, 1});
+  order.HostKnows({1, 2});
+  EXPECT_EQ(order.Decide(&doubt), Relation::kUnordered);
+}
+
+TEST(Order, AWaitBesideAFunctionIsNotDecidedByItsReturn) {
+  Order order;
+  order.Hold({1, 1});
+  order.Wait(LateWait(9), {1, 2});
+  EXPECT_EQ(order.RelationTo({1, 3}, 2), Relation::kUnknown);
+}
+
 TEST(Order, OrdersAddUp) {
   Order order;
   Connect(&order, {7, 1}, {1, 6}, {2, 1});

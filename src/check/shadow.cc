@@ -74,7 +74,7 @@ void Shadow::TouchAs(const trace::Access& access, const Use& use, uint32_t numbe
                      std::vector<Conflict>* out_conflicts) {
   if (access.rows <= 1) return TouchPlain(access, use, number, out_conflicts);
   Conflict conflict;
-  if (CompareCells(access, &use, &conflict) || CompareStrided(access, &use, &conflict)) {
+  if (CompareCells(access, &use, &conflict) || CompareStrided(access, &use, &conflict) || conflict.held) {
     out_conflicts->push_back(conflict);
   }
   StoreStrided(access, number);
@@ -91,11 +91,12 @@ void Shadow::TouchPlain(const trace::Access& access, const Use& use, uint32_t nu
   bool found = false;
   if (same) {
     found = Compare(cell->second, Writes(access), &use, &conflict);
-    if (found) conflict.begin = begin, conflict.end = end;
+    PlaceAt(begin, end, found, &conflict);
   } else if (!none) {
     found = CompareCells(access, &use, &conflict);
   }
-  if (found || (!strided_.empty() && CompareStrided(access, &use, &conflict))) out_conflicts->push_back(conflict);
+  found = found || (!strided_.empty() && CompareStrided(access, &use, &conflict));
+  if (found || conflict.held) out_conflicts->push_back(conflict);
   if (same) {
     Put(cell, Reads(access), Writes(access), number);
     hint_ = cell;
@@ -253,14 +254,22 @@ void Shadow::ShrinkIfFull() {
 bool Shadow::CompareOne(uint32_t earlier, bool earlier_writes, bool writes, const Use* later, Conflict* out) const {
   if (earlier == kNobody || (!earlier_writes && !writes)) return false;
   const Use& use = uses_[earlier];
-  if (later != nullptr && use.at.stream == later->at.stream) return false;
-  const bool unordered = later == nullptr ? !order_.HostHas(use.at)
-                                          : order_.RelationTo(use.at, later->at.stream) == Order::Relation::kUnordered;
-  if (!unordered) return false;
-  out->earlier = use;
-  out->earlier_writes = earlier_writes;
-  out->later_writes = writes;
-  return true;
+  bool held = false;
+  if (later == nullptr) {
+    if (order_.HostHas(use.at) || order_.IsOpen(use.at)) return false;
+  } else {
+    if (use.at.stream == later->at.stream) return false;
+    const Order::Relation relation = order_.RelationTo(use.at, later->at.stream);
+    held = relation == Order::Relation::kHeld;
+    if (held ? out->held : relation != Order::Relation::kUnordered) return false;
+  }
+  *out = {use, earlier_writes, writes, held};
+  return !held;
+}
+
+// Where a conflict is that was found just now.
+void Shadow::PlaceAt(uintptr_t begin, uintptr_t end, bool found, Conflict* out) {
+  if (found || (out->held && out->end == 0)) out->begin = begin, out->end = end;
 }
 
 bool Shadow::Compare(const Cell& cell, bool writes, const Use* later, Conflict* out) const {
@@ -284,10 +293,9 @@ bool Shadow::CompareCells(const trace::Access& access, const Use* later, Conflic
       }
       if (!RowMeets(access, cell->first, cell->second.end)) continue;
     }
-    if (!Compare(cell->second, Writes(access), later, out)) continue;
-    out->begin = std::max(cell->first, Begin(access));
-    out->end = std::min(cell->second.end, End(access));
-    return true;
+    const bool found = Compare(cell->second, Writes(access), later, out);
+    PlaceAt(std::max(cell->first, Begin(access)), std::min(cell->second.end, End(access)), found, out);
+    if (found) return true;
   }
   return false;
 }
@@ -297,10 +305,9 @@ bool Shadow::CompareStrided(const trace::Access& access, const Use* later, Confl
   const uintptr_t begin = Begin(access), end = End(access);
   for (const Strided& kept : strided_) {
     if (kept.begin >= end || begin >= kept.end || !Overlap(kept.access, access)) continue;
-    if (!CompareOne(kept.use, Writes(kept.access), Writes(access), later, out)) continue;
-    out->begin = std::max(kept.begin, begin);
-    out->end = std::min(kept.end, end);
-    return true;
+    const bool found = CompareOne(kept.use, Writes(kept.access), Writes(access), later, out);
+    PlaceAt(std::max(kept.begin, begin), std::min(kept.end, end), found, out);
+    if (found) return true;
   }
   return false;
 }

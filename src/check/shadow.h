@@ -29,12 +29,14 @@ struct Use {
   uint32_t group = 0;  // of Shadow::TouchAgain, else 0
 };
 
-// Two uses of [begin, end) that nothing orders, at least one of them a write.
+// Two uses of [begin, end) that nothing orders, at least one of them a write. `held`: unless a function of the client's
+// that has not returned orders them (Order::Decide).
 struct Conflict {
   Use earlier;
-  bool earlier_writes;
-  bool later_writes;
-  uintptr_t begin, end;
+  bool earlier_writes = false;
+  bool later_writes = false;
+  bool held = false;
+  uintptr_t begin = 0, end = 0;
 };
 
 // What a task touches that comes again and again, such as the replay of a captured graph.
@@ -60,7 +62,8 @@ class Shadow {
   Shadow(const Shadow&) = delete;
   Shadow& operator=(const Shadow&) = delete;
 
-  // `use` touches the range on its stream. Appends at most one conflict: the first by address.
+  // `use` touches the range on its stream. Appends at most one conflict: the first by address that is not held, or one
+  // that is.
   void Touch(const trace::Access& access, const Use& use, std::vector<Conflict>* out_conflicts);
   // The same for all of `ranges`, which are those of the group (not 0) at its earlier calls. When the stream is the
   // same too, only those are looked at that somebody else has touched since: a replay costs what changed, not what it
@@ -85,7 +88,8 @@ class Shadow {
   Use* UseAt(const Place& place) { return &uses_[place.use]; }
   // The group's ranges will be others.
   void ForgetGroup(uint32_t group) { groups_.erase(group); }
-  // The host touches it now. Needs no place: everything enqueued later comes after.
+  // The host touches it now. Needs no place: everything enqueued later comes after. A task that may still wait for the
+  // host is no conflict.
   void TouchByHost(const trace::Access& access, std::vector<Conflict>* out_conflicts);
   // The bytes have a new life.
   void Forget(uintptr_t begin, uintptr_t end);
@@ -136,9 +140,10 @@ class Shadow {
   void ChangesAll(const Cell& cell, uint32_t group, uintptr_t begin);
   // The first cell that ends behind the address.
   Cells::iterator FirstBehind(uintptr_t address);
-  // Later null: the host.
+  // Later null: the host. These return true for a conflict that is not held; one that is may be left in `out` too.
   bool Compare(const Cell& cell, bool writes, const Use* later, Conflict* out) const;
   bool CompareOne(uint32_t earlier, bool earlier_writes, bool writes, const Use* later, Conflict* out) const;
+  static void PlaceAt(uintptr_t begin, uintptr_t end, bool found, Conflict* out);
   bool CompareCells(const trace::Access& access, const Use* later, Conflict* out);
   bool CompareStrided(const trace::Access& access, const Use* later, Conflict* out);
   void Store(uintptr_t begin, uintptr_t end, bool reads, bool writes, uint32_t use);

@@ -17,11 +17,14 @@ bool Fits(const std::string& glob, const std::string& text) {
 }  // namespace
 
 Status Suppressions::Parse(std::string_view text, Suppressions* out) {
-  std::istringstream lines{std::string(text)};
+  // Streams of strings that were moved are younger than the oldest libstdc++ that a wheel runs on.
+  const std::string whole(text);
+  std::istringstream lines(whole);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    std::istringstream words(line.substr(0, line.find('#')));
+    const std::string said = line.substr(0, line.find('#'));
+    std::istringstream words(said);
     Entry entry;
     if (!(words >> entry.rule)) continue;
     entry.line = number;

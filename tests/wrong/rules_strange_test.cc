@@ -195,6 +195,79 @@ MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
   return 0;
 }
 
+// A host function holds its stream until the host has waited for what another stream does to the same memory.
+void HoldUntil(std::atomic<bool>* open, aclrtStream stream) {
+  ROLE_CHECK(aclrtLaunchHostFunc(
+                 stream,
+                 [](void* opened) {
+                   while (!*static_cast<std::atomic<bool>*>(opened)) std::this_thread::yield();
+                 },
+                 open) == ACL_SUCCESS);
+}
+
+MP_STRANGE(MP611, host_function_waits_for_the_program, kError) {
+  Device device;
+  const Memory memory;
+  std::atomic<bool> open{wrong};
+  HoldUntil(&open, device.one);
+  Set(memory, device.one);
+  Set(memory, device.two);
+  if (!wrong) Synchronize(device.two);
+  open = true;
+  Synchronize();
+  return 0;
+}
+
+// The same order by an event behind the function, for a third task.
+MP_STRANGE(MP611, event_behind_a_function_that_waits, kError) {
+  Device device;
+  const Memory memory;
+  const Event event;
+  aclrtStream three = nullptr;
+  ROLE_CHECK(aclrtCreateStream(&three) == ACL_SUCCESS);
+  std::atomic<bool> open{wrong};
+  HoldUntil(&open, device.one);
+  Record(event, device.one);
+  Wait(three, event);
+  Set(memory, three);
+  Set(memory, device.two);
+  if (!wrong) Synchronize(device.two);
+  open = true;
+  Synchronize();
+  ROLE_CHECK(aclrtDestroyStream(three) == ACL_SUCCESS);
+  return 0;
+}
+
+// A callback holds its stream while the host itself writes what the stream then reads.
+MP_STRANGE(MP510, callback_waits_for_the_program, kError) {
+  Device device;
+  const Memory memory;
+  const Host host;
+  aclrtContext context = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
+  std::atomic<bool> open{false}, over{false};
+  std::thread reports([&] {
+    ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
+    while (!over) aclrtProcessReport(10);
+  });
+  const auto thread = static_cast<uint64_t>(reports.native_handle());
+  ROLE_CHECK(aclrtSubscribeReport(thread, device.one) == ACL_SUCCESS);
+  const auto wait = [](void* opened) {
+    while (!*static_cast<std::atomic<bool>*>(opened)) std::this_thread::yield();
+  };
+  // One that does not hold the stream is no order.
+  const aclrtCallbackBlockType blocks = wrong ? ACL_CALLBACK_NO_BLOCK : ACL_CALLBACK_BLOCK;
+  ROLE_CHECK(aclrtLaunchCallback(wait, &open, blocks, device.one) == ACL_SUCCESS);
+  Copy(host.memory, memory, ACL_MEMCPY_DEVICE_TO_HOST, device.one);
+  ROLE_CHECK(aclrtMemset(memory, kBytes, 1, kBytes) == ACL_SUCCESS);
+  open = true;
+  Synchronize();
+  ROLE_CHECK(aclrtUnSubscribeReport(thread, device.one) == ACL_SUCCESS);
+  over = true;
+  reports.join();
+  return 0;
+}
+
 // Settings that the program makes before its first call count under the checker too, which is there before.
 MP_STRANGE(MP611, settings_made_by_the_program, kError) {
   ROLE_CHECK(setenv("MILLPOND_DEVICES", "3", 1) == 0);
