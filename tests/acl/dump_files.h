@@ -18,7 +18,7 @@ namespace acl_test {
 
 struct DumpedTensor {
   uint64_t type = 0;
-  std::vector<uint64_t> shape;
+  std::vector<uint64_t> shape, original;
   std::vector<float> values;
 };
 
@@ -72,11 +72,11 @@ inline DumpedTensor ReadDumpedTensor(const std::string& bytes, uint64_t size_fie
   while (message.Next()) {
     if (message.field == 1) tensor.type = message.number;
     if (message.field == size_field) *size = message.number;
-    if (message.field != 3) continue;
+    if (message.field != 3 && message.field != size_field + 1) continue;
     Message shape(message.text);
     while (shape.Next()) {
       Message dims(shape.text);
-      while (!dims.AtEnd()) tensor.shape.push_back(dims.Varint());
+      while (!dims.AtEnd()) (message.field == 3 ? tensor.shape : tensor.original).push_back(dims.Varint());
     }
   }
   return tensor;

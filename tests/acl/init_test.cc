@@ -3,6 +3,7 @@
 // leaves behind lasts as long as the process, so most of these run in a process of their own.
 #include <filesystem>
 
+#include "acl/acl_dump.h"
 #include "acl/acl_rt_allocator.h"
 #include "tests/acl/acl_test.h"
 
@@ -159,14 +160,39 @@ TEST(Init, MessageModeIsPerProcessOnRequest) { QuietRole("MessageMode"); }
 
 // What a file requests and this release lacks is refused (issue 3: "never success for nothing").
 MP_ROLE(Refused) {
-  for (const char* text : {R"({"dump":{"dump_path":"/x","dump_list":[{}]}})", R"({"dump":{"dump_debug":"on"}})",
-                           R"({"dump":{"dump_scene":"watcher"}})", R"({"profiler":{"switch":"on"}})"}) {
+  for (const char* text :
+       {R"({"dump":{"dump_stats":["Max"]}})", R"({"dump":{"dump_data":"stats"}})", R"({"dump":{"dump_step":"1"}})",
+        R"({"dump":{"dump_debug":"on"}})", R"({"dump":{"dump_scene":"watcher"}})", R"({"profiler":{"switch":"on"}})"}) {
     ROLE_CHECK(InitWith(text) == ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
   }
+  // A dump that is turned on says where it goes, and of which models.
+  for (const char* dump : {R"("dump_op_switch":"on")", R"("dump_op_switch":"on","dump_path":"")",
+                           R"("dump_path":"/x","dump_list":[{"layer":["a"]}])", R"("dump_mode":"both")"}) {
+    ROLE_CHECK(InitWith(std::string("{\"dump\":{") + dump + "}}") == ACL_ERROR_INVALID_PARAM);
+  }
+  ROLE_CHECK(acldumpGetPath(DATA_DUMP) == nullptr);
   ROLE_CHECK(InitWith(R"({"dump":{"dump_scene":"no_such_scene"}})") == ACL_ERROR_INVALID_PARAM);
   return 0;
 }
 TEST(Init, RefusesWhatItCannotDo) { QuietRole("Refused"); }
+
+// Page "Dump configuration": the file turns dumps on from aclInit to aclFinalize; aclmdlInitDump is then too late.
+MP_ROLE(DumpByFile) {
+  constexpr aclError kAlreadyRun = 100044;
+  constexpr aclError kNotRun = 100045;
+  const std::string text = R"({"dump":{"dump_path":"/dumps/of/nobody","dump_list":[{}],"dump_op_switch":"on"}})";
+  for (int round = 0; round < 2; ++round) {
+    ROLE_CHECK(InitWith(text) == ACL_SUCCESS);
+    const char* const path = acldumpGetPath(DATA_DUMP);
+    ROLE_CHECK(path != nullptr && std::string_view(path) == "/dumps/of/nobody");
+    ROLE_CHECK(aclmdlInitDump() == kAlreadyRun);
+    ROLE_CHECK(aclmdlFinalizeDump() == kNotRun);
+    ROLE_CHECK(aclFinalize() == ACL_SUCCESS);
+    ROLE_CHECK(acldumpGetPath(DATA_DUMP) == nullptr);
+  }
+  return 0;
+}
+TEST(Init, FileTurnsDumpsOn) { QuietRole("DumpByFile"); }
 
 // What a file says and nothing follows from is logged, once a process; a key that nobody knows likewise, with the name
 // that was probably meant.
@@ -182,7 +208,7 @@ TEST(Init, TellsOnceWhatHasNoEffect) {
       acl_test::RunRole("Told", {{"ASCEND_GLOBAL_LOG_LEVEL", "2"}, {"ASCEND_SLOG_PRINT_TO_STDOUT", "1"}});
   EXPECT_EQ(child.exit_code, 0) << child.output;
   for (const char* line :
-       {"max_opqueue_num=10000 has no effect here", "did you mean max_opqueue_num?", "dump.dump_path=/x"}) {
+       {"max_opqueue_num=10000 has no effect here", "did you mean max_opqueue_num?", "turns nothing on"}) {
     const size_t first = child.output.find(line);
     EXPECT_NE(first, std::string::npos) << line << "\n" << child.output;
     EXPECT_EQ(first, child.output.rfind(line)) << line << "\n" << child.output;

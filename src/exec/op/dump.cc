@@ -12,7 +12,9 @@
 #include "src/base/files.h"
 #include "src/base/json.h"
 #include "src/base/log.h"
+#include "src/base/private_layout.h"
 #include "src/base/sha256.h"
+#include "src/device/memory/memory.h"
 #include "src/graph/io/ge_ir_format.h"
 #include "src/graph/io/wire.h"
 
@@ -79,16 +81,28 @@ uint64_t Microseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000 + static_cast<uint64_t>(now.tv_usec);
 }
 
-// The view's elements one after the other; a view of parts of bytes, or in a private layout, as its storage has them.
+struct Dumped {
+  TensorView view;
+  std::vector<int64_t> shape;     // as the bytes lie
+  std::vector<int64_t> original;  // of the tensor
+  std::string bytes;
+};
+
+// `count` elements from the first one on. The view has the client's address.
+std::string BytesFrom(const TensorView& view, int64_t count) {
+  std::string bytes(view.BytesOf(count), '\0');
+  CopyBytes(bytes.data(), view.first(), bytes.size());
+  return bytes;
+}
+
+// The view's elements one after the other. Types smaller than a byte stay as the view has them.
 std::string BytesOf(const TensorView& view) {
-  const auto* first = static_cast<const char*>(view.first());
   const auto size = static_cast<size_t>(BitsOf(view.dtype)) / 8;
   TensorView plain = view;
   plain.SetContiguousStrides();
-  const bool contiguous = std::memcmp(plain.strides, view.strides, view.rank * sizeof(int64_t)) == 0;
-  if (size == 0 || contiguous || view.layout != PrivateLayout::kPlain) {
-    return {first, view.BytesOf(contiguous ? view.elements() : view.extent())};
-  }
+  if (std::equal(plain.strides, plain.strides + view.rank, view.strides)) return BytesFrom(view, view.elements());
+  if (size == 0) return BytesFrom(view, view.extent());
+  const auto* const first = static_cast<const char*>(Reachable(view.first()));
   std::string bytes;
   bytes.reserve(view.BytesOf(view.elements()));
   for (int64_t number = 0; number < view.elements(); ++number) {
@@ -103,10 +117,14 @@ std::string BytesOf(const TensorView& view) {
   return bytes;
 }
 
-struct Dumped {
-  TensorView view;
-  std::string bytes;
-};
+Dumped DumpedFrom(const TensorView& view) {
+  std::vector<int64_t> original(view.dims, view.dims + view.rank);
+  if (view.layout == PrivateLayout::kPlain) return {view, original, original, BytesOf(view)};
+  bool transposed = false;
+  // No kernel takes a view for which this fails, so that the operator will tell.
+  if (!LaidOutShape(view, &original, &transposed).ok()) return {view, {}, original, ""};
+  return {view, StorageShape(view.layout, original, view.c0), original, BytesFrom(view, StorageElements(view))};
+}
 
 // The tensors that flow this way, in the order of the definition.
 std::vector<Dumped> Tensors(const OpCall& call, bool in) {
@@ -116,7 +134,7 @@ std::vector<Dumped> Tensors(const OpCall& call, bool in) {
     if (spec.flow == (in ? ArgFlow::kOut : ArgFlow::kIn) || !call.has(place)) continue;
     if (spec.kind != ArgKind::kTensor && spec.kind != ArgKind::kTensorList) continue;
     for (const TensorView& view : call.views(place)) {
-      if (view.data != nullptr && view.dtype != DType::kUndefined) found.push_back({view, BytesOf(view)});
+      if (view.data != nullptr && view.dtype != DType::kUndefined) found.push_back(DumpedFrom(view));
     }
   }
   return found;
@@ -129,9 +147,10 @@ Status Describe(wire::Writer* writer, uint32_t number, uint32_t size_number, con
     MP_RETURN_IF_ERROR(writer->Message(number, [&]() -> Status {
       writer->Int(1, io::ProtoFromDType(tensor.view.dtype));
       writer->Int(2, tensor.view.format);
-      for (const uint32_t shape : {3U, size_number + 1}) {  // the shape, and the original one
-        MP_RETURN_IF_ERROR(writer->Message(shape, [&] {
-          writer->PackedInts(1, tensor.view.shape());
+      for (const auto& [shape_number, shape] :
+           {std::pair{3U, &tensor.shape}, std::pair{size_number + 1, &tensor.original}}) {
+        MP_RETURN_IF_ERROR(writer->Message(shape_number, [&, shape = shape] {
+          writer->PackedInts(1, *shape);
           return Ok();
         }));
       }
@@ -254,9 +273,11 @@ void Target::Write(std::string_view bytes, const OpCall& call, const Node& node,
   const std::string type = Plain(TypeOf(call, node));
   const std::string name = Plain(node.name.empty() ? std::string_view(call.row().name) : node.name);
   const uint32_t task = tasks.fetch_add(1, std::memory_order_relaxed);
-  Complain(files::Write(Format("%s/%s.%s.%u.%d.%llu", folder.c_str(), type.c_str(), name.c_str(), task, stream,
-                               static_cast<unsigned long long>(Microseconds())),
-                        bytes));
+  const std::string file = Format("%s/%s.%s.%u.%d.%llu", folder.c_str(), type.c_str(), name.c_str(), task, stream,
+                                  static_cast<unsigned long long>(Microseconds()));
+  Status status = files::MakeFolderOf(file);
+  if (status.ok()) status = files::Write(file, bytes);
+  Complain(status);
 }
 
 void Target::WriteInfo(const OpCall& call) const {
@@ -270,23 +291,23 @@ void Target::WriteInfo(const OpCall& call) const {
   Complain(files::Write(file, info));
 }
 
-Status Target::Run(const kernels::Kernel& kernel, OpCall& call, const Node& node, int device, int stream) const {
+Status Target::Run(const OpCall& call, const Node& node, int device, int stream,
+                   const std::function<Status()>& run) const {
   if (!info_folder_.empty()) WriteInfo(call);
-  const uint64_t run = CountRun(node);
-  if (!Wants(node, run)) return kernel.run(call);
+  const uint64_t number = CountRun(node);
+  if (!Wants(node, number)) return run();
   const std::vector<Dumped> inputs = inputs_ ? Tensors(call, true) : std::vector<Dumped>();
-  Status status = kernel.run(call);
-  if (!status.ok()) return status;
+  MP_RETURN_IF_ERROR(run());
   const std::vector<Dumped> outputs = outputs_ ? Tensors(call, false) : std::vector<Dumped>();
   std::string bytes;
   const std::string name(node.name.empty() ? std::string_view(call.row().name) : node.name);
   if (Status encoded = Encode(name, inputs, outputs, &bytes); encoded.ok()) {
-    const uint64_t last = node.name.empty() ? static_cast<uint64_t>(device) : run;
+    const uint64_t last = node.name.empty() ? static_cast<uint64_t>(device) : number;
     Write(bytes, call, node, Format("%s/%llu", folder_.c_str(), static_cast<unsigned long long>(last)), stream);
   } else {
     Complain(encoded);
   }
-  return status;
+  return Ok();
 }
 
 Status Start(const Settings& settings) {

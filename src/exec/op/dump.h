@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,7 +18,6 @@
 
 #include "src/base/mutex.h"
 #include "src/base/status.h"
-#include "src/kernels/runtime/library.h"
 #include "src/ops/call.h"
 
 namespace millpond::dump {
@@ -42,8 +42,9 @@ class Target {
  public:
   Target(const Settings& settings, std::string folder, std::string info_folder, std::set<std::string> layers);
 
-  // Runs the kernel, and writes the files. One that cannot be written is told in the log; the operator is not to blame.
-  Status Run(const kernels::Kernel& kernel, OpCall& call, const Node& node, int device, int stream) const;
+  // Runs the operator, and writes the files. One that cannot be written is told in the log; the operator is not to
+  // blame. For tasks: tensors are read as kernels read them.
+  Status Run(const OpCall& call, const Node& node, int device, int stream, const std::function<Status()>& run) const;
 
  private:
   // The `{data_index}` of a node of a graph: how often it has run before.

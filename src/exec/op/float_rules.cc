@@ -116,9 +116,7 @@ void FloatRules::Apply(OpCall& call) const {
 }
 
 Status FloatRules::RunDumped(const kernels::Kernel& kernel, OpCall& call, const dump::Node& node) const {
-  Status status = target_->Run(kernel, call, node, device_->id(), stream_);
-  if (status.ok()) Finish(call);
-  return status;
+  return target_->Run(call, node, device_->id(), stream_, [&] { return RunPlainly(kernel, call); });
 }
 
 }  // namespace millpond

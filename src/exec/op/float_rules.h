@@ -29,9 +29,7 @@ class FloatRules {
   // Runs the kernel and applies the rules to what it wrote.
   Status Run(const kernels::Kernel& kernel, OpCall& call, const dump::Node& node = {}) const {
     if (__builtin_expect(target_ != nullptr, false)) return RunDumped(kernel, call, node);
-    Status status = kernel.run(call);
-    if (status.ok()) Finish(call);
-    return status;
+    return RunPlainly(kernel, call);
   }
   // The rules alone, for a kernel that ran in steps.
   void Finish(OpCall& call) const {
@@ -39,6 +37,11 @@ class FloatRules {
   }
 
  private:
+  Status RunPlainly(const kernels::Kernel& kernel, OpCall& call) const {
+    Status status = kernel.run(call);
+    if (status.ok()) Finish(call);
+    return status;
+  }
   void Apply(OpCall& call) const;
   Status RunDumped(const kernels::Kernel& kernel, OpCall& call, const dump::Node& node) const;
 

@@ -29,7 +29,7 @@ TEST_F(ModelDumpTest, EachRunOfAModelsOperatorsIsAFileInItsFolder) {
   ACL_OK(aclmdlInitDump());
   ACL_OK(aclmdlSetDump(folder.Config(R"("dump_list": [{"model_name": "static"}], "dump_mode": "all")").c_str()));
   EXPECT_EQ(acldumpGetPath(DATA_DUMP), folder.path());
-  const uint32_t id = Load(Build(TwoOutputs("static"), {{"ge.exec.disableFusion", "1"}}));
+  const uint32_t id = Load(StaticModel());
   RunOnce(id);
   RunOnce(id);
   ACL_OK(aclmdlFinalizeDump());

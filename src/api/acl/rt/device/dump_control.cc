@@ -6,6 +6,7 @@
 #include "include/acl/acl_mdl.h"
 #include "src/api/acl/rt/device/init_config.h"
 #include "src/api/common/acl_guard.h"
+#include "src/api/common/message.h"
 #include "src/base/mutex.h"
 #include "src/device/lifecycle.h"
 
@@ -44,7 +45,7 @@ Outcome Begin() {
 Outcome Set(const char* path) {
   MutexLock lock(control_mutex);
   if (Outcome begun = RequireBegun(); !begun.ok()) return begun;
-  MP_REQUIRE(path != nullptr && *path != '\0', "dumpCfgPath is %s", path == nullptr ? "null" : "empty");
+  MP_REQUIRE(*path != '\0', "dumpCfgPath is empty");
   InitConfig config;
   MP_RETURN_IF_ERROR(ReadInitConfig(path, &config));
   if (!config.dump) {
@@ -94,7 +95,10 @@ extern "C" aclError aclmdlInitDump() {
   return Guard("aclmdlInitDump", [] { return millpond::acl::Begin(); });
 }
 extern "C" aclError aclmdlSetDump(const char* dumpCfgPath) {
-  return Guard("aclmdlSetDump", [&] { return millpond::acl::Set(dumpCfgPath); });
+  return Guard("aclmdlSetDump", [&]() -> millpond::acl::Outcome {
+    MP_NOT_NULL(dumpCfgPath);
+    return millpond::acl::Set(dumpCfgPath);
+  });
 }
 extern "C" aclError aclmdlFinalizeDump() {
   return Guard("aclmdlFinalizeDump", [] { return millpond::acl::End(); });
@@ -103,7 +107,7 @@ extern "C" aclError aclmdlFinalizeDump() {
 extern "C" aclError aclopStartDumpArgs(uint32_t dumpType, const char* path) {
   return Guard("aclopStartDumpArgs", [&]() -> millpond::Status {
     MP_RETURN_IF_ERROR(millpond::acl::CheckInfoType(dumpType));
-    MP_REQUIRE(path != nullptr, "path is null");
+    MP_NOT_NULL(path);
     return millpond::dump::StartInfo(path);
   });
 }

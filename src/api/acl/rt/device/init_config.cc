@@ -2,6 +2,7 @@
 #include "src/api/acl/rt/device/init_config.h"
 
 #include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "src/api/common/message.h"
@@ -147,6 +148,15 @@ Status ParseDumpedModel(const json& entry, dump::Settings* settings) {
   return Ok();
 }
 
+void TellThatNothingIsDumped() {
+  static std::once_flag said;
+  std::call_once(said, [] {
+    log::Write(log::Level::kWarning, log::kAscendCl,
+               "\"dump\" has a path or a list and turns nothing on: that takes models by name in its \"dump_list\", or "
+               "\"dump_op_switch\": \"on\" (said once)");
+  });
+}
+
 Status ParseDump(const json& root, InitConfig* config) {
   const auto found = root.find("dump");
   if (found == root.end()) return Ok();
@@ -161,7 +171,10 @@ Status ParseDump(const json& root, InitConfig* config) {
   const json models = found->value("dump_list", json::array());
   MP_REQUIRE(models.is_array(), "\"dump_list\" is %s; expected a list of models", models.dump().c_str());
   for (const json& model : models) MP_RETURN_IF_ERROR(ParseDumpedModel(model, &settings));
-  if (!settings.operators && settings.models.empty()) return Ok();
+  if (!settings.operators && settings.models.empty()) {
+    if (found->contains("dump_list") || found->contains("dump_path")) TellThatNothingIsDumped();
+    return Ok();
+  }
   const json path = found->value("dump_path", json());
   MP_REQUIRE(path.is_string() && !path.get_ref<const std::string&>().empty(),
              "\"dump_path\" is %s; expected the folder that the files go to", path.dump().c_str());
