@@ -15,7 +15,7 @@ _spec.loader.exec_module(surface)
 
 # Linked or opened by name by torch_npu, vllm-ascend and the samples; nothing of their own yet.
 SHELLS = ("runtime profapi platform hcomm graph_base metadef ge_common_base ge_executor ascend_protobuf tiling_api register ascendalog "
-          "ascend_hal ascend_ml dcmi lcal mspti ascendsk shmem opapi_math opapi_nn opapi_cv opapi_transformer").split()
+          "ascend_hal ascend_ml lcal mspti ascendsk shmem opapi_math opapi_nn opapi_cv opapi_transformer").split()
 # Parts of the runtime that samples link alone; the loader takes every symbol of theirs from libascendcl.
 FILTERS = "acl_rt acl_rt_impl acl_mdl acl_op_executor msprofiler ascend_dump".split()
 # No public header declares these; binaries bind them all the same when they are loaded.

@@ -140,8 +140,10 @@ def test_a_rule_that_does_not_exist_lists_those_that_do(inner):
         def test_unknown(): pass
         @pytest.mark.npu_check(expect="MP3*")
         def test_known(): tell(start(), finding())
+        @pytest.mark.npu_check(expect="free-in-flight")
+        def test_named(): tell(again(2))
     """)
-    assert done.returncode == 1 and results == {"test_unknown": ["error"], "test_known": []}
+    assert done.returncode == 1 and results == {"test_unknown": ["error"], "test_known": [], "test_named": []}
     assert "the checker has no rule 'MP999'; known: MP101, " in done.stdout and "MP304, " in done.stdout
 
 

@@ -41,6 +41,7 @@ PYTHON_MAY = {
     "tools/msprof/msprof.py": "a new folder that nobody else can write to",
     "tools/forked_programs.py": "a new folder that nobody else can write to",
     "tools/unity.py": "build/",
+    "bench/traces/record.py": "packed recordings beside itself",
     "tools/link_floor.py": "build/",
     "tools/torch_versions.py": "build/, and a page of docs/",
     "tools/site_pages.py": "build/: pages of the site",

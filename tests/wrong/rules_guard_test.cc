@@ -233,6 +233,9 @@ MP_PROGRAM(MP511, target_read_when_it_is_told, kError, {"MILLPOND_CHECK_ALSO", "
                ACL_SUCCESS);
   };
   ROLE_CHECK(aclrtMemset(block.data, kBytes, 5, kBytes) == ACL_SUCCESS);
+  // The touch comes before the copy, not while it runs, which nobody would see.
+  const Block much(64 << 20);
+  if (wrong) ROLE_CHECK(aclrtMemsetAsync(much.data, 64 << 20, 5, 64 << 20, device.stream) == ACL_SUCCESS);
   copy_out();
   if (wrong) host[1] = 6;
   ROLE_CHECK(aclrtMemcpyAsync(other.data, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, device.stream) ==

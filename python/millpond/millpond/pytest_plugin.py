@@ -60,23 +60,25 @@ def expected_rules(item):
         words = expect.split(",") if isinstance(expect, str) else expect
         if mark.args or set(mark.kwargs) != {"expect"} or not isinstance(words, (list, tuple)):
             raise failure(f"npu_check takes expect alone, a rule or a list of them; it was given {mark.args} {mark.kwargs}")
+        known = known_rules()
         for word in words:
-            if not RULE.fullmatch(str(word).strip()):
-                raise failure(f"npu_check(expect={expect!r}): {word!r} is no rule; allowed: MP304, or its beginning with a * (MP3*). "
+            rule = known.get(str(word).strip(), str(word).strip())
+            if not RULE.fullmatch(rule):
+                raise failure(f"npu_check(expect={expect!r}): {word!r} is no rule; allowed: MP304, its name, or its beginning with a * (MP3*). "
                               "./millpond check --rules lists them")
-            rules.append(word.strip())
-            known = known_rules()
-            if known and not any(rule_matches(rules[-1], each) for each in known):
-                raise failure(f"npu_check(expect={expect!r}): the checker has no rule {word!r}; known: {', '.join(known)}")
+            if known and not any(rule_matches(rule, each) for each in known.values()):
+                raise failure(f"npu_check(expect={expect!r}): the checker has no rule {word!r}; known: {', '.join(known.values())}")
+            rules.append(rule)
     return rules
 
 
 def known_rules():
-    """The ids of all rules; nothing where the tree is not whole."""
+    """The ids of all rules by their names; nothing where the tree is not whole."""
     try:
-        return re.findall(r"^- id: (MP\d{3})$", RULES.read_text(encoding="utf-8"), re.MULTILINE)
+        found = re.findall(r"^- id: (MP\d{3})\n  name: (\S+)$", RULES.read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:
-        return []
+        return {}
+    return {name: rule for rule, name in found}
 
 
 def failure(text):

@@ -2,6 +2,7 @@
 // Every entry point of offline models with what a confused client may pass as its handle: nulls, garbage, objects of
 // another kind, objects that are gone, numbers of no model; before aclInit, after aclFinalize, from several threads.
 // Nothing may crash, hang or succeed.
+#include "acl/acl_dump.h"
 #include "tests/acl/model/model_fixture.h"
 
 namespace acl_test {
@@ -152,6 +153,17 @@ std::vector<std::pair<const char*, std::function<int()>>> NumberEntries() {
       {"aclmdlLoadFromMemWithMem", [] { return aclmdlLoadFromMemWithMem("om", 2, &id, nullptr, 0, nullptr, 0); }},
       {"aclmdlQuerySize", [] { return aclmdlQuerySize(kPath, &number, &number); }},
       {"aclmdlQuerySizeFromMem", [] { return aclmdlQuerySizeFromMem("om", 2, &number, &number); }},
+      {"aclmdlInitDump",
+       [] {
+         ACL_OK(aclmdlInitDump());
+         const int again = aclmdlInitDump();
+         ACL_OK(aclmdlFinalizeDump());
+         return again;
+       }},
+      {"aclmdlSetDump", [] { return aclmdlSetDump("/nowhere.json"); }},
+      {"aclmdlFinalizeDump", [] { return aclmdlFinalizeDump(); }},
+      {"aclopStartDumpArgs", [] { return aclopStartDumpArgs(7, "/nowhere"); }},
+      {"aclopStopDumpArgs", [] { return aclopStopDumpArgs(7); }},
   };
 }
 
