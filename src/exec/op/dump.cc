@@ -147,13 +147,14 @@ Status Describe(wire::Writer* writer, uint32_t number, uint32_t size_number, con
     MP_RETURN_IF_ERROR(writer->Message(number, [&]() -> Status {
       writer->Int(1, io::ProtoFromDType(tensor.view.dtype));
       writer->Int(2, tensor.view.format);
-      for (const auto& [shape_number, shape] :
-           {std::pair{3U, &tensor.shape}, std::pair{size_number + 1, &tensor.original}}) {
-        MP_RETURN_IF_ERROR(writer->Message(shape_number, [&, shape = shape] {
-          writer->PackedInts(1, *shape);
+      const auto shape_is = [&](const std::vector<int64_t>& shape) {
+        return [&] {
+          writer->PackedInts(1, shape);
           return Ok();
-        }));
-      }
+        };
+      };
+      MP_RETURN_IF_ERROR(writer->Message(3, shape_is(tensor.shape)));
+      MP_RETURN_IF_ERROR(writer->Message(size_number + 1, shape_is(tensor.original)));
       writer->Int(size_number, static_cast<int64_t>(tensor.bytes.size()));
       return Ok();
     }));
