@@ -19,13 +19,18 @@ std::array<size_t, 4> Places(string_view order) {
   }
   return places;
 }
+std::vector<Tensor> Quarters(const Tensor& gates) {
+  TORCH_CHECK(gates.dim() != 0 && gates.size(-1) % 4 == 0, "gates of shape ", gates.sizes(),
+              " are not four times the hidden size");
+  return gates.chunk(4, -1);
+}
 Tensor FromOrder(const Tensor& gates, string_view order) {
-  const auto parts = gates.chunk(4, -1);
+  const auto parts = Quarters(gates);
   const auto places = Places(order);
   return at::cat({parts[places[0]], parts[places[1]], parts[places[2]], parts[places[3]]}, -1);
 }
 Tensor ToOrder(const Tensor& gates, string_view order) {
-  const auto parts = gates.chunk(4, -1);
+  const auto parts = Quarters(gates);
   const auto places = Places(order);
   std::vector<Tensor> ordered(4);
   for (size_t k = 0; k < 4; ++k) ordered[places[k]] = parts[k];

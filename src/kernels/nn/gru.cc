@@ -14,13 +14,6 @@ Tensor Step(const Tensor& valid, const Tensor& next, const Tensor& before) {
   return valid.defined() ? at::where(valid, next, before) : next;
 }
 
-// One for each layer and direction.
-void CheckStates(const Plan& plan, const Tensor& given, const Tensor& out) {
-  const int64_t places = plan.layers() * plan.directions();
-  TORCH_CHECK(given.dim() == 3 && given.size(0) == places && given.sizes() == out.sizes(), "states of shape ",
-              given.sizes(), " and ", out.sizes(), " are not ", places, " times batch and hidden size");
-}
-
 struct GruForward {
   Tensor h0;
   Tensor& hy;
@@ -35,8 +28,8 @@ struct GruForward {
     for (auto& list : kept) list.resize(static_cast<size_t>(time));
     for (int64_t step = 0; step < time; ++step) {
       const int64_t t = plan.reversed(place) ? time - 1 - step : step;
-      const auto input = from_input[t].chunk(3, 1);
-      const auto hidden = at::linear(now, w.hidden, w.hidden_bias).chunk(3, 1);
+      const auto input = rnn::Gates(from_input[t], 3);
+      const auto hidden = rnn::Gates(at::linear(now, w.hidden, w.hidden_bias), 3);
       const Tensor reset = (input[0] + hidden[0]).sigmoid();
       const Tensor update = (input[1] + hidden[1]).sigmoid();
       const Tensor candidate = (input[2] + reset * hidden[2]).tanh();
@@ -106,7 +99,7 @@ MP_KERNEL(aclnnGRU, const Tensor& input, TensorList params, const OptTensor& hx,
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
   const auto list = [](const OptOutList& one) { return one.value_or(OutList{}); };
   const auto wanted = static_cast<size_t>(layers * plan.directions());
-  CheckStates(plan, hx ? *hx : hy, hy);
+  plan.CheckStates(hx ? *hx : hy, hy);
   for (const OptOutList* one : {&r, &z, &n, &hn, &h}) {
     const size_t members = list(*one).size();
     TORCH_CHECK(members == wanted || (members == 0 && !train), "a list of gates has ", members,
@@ -121,7 +114,7 @@ MP_KERNEL(aclnnGRUBackward, const Tensor& input, TensorList params, const Tensor
           const OptTensor& batch_sizes, bool has_bias, int64_t layers, bool bidirectional, bool batch_first, Tensor& dx,
           Tensor& dh_prev, OutList grad_params) {
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
-  CheckStates(plan, hx, dh_prev);
+  plan.CheckStates(hx, dh_prev);
   GruBackward cell{hx, dh, r, z, n, hn, h, has_bias, dh_prev, grad_params};
   const Tensor x = plan.Enter(input);
   const int64_t width = plan.directions() * hx.size(-1);

@@ -87,6 +87,8 @@ MP_KERNEL(aclnnLSTM, const Tensor& input, TensorList params, OptTensorList hx, c
   const auto list = [train](const OptOutList& one) { return train ? one.value_or(OutList{}) : OutList{}; };
   const Tensor h0 = starts ? (*hx)[0] : at::zeros(hy.sizes(), input.options());
   const Tensor c0 = starts ? (*hx)[1] : at::zeros(cy.sizes(), input.options());
+  plan.CheckStates(h0, hy);
+  plan.CheckStates(c0, cy);
   LstmForward cell{h0, c0, hy, cy, list(i), list(g), list(f), list(o), list(h), list(c), list(tanhc)};
   plan.Leave(rnn::Forward(plan, cell, plan.Enter(input)), output);
 }
@@ -99,6 +101,8 @@ MP_KERNEL(aclnnLstmBackward, const Tensor& input, TensorList hx, TensorList para
   TORCH_CHECK(dropout == 0 || !train || layers == 1, "dropout between layers is not supported: no seed arrives here");
   TORCH_CHECK(hx.size() == 2, "hx has ", hx.size(), " members; it must be the hidden and the cell state");
   const Plan plan(input, batch_sizes, layers, bidirectional, batch_first, has_bias, params);
+  plan.CheckStates(hx[0], dh_prev);
+  plan.CheckStates(hx[1], dc_prev);
   LstmBackward cell{hx[0], hx[1], dh, dc, i, g, f, o, h, c, tanhc, has_bias, dh_prev, dc_prev, grad_params};
   const Tensor x = plan.Enter(input);
   const int64_t width = plan.directions() * hx[0].size(-1);

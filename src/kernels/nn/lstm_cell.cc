@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "src/kernels/nn/rnn.h"
+
 namespace millpond::kernels {
 namespace {
 
@@ -14,7 +16,7 @@ Tensor Step(const Tensor& valid, const Tensor& next, const Tensor& before) {
 }  // namespace
 
 LstmGates Activated(const Tensor& sums) {
-  const auto parts = sums.chunk(4, 1);
+  const auto parts = rnn::Gates(sums, 4);
   return {parts[0].sigmoid(), parts[1].sigmoid(), parts[2].tanh(), parts[3].sigmoid()};
 }
 

@@ -34,6 +34,12 @@ Weights Plan::weights(size_t place) const {
           has_bias_ ? Wide(params_[first + 3]) : Tensor()};
 }
 
+void Plan::CheckStates(const Tensor& given, const Tensor& out) const {
+  const int64_t places = layers_ * directions_;
+  TORCH_CHECK(given.dim() == 3 && given.size(0) == places && given.sizes() == out.sizes(), "states of shape ",
+              given.sizes(), " and ", out.sizes(), " are not ", places, " times batch and hidden size");
+}
+
 Tensor Plan::Enter(const Tensor& sequence) const {
   if (time_ != 0) return Wide(sequence).reshape({time_, -1, sequence.size(-1)});
   return Wide(batch_first_ ? sequence.transpose(0, 1) : sequence);
@@ -56,6 +62,12 @@ Tensor Plan::Kept(TensorList list, size_t place) const {
 Tensor Plan::valid(int64_t time) const { return valid_.defined() ? valid_[time] : Tensor(); }
 
 Tensor Plan::Trimmed(const Tensor& sequence) const { return valid_.defined() ? sequence * valid_ : sequence; }
+
+std::vector<Tensor> Gates(const Tensor& sums, int64_t gates) {
+  TORCH_CHECK(sums.dim() == 2 && sums.size(1) % gates == 0, "gates of shape ", sums.sizes(), " are not a batch of ",
+              gates, " times the hidden size");
+  return sums.chunk(gates, 1);
+}
 
 Tensor Before(const Tensor& states, const Tensor& initial, bool reversed) {
   const int64_t time = states.size(0);

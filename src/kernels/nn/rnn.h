@@ -27,6 +27,8 @@ class Plan {
   size_t place(int64_t layer, int64_t direction) const { return static_cast<size_t>(layer * directions_ + direction); }
   bool reversed(size_t place) const { return directions_ == 2 && place % 2 == 1; }
   Weights weights(size_t place) const;
+  // States are one for each layer and direction.
+  void CheckStates(const Tensor& given, const Tensor& out) const;
 
   // A client's sequence as (time, batch, features) in the type of computation, and back.
   Tensor Enter(const Tensor& sequence) const;
@@ -49,6 +51,9 @@ class Plan {
   int64_t time_ = 0;  // 0 unless the client gave batch sizes
   Tensor valid_;      // (time, batch, 1)
 };
+
+// The sums of (batch, gates * H), gate by gate.
+std::vector<Tensor> Gates(const Tensor& sums, int64_t gates);
 
 // What was the state before each time: the states moved by one, the initial one in front (or behind, when reversed).
 Tensor Before(const Tensor& states, const Tensor& initial, bool reversed);
@@ -82,6 +87,8 @@ Tensor Backward(const Plan& plan, Cell& cell, const Tensor& input, Tensor grad) 
       x = plan.Trimmed(parts.size() == 1 ? parts[0] : at::cat(parts, -1));
     }
     grad = plan.Trimmed(grad);
+    TORCH_CHECK(grad.size(-1) % plan.directions() == 0, "a gradient of shape ", grad.sizes(), " has not ",
+                plan.directions(), " directions");
     const auto shares = grad.chunk(plan.directions(), -1);
     Tensor sum;
     for (int64_t direction = 0; direction < plan.directions(); ++direction) {
