@@ -123,7 +123,9 @@ Status PoolState::GetPages(Lane* lane, const Heap* heap, const Heap::Growth& gro
   UpdatePassed(lane);
   if (left() != 0) CollectFrom(lane, count, heap, &growth, out_pages);
   if (left() != 0) CollectFromOthers(lane, count, out_pages);
-  counters_.moved.fetch_add(out_pages->size() - before, std::memory_order_relaxed);
+  const size_t moved = out_pages->size() - before;
+  counters_.moved.fetch_add(moved, std::memory_order_relaxed);
+  owed_ += moved;
   return NewPages(left(), out_pages);
 }
 
@@ -154,24 +156,18 @@ bool PoolState::WaitForPages(size_t needed) {
   }
 }
 
-// New pages until more than the slack is free, of the most that was ever needed. Moving a page costs two system calls:
-// a workload that moves a larger part of the memory it asks for again gets more slack.
-size_t PoolState::NewPagesAllowed() const {
-  constexpr uint64_t kBytesPerMovedByte = 24;
-  constexpr uint64_t kMovesAtFirst = 64;
-  const int64_t used = Sum(nullptr).used;
-  int64_t reused = -used;
-  for (const Lane* lane : lanes_) reused += static_cast<int64_t>(lane->volume.load(std::memory_order_relaxed));
-  const auto again = static_cast<uint64_t>(std::max<int64_t>(0, reused));
-  const uint64_t allowance = again / kBytesPerMovedByte / page_bytes + kMovesAtFirst;
-  const uint64_t moved = counters_.moved.load(std::memory_order_relaxed);
-  size_t percent = settings.slack;
-  for (const auto& [times, more] : {std::pair{4, 25}, {2, 12}, {1, 8}}) {
-    if (moved <= times * allowance) continue;
-    percent = std::max<size_t>(percent, more);
-    break;
-  }
-  const size_t allowed = needed_high_ + needed_high_ / 100 * percent;
+// New pages until more than the slack is free, of the most that was ever needed. Moving a page costs as much as
+// hundreds of allocations, so a pool owes what it moves beyond a page in kCallsPerMove allocations, and may take a new
+// page for every kMovesPerPage that it owes: a program that repeats itself soon has what it needs, and moves no more.
+size_t PoolState::NewPagesAllowed() {
+  constexpr uint64_t kCallsPerMove = 1024;
+  constexpr uint64_t kMovesPerPage = 2;
+  constexpr size_t kMostPercent = 25;
+  const size_t percent = needed_high_ / 100;
+  const uint64_t paid = static_cast<uint64_t>(Sum(nullptr).allocations) / kCallsPerMove;
+  owed_ -= std::min(owed_, paid - std::exchange(paid_, paid));
+  owed_ = std::min(owed_, percent * kMostPercent / page_bytes * kMovesPerPage);
+  const size_t allowed = needed_high_ + percent * settings.slack + owed_ / kMovesPerPage * page_bytes;
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   return allowed > reserved ? (allowed - reserved) / page_bytes : 0;
 }

@@ -135,7 +135,7 @@ class PoolState {
 
   // growth.cc
   Status AllocateByGrowth(Lane* lane, size_t rounded, Block** out_block);
-  size_t NewPagesAllowed() const REQUIRES(grow_);
+  size_t NewPagesAllowed() REQUIRES(grow_);
   Status GrowByPages(Lane* lane, Heap* heap, size_t rounded, const Heap::Growth& growth, Block** out_block)
       REQUIRES(grow_, lane->lock);
   Status ReserveAddresses(Lane* lane, Heap* heap, size_t rounded) REQUIRES(grow_);
@@ -177,6 +177,8 @@ class PoolState {
   Mutex grow_;
   std::vector<PageHandle> spare_ GUARDED_BY(grow_);  // from the source, not mapped
   size_t needed_high_ GUARDED_BY(grow_) = 0;         // the most bytes that were used when pages were wanted
+  uint64_t owed_ GUARDED_BY(grow_) = 0;              // moved pages that no allocations have paid for yet
+  uint64_t paid_ GUARDED_BY(grow_) = 0;              // pages that all allocations up to now pay for
 
   mutable SharedMutex lanes_lock_;
   std::unordered_map<StreamKey, Lane*> by_stream_ GUARDED_BY(lanes_lock_);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <utility>
 
 #include "src/pool/fake_source.h"
 
@@ -130,6 +131,24 @@ TEST_P(PagePoolTest, PagesOfFragmentsAreReused) {
   Get(*pool, 90 * kMiB);  // no gap is longer than 6 MiB, but the pages move
   EXPECT_LE(pool->GetStatistics().reserved_bytes, 32 * 6 * kMiB);
   EXPECT_GE(pool->GetStatistics().pages_moved, 40u);
+}
+
+TEST_P(PagePoolTest, AProgramThatRepeatsItselfStopsMovingPages) {
+  auto pool = Make();
+  const auto run = [&] {
+    std::vector<Address> blocks;
+    for (int i = 0; i < 60; ++i) blocks.push_back(Get(*pool, 6 * kMiB));
+    for (size_t i = 0; i < 60; i += 6) ASSERT_TRUE(pool->Free(std::exchange(blocks[i], 0), kA).ok());
+    blocks.push_back(Get(*pool, 40 * kMiB));  // no gap is longer than 6 MiB
+    for (const Address block : blocks) ASSERT_TRUE(block == 0 || pool->Free(block, kA).ok());
+  };
+  run();
+  EXPECT_GE(pool->GetStatistics().pages_moved, 10u);
+  for (int i = 0; i < 20; ++i) run();
+  const uint64_t moved = pool->GetStatistics().pages_moved;
+  for (int i = 0; i < 20; ++i) run();
+  EXPECT_EQ(pool->GetStatistics().pages_moved, moved);
+  EXPECT_LE(pool->GetStatistics().reserved_bytes_high, 360 * kMiB / 100 * 115);
 }
 
 TEST_P(PoolTest, BadFreesAreRefusedWithTheReason) {
