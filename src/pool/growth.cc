@@ -162,11 +162,11 @@ bool PoolState::WaitForPages(size_t needed) {
 size_t PoolState::NewPagesAllowed() {
   constexpr uint64_t kCallsPerMove = 1024;
   constexpr uint64_t kMovesPerPage = 2;
-  constexpr size_t kMostPercent = 25;
+  constexpr size_t kMaxPercent = 25;
   const size_t percent = needed_high_ / 100;
   const uint64_t paid = static_cast<uint64_t>(Sum(nullptr).allocations) / kCallsPerMove;
   owed_ -= std::min(owed_, paid - std::exchange(paid_, paid));
-  owed_ = std::min(owed_, percent * kMostPercent / page_bytes * kMovesPerPage);
+  owed_ = std::min(owed_, percent * kMaxPercent / page_bytes * kMovesPerPage);
   const size_t allowed = needed_high_ + percent * settings.slack + owed_ / kMovesPerPage * page_bytes;
   const size_t reserved = counters_.reserved.load(std::memory_order_relaxed);
   return allowed > reserved ? (allowed - reserved) / page_bytes : 0;
