@@ -16,6 +16,8 @@ namespace millpond::comm {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
+// That a rank of another host has gone comes by another connection than its bytes, and may overtake them.
+constexpr auto kOnItsWay = std::chrono::milliseconds(300);
 // Others may be as late as the copy of some MiB takes, or wait for this processor: it is yielded meanwhile. To park
 // and be found again costs about as much.
 constexpr auto kSpin = std::chrono::microseconds(300);
@@ -79,6 +81,15 @@ Status Vigil::Gone(const Communicator& comm, const std::vector<uint32_t>& ranks,
           Format("[EI0002] Communication_Error_Timeout: %s; %s", first.c_str(), Report(comm, ranks).c_str())};
 }
 
+bool Vigil::MayStillCome(const Communicator& comm, const std::vector<uint32_t>& ranks) {
+  const auto now = Clock::now();
+  if (gone_since_ == Clock::time_point()) gone_since_ = now;
+  const bool away = std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+    return comm.world->cell(rank).host.load(std::memory_order_relaxed) != 0;
+  });
+  return away && now - gone_since_ < kOnItsWay;
+}
+
 Status Vigil::Look(const Communicator& comm, const Awaited& awaited) {
   const auto now = Clock::now();
   if (since_ == Clock::time_point()) {
@@ -92,7 +103,11 @@ Status Vigil::Look(const Communicator& comm, const Awaited& awaited) {
   const std::vector<uint32_t> ranks = awaited();
   WaitFor(&comm, ranks);
   if (ranks.empty()) return Ok();
-  MP_RETURN_IF_ERROR(Gone(comm, ranks, awaited));
+  if (Status gone = Gone(comm, ranks, awaited); !gone.ok()) {
+    if (MayStillCome(comm, ranks)) return Ok();
+    return gone;
+  }
+  gone_since_ = Clock::time_point();
   if (!comm.timeout) return Ok();
   const auto waited = now - since_;
   MP_CHECK(

@@ -26,7 +26,7 @@ class Vigil {
 
   // Something happened: the time begins anew.
   void Progressed() {
-    since_ = Clock::time_point();
+    since_ = gone_since_ = Clock::time_point();
     if (waiter_ != nullptr) WaitFor(nullptr, {});
   }
   // Who is waited for; asked again before a rank is called gone, for it may have done its part before it went.
@@ -36,6 +36,8 @@ class Vigil {
   Status Look(const Communicator& comm, const Awaited& awaited);
 
  private:
+  // Whether what a rank has sent before it went may still be on its way.
+  bool MayStillCome(const Communicator& comm, const std::vector<uint32_t>& ranks);
   Status Gone(const Communicator& comm, const std::vector<uint32_t>& ranks, const Awaited& awaited) const;
   std::string Report(const Communicator& comm, const std::vector<uint32_t>& ranks) const;
   // Lets the other ranks know: one that waits for this one can then say what for. Null: this one waits no more.
@@ -44,6 +46,7 @@ class Vigil {
   const char* const what_;
   Clock::time_point since_;  // the epoch: not waiting
   Clock::time_point look_at_;
+  Clock::time_point gone_since_;  // the epoch: nobody who is waited for is gone
   bool told_ = false;
   const Communicator* waiter_ = nullptr;  // the communicator of which `waits_for_` was told
   std::vector<uint32_t> waits_for_;
