@@ -191,6 +191,7 @@ MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
     Set(memory, device.two);
   });
   other.join();
+  Synchronize(device.one);
   Synchronize();
   return 0;
 }
@@ -212,7 +213,7 @@ MP_STRANGE(MP611, host_function_waits_for_the_program, kError) {
   HoldUntil(&open, device.one);
   Set(memory, device.one);
   Set(memory, device.two);
-  if (!wrong) Synchronize(device.two);
+  Synchronize(wrong ? device.one : device.two);
   open = true;
   Synchronize();
   return 0;
@@ -231,7 +232,7 @@ MP_STRANGE(MP611, event_behind_a_function_that_waits, kError) {
   Wait(three, event);
   Set(memory, three);
   Set(memory, device.two);
-  if (!wrong) Synchronize(device.two);
+  Synchronize(wrong ? device.one : device.two);
   open = true;
   Synchronize();
   ROLE_CHECK(aclrtDestroyStream(three) == ACL_SUCCESS);

@@ -113,6 +113,8 @@ MP_PROGRAM(MP611, host_function_that_tells_what_it_reads, kError) {
   // It was told of that one task.
   ROLE_CHECK(aclrtLaunchHostFunc(
                  device.two, [](void*) {}, nullptr) == ACL_SUCCESS);
+  // It may wait for what the host learns before it returns: nothing of the other stream.
+  ROLE_CHECK(aclrtSynchronizeStream(device.two) == ACL_SUCCESS);
   Synchronize();
   return 0;
 }
