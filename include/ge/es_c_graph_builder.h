@@ -41,6 +41,12 @@ struct GE_FUNC_HOST_VISIBILITY EsCGraphBuilder {
   std::unique_ptr<ge::Graph> BuildGraphAndReset();
   ge::AscendString GenerateNodeName(const ge::char_t* node_type);
 
+  // Public for clang, which asks who may name it where the default argument is used.
+  template <typename T>
+  static void DefaultDeleter(void* ptr) {
+    std::default_delete<T>()(static_cast<T*>(ptr));
+  }
+
   // Kept as long as the builder.
   template <typename T>
   T* AddResource(std::unique_ptr<T> value, std::function<void(void*)> deleter = DefaultDeleter<T>) {
@@ -49,10 +55,6 @@ struct GE_FUNC_HOST_VISIBILITY EsCGraphBuilder {
 
  private:
   void* AddResource(void* resource_ptr, std::function<void(void*)> deleter);
-  template <typename T>
-  static void DefaultDeleter(void* ptr) {
-    std::default_delete<T>()(static_cast<T*>(ptr));
-  }
 
   struct EsCGraphBuilderImpl;
   std::unique_ptr<EsCGraphBuilderImpl> impl_;
