@@ -56,6 +56,11 @@ class Names {
   std::deque<std::string> texts_{std::string()};
 };
 
+// Whether the task calls a function of the client's.
+inline bool CallsClient(trace::TaskKind kind) {
+  return kind == trace::TaskKind::kHostFunc || kind == trace::TaskKind::kCallback;
+}
+
 // The last few of something. kKept divides 2^32: the place of each survives the counter's overflow.
 template <class Item, uint32_t kKept>
 class Recent {

@@ -35,10 +35,6 @@ bool IsSignal(trace::TaskKind kind) {
   return kind == trace::TaskKind::kValueWrite || kind == trace::TaskKind::kValueWait;
 }
 
-bool CallsClient(trace::TaskKind kind) {
-  return kind == trace::TaskKind::kHostFunc || kind == trace::TaskKind::kCallback;
-}
-
 bool IsPinned(trace::MemoryKind kind) {
   return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered;
 }

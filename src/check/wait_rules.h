@@ -29,9 +29,8 @@ class WaitRules {
 
   void OnLaunch(const trace::TaskEnqueued& task) {
     // A function of the client's may wake a thread that has launched nothing so far.
-    const bool calls_client = task.kind == trace::TaskKind::kHostFunc || task.kind == trace::TaskKind::kCallback;
     if (launcher_ == 0) launcher_ = task.thread;
-    several_launch_ |= launcher_ != task.thread || calls_client;
+    several_launch_ |= launcher_ != task.thread || CallsClient(task.kind);
   }
   void OnEdges(const trace::TaskEnqueued& task, const Use& use);
   void OnSignal(const trace::Signal& signal);

@@ -196,14 +196,13 @@ MP_STRANGE(MP611, host_function_tells_a_thread, kError) {
   return 0;
 }
 
+void WaitUntilOpen(void* open) {
+  while (!*static_cast<std::atomic<bool>*>(open)) std::this_thread::yield();
+}
+
 // A host function holds its stream until the host has waited for what another stream does to the same memory.
 void HoldUntil(std::atomic<bool>* open, aclrtStream stream) {
-  ROLE_CHECK(aclrtLaunchHostFunc(
-                 stream,
-                 [](void* opened) {
-                   while (!*static_cast<std::atomic<bool>*>(opened)) std::this_thread::yield();
-                 },
-                 open) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtLaunchHostFunc(stream, WaitUntilOpen, open) == ACL_SUCCESS);
 }
 
 MP_STRANGE(MP611, host_function_waits_for_the_program, kError) {
@@ -253,12 +252,9 @@ MP_STRANGE(MP510, callback_waits_for_the_program, kError) {
   });
   const auto thread = static_cast<uint64_t>(reports.native_handle());
   ROLE_CHECK(aclrtSubscribeReport(thread, device.one) == ACL_SUCCESS);
-  const auto wait = [](void* opened) {
-    while (!*static_cast<std::atomic<bool>*>(opened)) std::this_thread::yield();
-  };
   // One that does not hold the stream is no order.
   const aclrtCallbackBlockType blocks = wrong ? ACL_CALLBACK_NO_BLOCK : ACL_CALLBACK_BLOCK;
-  ROLE_CHECK(aclrtLaunchCallback(wait, &open, blocks, device.one) == ACL_SUCCESS);
+  ROLE_CHECK(aclrtLaunchCallback(WaitUntilOpen, &open, blocks, device.one) == ACL_SUCCESS);
   Copy(host.memory, memory, ACL_MEMCPY_DEVICE_TO_HOST, device.one);
   ROLE_CHECK(aclrtMemset(memory, kBytes, 1, kBytes) == ACL_SUCCESS);
   open = true;
