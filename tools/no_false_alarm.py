@@ -210,6 +210,9 @@ class Judges:
             found.append(wrong)
             since = time.monotonic() - self._started
             print(f"seed {seed}: {programs} programs of torch_npu, {sum(map(bool, wrong.values()))} with alarms, {since:.0f} s after the start", flush=True)
+            for name, what in wrong.items():
+                if what:  # at once: a run of many seeds may not come to its end
+                    print(f"ALARM {name} with seed {seed}: {what}", flush=True)
         return found
 
     def tell(self, name, alarms):

@@ -234,6 +234,7 @@ void Link::Drop(size_t connection) {
   const std::unique_ptr<Connection> dropped = std::move(connections_[connection]);
   connections_.erase(connections_.begin() + static_cast<long>(connection));
   if (world_ == nullptr) return;
+  CloseExchange();
   if (root_) {
     LoseHost(dropped->host(), dropped->why());
     return;

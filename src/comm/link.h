@@ -139,6 +139,7 @@ class Link : public Connection::Receiver {
   bool HasExchange(uint32_t sequence_tail);
   void QueueExchange();
   bool FinishExchange();
+  void CloseExchange();
   char* PlaceForBlock(const FrameHeader& header);
   bool TakeBlock(const FrameHeader& header, const char* bytes);
   bool TakeExchanged(const FrameHeader& header);

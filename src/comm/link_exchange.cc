@@ -98,6 +98,12 @@ bool Link::FinishExchange() {
   return true;
 }
 
+// Before this host hears that a rank or a host has gone: what that one has done before is not lost, and the ranks here
+// know that it has come.
+void Link::CloseExchange() {
+  if (exchange_ != nullptr && exchange_->queued && !exchange_->taken_back.load()) FinishExchange();
+}
+
 char* Link::PlaceForBlock(const FrameHeader& header) {
   if (header.peer >= world_->ranks() || !IsLocal(header.peer) || !HasExchange(header.tail)) return nullptr;
   const Exchange::Piece piece = exchange_->Between(header.rank, header.peer);

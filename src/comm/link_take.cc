@@ -81,6 +81,7 @@ bool Link::Take(const FrameHeader& header, const char* bytes, Connection* from) 
       return from_root && Read(header, bytes, &body) && TakeHost(static_cast<uint32_t>(header.number), body);
     }
     case FrameKind::kHostLost:
+      CloseExchange();
       if (from_root) LoseHost(static_cast<uint32_t>(header.number), std::string(bytes, header.bytes));
       return from_root;
     case FrameKind::kMeeting:
@@ -207,6 +208,7 @@ bool Link::TakeOfRank(const FrameHeader& header, const char* bytes) {
           header.number > static_cast<uint64_t>(RankState::kEnded)) {
         return false;
       }
+      CloseExchange();
       SetText(cell.reason, kReasonBytes, std::string(bytes, header.bytes));
       cell.state.store(static_cast<RankState>(header.number), std::memory_order_release);
       return true;

@@ -161,6 +161,14 @@ void ExpectFailed(Rank& r) {
 }
 
 // The victim dies in the midst of it.
+// The last exchange is the last thing that a host does: that it has gone comes right behind its bytes.
+RANK_BODY(AndIsGone) {
+  const Values<uint8_t> send(Given(r, kPart, 0)), receive(std::vector<uint8_t>(kPart * r.ranks, 0));
+  for (int time = 0; time < kTimes; ++time) Exchange(r, send.get(), receive.get(), kPart);
+  r.Sync();
+  if (r.rank < 2) Expect(r, "AlltoAll", receive.Read(), Taken(r, kPart, 0));  // the others leave at once
+}
+
 RANK_BODY(Killed) {
   const uint32_t victim = Number("TEST_VICTIM");
   const Values<uint8_t> send(Given(r, kPart, 0)), receive(std::vector<uint8_t>(kPart * r.ranks, 0));
@@ -212,6 +220,12 @@ TEST(ExchangeOfHosts, IsLeftWhereABufferCannotBeReached) {
   EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2,3"}}, "OtherMemory")), "");
 }
 TEST(ExchangeOfHosts, IsReplayed) { EXPECT_EQ(Complaints(RunHosts({{"0", "1"}, {"2"}}, "Replayed")), ""); }
+
+TEST(ExchangeOfHosts, IsWholeThoughTheOtherHostLeaves) {
+  for (int time = 0; time < 6; ++time) {
+    EXPECT_EQ(Complaints(RunHosts({{"0,1"}, {"2,3"}}, "AndIsGone")), "");
+  }
+}
 
 class ExchangeThatEndsEarly : public ::testing::TestWithParam<int> {};
 TEST_P(ExchangeThatEndsEarly, BecauseARankWasKilled) {
