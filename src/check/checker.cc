@@ -240,6 +240,11 @@ void Checker::OnRecordLost(const void* address, const void* stream, uint32_t sta
   torch_.OnRecordLost(address, stream, Here(stack));
 }
 
+const char* Checker::ProgramLine() {
+  MutexLock lock(mutex_);
+  return ledger_.reporter.symbols().PythonLine(Here(trace::CurrentStack()));
+}
+
 void Checker::OnObject(const trace::ObjectLife& life) {
   MutexLock lock(mutex_);
   const bool of_device = life.kind == trace::ObjectKind::kStream || life.kind == trace::ObjectKind::kContext;

@@ -73,6 +73,8 @@ class Checker final : public trace::Sink {
   void OnPiece(const trace::PoolPiece& piece) override;
   void OnNextTask(const trace::NextTask& task) override;
 
+  // As trace::ProgramLine.
+  const char* ProgramLine();
   // For whoever asks while the process runs. A span of memory begins; counts, and with_memory the span, go to the file.
   void BeginSpan();
   void Tell(bool with_memory);

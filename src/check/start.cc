@@ -12,6 +12,7 @@
 #include "src/check/checker.h"
 #include "src/check/line_file.h"
 #include "src/check/torch_door.h"
+#include "src/trace/program_line.h"
 
 namespace {
 
@@ -68,6 +69,7 @@ extern "C" __attribute__((visibility("default"))) void millpond_check_start() {
   on_exit(&Finish, nullptr);
   pthread_atfork(nullptr, nullptr, &InChild);
   millpond::trace::Attach(checker);
+  millpond::trace::SetProgramLine([] { return g_checker->ProgramLine(); });
   millpond::check::torch_door::Open(checker);
 }
 

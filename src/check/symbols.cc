@@ -9,6 +9,7 @@
 #include <functional>
 #include <string_view>
 
+#include "src/base/format.h"
 #include "src/trace/libdw.h"
 #include "src/trace/stack_depot.h"
 
@@ -139,6 +140,19 @@ const std::vector<Frame>& Symbols::PythonFramesOf(uint32_t python_stack) {
     place->second.push_back(std::move(frame));
   }
   return place->second;
+}
+
+const char* Symbols::PythonLine(uint32_t stack) {
+  const uint32_t python = PythonStack(stack);
+  const auto [place, made] = python_lines_.try_emplace(python);
+  if (made) {
+    const std::vector<Frame>& frames = PythonFramesOf(python);
+    const auto line = std::find_if(frames.begin(), frames.end(), [](const Frame& frame) { return !frame.framework; });
+    if (line != frames.end()) {
+      place->second = Format("%s:%d in %s", line->file.c_str(), line->line, line->function.c_str());
+    }
+  }
+  return place->second.empty() ? nullptr : place->second.c_str();
 }
 
 std::vector<const Frame*> Symbols::FramesOf(uint32_t stack) {

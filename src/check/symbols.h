@@ -62,6 +62,8 @@ class Symbols {
   std::string EntryPoint(uint32_t stack);
   // Does the stack pass through a library whose file name begins like this?
   bool PassesThrough(uint32_t stack, std::string_view module, std::string_view function = {});
+  // The user's line of a stack of Python, which lives as long as this; null when it has none.
+  const char* PythonLine(uint32_t stack);
   // The version of a Python whose frames cannot be read, or "".
   const std::string& unread_python() const { return python_.unread_version(); }
 
@@ -92,6 +94,7 @@ class Symbols {
   std::vector<std::pair<uint32_t, uint32_t>> joined_;  // stacks of the trace and of Python
   std::unordered_map<uint64_t, uint32_t> numbers_;     // of joined_
   std::unordered_map<uint32_t, std::vector<Frame>> python_frames_;
+  std::map<uint32_t, std::string> python_lines_;
   std::string our_folder_;
   std::string our_headers_;
 };

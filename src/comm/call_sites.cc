@@ -13,24 +13,30 @@ const SiteNote* NoteOf(const World& world, uint32_t rank, uint32_t site) {
   return site == CallSites::kUnknown || site > known || site > kSites ? nullptr : &cell.sites[site - 1];
 }
 
+// The end of a text that may be too long.
+void SetEnd(char* to, size_t bytes, const std::string& text) {
+  const size_t room = bytes - 1;
+  SetText(to, bytes, text.size() > room ? text.substr(text.size() - room) : text);
+}
+
 }  // namespace
 
-uint32_t CallSites::NumberOf(RankCell* cell, const void* return_address, const char* whole) {
-  if (return_address == nullptr && whole == nullptr) return kUnknown;
+uint32_t CallSites::NumberOf(RankCell* cell, const CallPlace& place) {
+  if (place.address == nullptr && place.whole == nullptr) return kUnknown;
   MutexLock lock(mutex_);
-  const auto [place, first] = numbers_.try_emplace({return_address, whole}, kUnknown);
-  if (!first) return place->second;
+  const auto [number, first] = numbers_.try_emplace(place, kUnknown);
+  if (!first) return number->second;
   const uint32_t known = cell->sites_known.load(std::memory_order_relaxed);
   if (known >= kSites) return kUnknown;
   SiteNote& note = cell->sites[known];
-  if (whole != nullptr) SetText(note.whole, sizeof(note.whole), whole);
-  const trace::CodePlace found = return_address != nullptr ? trace::PlaceOfCall(return_address) : trace::CodePlace();
+  if (place.whole != nullptr) SetText(note.whole, sizeof(note.whole), place.whole);
+  if (place.line != nullptr) SetEnd(note.line, sizeof(note.line), place.line);
+  const trace::CodePlace found = place.address != nullptr ? trace::PlaceOfCall(place.address) : trace::CodePlace();
   note.offset = found.offset;
-  const size_t length = found.module.size(), room = sizeof(note.module) - 1;
-  SetText(note.module, sizeof(note.module), length > room ? found.module.substr(length - room) : found.module);
+  SetEnd(note.module, sizeof(note.module), found.module);
   SetText(note.symbol, sizeof(note.symbol), found.symbol);
   cell->sites_known.store(known + 1, std::memory_order_release);
-  return place->second = known + 1;
+  return number->second = known + 1;
 }
 
 void WriteAct(LastAct* last, const Act& act) {
@@ -71,6 +77,7 @@ void CallSites::NoteEmpty(RankCell* cell, Descriptor what) {
 
 std::string TextOfSite(const World& world, uint32_t rank, uint32_t site) {
   const SiteNote* const note = NoteOf(world, rank, site);
+  if (note != nullptr && note->line[0] != '\0') return " at " + TextOf(note->line, sizeof(note->line));
   if (note == nullptr || note->module[0] == '\0') return {};
   trace::CodePlace place;
   place.module = TextOf(note->module, sizeof(note->module));

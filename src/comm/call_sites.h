@@ -5,25 +5,33 @@
 #ifndef MILLPOND_SRC_COMM_CALL_SITES_H_
 #define MILLPOND_SRC_COMM_CALL_SITES_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "src/base/mutex.h"
 #include "src/comm/match.h"
 #include "src/comm/world.h"
+#include "src/trace/program_line.h"
 
 namespace millpond::comm {
+
+// Where a rank was asked for something. The texts live for ever.
+struct CallPlace {
+  const void* address = nullptr;  // that the call returns to
+  const char* whole = nullptr;    // the operator that was called there; null when that is the operation itself
+  const char* line = trace::ProgramLine();
+  auto operator<=>(const CallPlace&) const = default;
+};
 
 // This rank's places and its last act. Safe from any thread.
 class CallSites {
  public:
   static constexpr uint32_t kUnknown = 0;
 
-  // The number of the place that a call returns to; kUnknown when there are too many places. `whole` is the operator
-  // that was called there, null when that is the operation itself; it lives for ever. Null and null: kUnknown.
-  uint32_t NumberOf(RankCell* cell, const void* return_address, const char* whole);
+  // The number of the place; kUnknown when nothing is known of it, or there are too many.
+  uint32_t NumberOf(RankCell* cell, const CallPlace& place);
 
   // What this rank does now, for the others to read. The answer is for Over.
   uint64_t Begin(RankCell* cell, const Descriptor& what);
@@ -34,7 +42,7 @@ class CallSites {
 
  private:
   Mutex mutex_;
-  std::map<std::pair<const void*, const char*>, uint32_t> numbers_ GUARDED_BY(mutex_);
+  std::map<CallPlace, uint32_t> numbers_ GUARDED_BY(mutex_);
   uint64_t acts_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -101,7 +101,7 @@ void CollectiveRun::Arrive() {
           .type = static_cast<uint32_t>(spec_->type),
           .reduction = static_cast<uint32_t>(spec_->reduction),
           .root = spec_->root,
-          .site = comm_->sites.NumberOf(&cell, spec_->caller, spec_->whole)};
+          .site = comm_->sites.NumberOf(&cell, {spec_->caller, spec_->whole, spec_->line})};
   act_ = comm_->sites.Begin(&cell, what);
   OfferDirect(&what);
   if (CountsOf(spec_->operation) != Counts::kNone) {

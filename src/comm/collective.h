@@ -21,6 +21,7 @@
 #include "src/comm/match.h"
 #include "src/comm/plan.h"
 #include "src/comm/vigil.h"
+#include "src/trace/program_line.h"
 #include "src/trace/records.h"
 
 namespace millpond {
@@ -31,9 +32,10 @@ namespace millpond::comm {
 
 // What one rank was asked for. Addresses are the client's.
 struct CollectiveSpec {
-  const char* api = nullptr;     // shows in traces and lives for ever
-  const void* caller = nullptr;  // the address that the call returns to
-  const char* whole = nullptr;   // the operator of which this is a part; lives for ever
+  const char* api = nullptr;                // shows in traces and lives for ever
+  const void* caller = nullptr;             // the address that the call returns to
+  const char* whole = nullptr;              // the operator of which this is a part; lives for ever
+  const char* line = trace::ProgramLine();  // where the spec is made
   Operation operation = Operation::kBarrier;
   Element type = Element::kInt8;
   Reduction reduction = Reduction::kNone;

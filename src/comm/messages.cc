@@ -141,7 +141,7 @@ void MessageRun::Come() {
   what.type = static_cast<uint32_t>(message_.type);
   what.reduction = static_cast<uint32_t>(Reduction::kNone);
   what.root = message_.peer;
-  what.site = comm_->sites.NumberOf(&cell, message_.caller, message_.whole);
+  what.site = comm_->sites.NumberOf(&cell, {message_.caller, message_.whole, message_.line});
   act_ = comm_->sites.Begin(&cell, what);
   NoteOf(message_.sends) = {message_.bytes, what.type, what.site, message_.tag};
   (message_.sends ? channel_.offered : channel_.wanted).store(number_ + 1, std::memory_order_release);

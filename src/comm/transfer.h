@@ -12,6 +12,7 @@
 
 #include "src/base/status.h"
 #include "src/comm/element.h"
+#include "src/trace/program_line.h"
 
 namespace millpond {
 class Stream;
@@ -37,10 +38,11 @@ struct Message {
   size_t bytes;
   Element type = Element::kInt8;
   uint32_t peer = 0;
-  uint64_t count = 0;            // of elements, for messages to people
-  const void* caller = nullptr;  // the address that the call returns to
-  int64_t tag = 0;               // both ends have the same; of HCCL's own calls always 0
-  const char* whole = nullptr;   // the operator of which this is a part; lives for ever
+  uint64_t count = 0;                       // of elements, for messages to people
+  const void* caller = nullptr;             // the address that the call returns to
+  int64_t tag = 0;                          // both ends have the same; of HCCL's own calls always 0
+  const char* whole = nullptr;              // the operator of which this is a part; lives for ever
+  const char* line = trace::ProgramLine();  // where this is made
 };
 
 // Messages of a rank to itself: the n-th send goes to the n-th receive. kInvalidArgument when a pair differs in size or

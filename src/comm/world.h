@@ -84,6 +84,7 @@ struct SiteNote {
   char module[200] = {};  // the end of the path, if that is longer
   char symbol[96] = {};
   char whole[64] = {};  // the operator that was called there, if the operation is a part of it
+  char line[160] = {};  // of a program in another language; the end of it, if that is longer
 };
 inline constexpr size_t kSites = 64;
 
@@ -205,7 +206,7 @@ struct WorldHeader {
   std::atomic<uint64_t> exchange_moved{0};
   HostNote hosts[kMaxHosts];
 };
-inline constexpr uint64_t kWorldMagic = 0x374C52574D505031;  // changes with the layout
+inline constexpr uint64_t kWorldMagic = 0x384C52574D505031;  // changes with the layout
 
 // A rank's mapping of the memory.
 class World {

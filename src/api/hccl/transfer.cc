@@ -119,7 +119,7 @@ void NoteEmptyCall(const Request& request, comm::Operation operation, HcclDataTy
   comm::Descriptor what;
   what.operation = static_cast<uint32_t>(operation);
   what.type = static_cast<uint32_t>(type);
-  what.site = found->sites.NumberOf(&cell, request.caller, nullptr);
+  what.site = found->sites.NumberOf(&cell, {request.caller});
   found->sites.NoteEmpty(&cell, what);
   found->world->Ring();
 }

@@ -22,9 +22,9 @@ RANKS = [2, 4] if LONG else [2]
 def torchrun(start):
     """torchrun(ranks, file): must end well."""
 
-    def run(ranks, path, *arguments):
+    def run(ranks, path, *arguments, env=None):
         program = start("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, path, *arguments,
-                        env={"MILLPOND_DEVICES": str(ranks), "MILLPOND_RANK_TIMEOUT_MS": "100000"})
+                        env={"MILLPOND_DEVICES": str(ranks), "MILLPOND_RANK_TIMEOUT_MS": "100000", **(env or {})})
         assert program.status == 0, f"{path} on {ranks} ranks ended with {program.status}\n{program.output}\n{program.errors[-6000:]}"
         return program
 
@@ -182,7 +182,8 @@ try:
     heard = "nothing"
 except RuntimeError as error:
     text = str(error)
-    heard = f"{'EI0005' in text} {'4 (rank 0), 5 (rank 1)' in text} {'' if 'EI0005' in text else text}"
+    line = "disagreeing.py:8 in <module>"
+    heard = f"{'EI0005' in text} {'4 (rank 0), 5 (rank 1)' in text} {text.count(line)} lines {'' if 'EI0005' in text else text}"
 os.write(1, f"rank {rank} heard: {heard}\\n".encode())  # whole, whatever the other rank prints
 os._exit(0)
 """
@@ -191,6 +192,12 @@ os._exit(0)
 def test_ranks_that_disagree_hear_of_it_in_python(torchrun, tmp_path):
     (tmp_path / "disagreeing.py").write_text(DISAGREEING)
     torchrun(2, tmp_path / "disagreeing.py").says("rank 0 heard: True True", "rank 1 heard: True True")
+
+
+def test_under_the_checker_ranks_that_disagree_hear_of_the_lines_too(torchrun, tmp_path):
+    (tmp_path / "disagreeing.py").write_text(DISAGREEING)
+    program = torchrun(2, tmp_path / "disagreeing.py", env={"MILLPOND_CHECK": "1", "TASK_QUEUE_ENABLE": "0"})
+    program.says("rank 0 heard: True True 2 lines", "rank 1 heard: True True 2 lines")
 
 
 HUNG = """
