@@ -43,6 +43,7 @@ class Tried {
       EXPECT_NE(said.find("EI0003"), std::string::npos) << said;
       EXPECT_NE(said.find("Value " + std::to_string(type) + " for parameter dataType"), std::string::npos) << said;
     }
+    EXPECT_EQ(aclrtSynchronizeStream(stream_), 0) << RecentMessage();
     return taken;
   }
 
