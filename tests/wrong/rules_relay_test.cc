@@ -235,6 +235,44 @@ MP_ROLE(RandomRelay) {
   return 0;
 }
 
+// Addresses go from one thread to the next at once: whoever frees is told of before whoever gets the place.
+MP_ROLE(Churn) {
+  ROLE_INIT();
+  aclrtContext context = nullptr;
+  ROLE_CHECK(aclrtGetCurrentContext(&context) == ACL_SUCCESS);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([context] {
+      ROLE_CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
+      aclrtStream stream = nullptr;
+      ROLE_CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+      void* const own = Malloc();
+      for (int i = 0; i < 9'000; ++i) {
+        Block block;
+        block.pinned = i % 2 == 0;
+        Allocate(&block);
+        const aclrtMemcpyKind kind = block.pinned ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_DEVICE;
+        ROLE_CHECK(aclrtMemcpyAsync(own, kBytes, block.address, kBytes, kind, stream) == ACL_SUCCESS);
+        Synchronize(stream);
+        Release(block);
+      }
+      Free(own);
+      ROLE_CHECK(aclrtDestroyStream(stream) == ACL_SUCCESS);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ROLE_CHECK(aclrtResetDevice(0) == ACL_SUCCESS && aclFinalize() == ACL_SUCCESS);
+  return 0;
+}
+
+TEST(Rules, ThreadsThatGetEachOthersAddressesEarnNothing) {
+  const Checked checked = Check("Churn", false, {});
+  for (const auto& [rule, times] : checked.rules) {
+    EXPECT_EQ(rule, "MP505") << checked.result.output;  // advice: that many calls from one place are slow
+  }
+  EXPECT_EQ(checked.result.exit_code, 0) << checked.result.output;
+}
+
 TEST(Rules, ThreadsThatHandBlocksOnEarnOnlyWhatTheyLeaveOut) {
   const uint32_t first = FirstProgram();
   const uint32_t count = ProgramCount();

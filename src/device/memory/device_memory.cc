@@ -339,7 +339,7 @@ Status DeviceMemoryImpl::FreeGuarded(uintptr_t base, HeapBlock* out_block, bool*
 
 Status DeviceMemoryImpl::Free(void* address) {
   HeapBlock block;
-  if (__builtin_expect(guarded_.load(std::memory_order_relaxed), false)) {
+  if (__builtin_expect(guarded_.load(std::memory_order_relaxed) || trace::Wants(trace::kMemory), false)) {
     bool done = false;
     Status status = FreeGuarded(reinterpret_cast<uintptr_t>(address), &block, &done);
     if (done) return status;
@@ -424,13 +424,15 @@ Status DeviceMemoryImpl::FreeMoved(const HeapBlock& block) {
     const size_t bytes = RoundUp(block.bytes, RangeHeap::kHostPage);
     MP_RETURN_IF_ERROR(MapAlias(base, bytes, file_, block.base - heap_.begin()));
     heap_.Pin(block.base, block.number, false);
-    const bool mine = heap_.Free(block.base, &freed);
+    const bool mine = heap_.Retire(block.base, &freed);
     MP_ASSERT(mine);
     if (freed.fenced) fence_bytes_.fetch_sub(RangeHeap::kHostPage, std::memory_order_relaxed);
     moved_.erase(found);
     Vmm::Get().GiveKernelMappings(kMappingsOfMoved);
   }
-  return Released(freed);
+  Status status = Released(freed);
+  heap_.Release(block.base);
+  return status;
 }
 
 Status DeviceMemoryImpl::ExplainBadFree(void* address) const {

@@ -96,14 +96,21 @@ Status AllocateFromArena(size_t bytes, size_t alignment, const char* tag, void**
   return Ok();
 }
 
-Status FreeToArena(void* address, PointerKind kind, HeapBlock* out_block) {
+// Sinks are told before anybody can be given the place, so that they hear of lives in their order.
+Status FreeToArena(void* address, PointerKind kind, trace::MemoryKind told_as) {
   Arena* arena = g_arena.load(std::memory_order_acquire);
   PointerInfo info;
   internal::LookUpHost(address, &info);
-  if (info.kind != kind || !arena->heap.Free(reinterpret_cast<uintptr_t>(address), out_block)) {
+  const auto base = reinterpret_cast<uintptr_t>(address);
+  const bool told = __builtin_expect(trace::Wants(trace::kMemory), false);
+  HeapBlock block;
+  if (info.kind != kind || !(told ? arena->heap.Retire(base, &block) : arena->heap.Free(base, &block))) {
     return internal::ExplainBadHostFree(address, kind);
   }
-  arena->used.fetch_sub(out_block->bytes, std::memory_order_relaxed);
+  arena->used.fetch_sub(block.bytes, std::memory_order_relaxed);
+  if (!told) return Ok();
+  Emit(false, told_as, block.base, block.bytes);
+  arena->heap.Release(base);
   return Ok();
 }
 
@@ -189,16 +196,13 @@ Status AllocatePinned(size_t bytes, void** out_address) {
 }
 
 Status FreePinned(void* address) {
-  HeapBlock block;
   if (__builtin_expect(trace::Wants(trace::kTargets), false)) {
     PointerInfo info;
     internal::LookUpHost(address, &info);
     const auto begin = reinterpret_cast<uintptr_t>(info.base);
     internal::OpenTargetsIn(begin, begin + info.bytes);
   }
-  MP_RETURN_IF_ERROR(FreeToArena(address, PointerKind::kPinned, &block));
-  Emit(false, trace::MemoryKind::kPinned, block.base, block.bytes);
-  return Ok();
+  return FreeToArena(address, PointerKind::kPinned, trace::MemoryKind::kPinned);
 }
 
 Status AllocateManaged(size_t bytes, void** out_address) {
@@ -222,10 +226,7 @@ Status FreeManaged(void* address) {
     // Before the free: afterwards the address may be somebody else's.
     advice = table.blocks.extract(reinterpret_cast<uintptr_t>(address));
   }
-  HeapBlock block;
-  MP_RETURN_IF_ERROR(FreeToArena(address, PointerKind::kManaged, &block));
-  Emit(false, trace::MemoryKind::kManaged, block.base, block.bytes);
-  return Ok();
+  return FreeToArena(address, PointerKind::kManaged, trace::MemoryKind::kManaged);
 }
 
 Status RegisterHost(void* address, size_t bytes, bool mapped) {
@@ -248,14 +249,13 @@ Status RegisterHost(void* address, size_t bytes, bool mapped) {
     }
     registry.ranges.emplace(begin, Registered{bytes, mapped});
     g_registered.fetch_add(1, std::memory_order_release);
+    Emit(true, trace::MemoryKind::kRegistered, begin, bytes);
   }
-  Emit(true, trace::MemoryKind::kRegistered, begin, bytes);
   return Ok();
 }
 
 Status UnregisterHost(void* address) {
   Registry& registry = TheRegistry();
-  size_t bytes = 0;
   {
     UniqueLock guard(registry.mutex);
     const auto found = FindRange(registry, reinterpret_cast<uintptr_t>(address));
@@ -265,11 +265,11 @@ Status UnregisterHost(void* address) {
              "%p lies %zu B into the %zu B registered from %p; unregister that address", address,
              reinterpret_cast<uintptr_t>(address) - found->first, found->second.bytes,
              reinterpret_cast<void*>(found->first));
-    bytes = found->second.bytes;
+    // Under the lock: whoever registers the place next is told after this.
+    Emit(false, trace::MemoryKind::kRegistered, found->first, found->second.bytes);
     registry.ranges.erase(found);
     g_registered.fetch_sub(1, std::memory_order_release);
   }
-  Emit(false, trace::MemoryKind::kRegistered, reinterpret_cast<uintptr_t>(address), bytes);
   return Ok();
 }
 
