@@ -70,6 +70,18 @@ void WindowList::EndOffersOf(const void* address) {
     EndOffer(note);
     return true;
   });
+  std::erase_if(exchanged_, [&](const auto& entry) { return entry.second.address == address; });
+}
+
+void WindowList::SetOf(uint32_t rank, RankWindow window) {
+  MutexLock lock(mutex_);
+  exchanged_[rank] = window;
+}
+
+RankWindow WindowList::Of(uint32_t rank) const {
+  MutexLock lock(mutex_);
+  const auto found = exchanged_.find(rank);
+  return found != exchanged_.end() ? found->second : RankWindow{};
 }
 
 const void* WindowList::Add(std::shared_ptr<Window> window) {
@@ -165,7 +177,9 @@ Status ExchangeMemory(const CommunicatorPtr& comm, const HostCall& call, void* a
   for (size_t i = 0; i < peers.size(); ++i) {
     void* here = nullptr;
     MP_RETURN_IF_ERROR(comm->remote.Add(*comm, peers[i], theirs[i].note, &here));
+    comm->windows.SetOf(peers[i], {static_cast<char*>(here), theirs[i].note.bytes});
   }
+  comm->windows.SetOf(comm->rank, {static_cast<char*>(address), bytes});
   return Ok();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -27,6 +28,12 @@ struct Window {
   std::vector<std::pair<uint32_t, uint64_t>> reached;  // of the others: rank and its address
 };
 
+// What ExchangeMemory has made known of a rank, at its address in this process. Null: nothing.
+struct RankWindow {
+  char* address = nullptr;
+  size_t bytes = 0;
+};
+
 // Of one communicator. A window's handle is compared, never followed. Safe from any thread.
 class WindowList {
  public:
@@ -45,10 +52,15 @@ class WindowList {
   void Keep(const MemoryNote& note);
   void EndOffersOf(const void* address);
 
+  // The last one that a rank has exchanged with this one, and this rank's own.
+  void SetOf(uint32_t rank, RankWindow window);
+  RankWindow Of(uint32_t rank) const;
+
  private:
   mutable Mutex mutex_;
   std::vector<std::shared_ptr<Window>> windows_ GUARDED_BY(mutex_);
   std::vector<MemoryNote> offers_ GUARDED_BY(mutex_);
+  std::map<uint32_t, RankWindow> exchanged_ GUARDED_BY(mutex_);
 };
 
 // Every rank calls it with as many bytes; each then reaches all parts. When one cannot, all are told.

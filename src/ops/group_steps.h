@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,18 @@ namespace millpond {
 struct GroupPart {
   size_t offset = 0;
   size_t bytes = 0;
+};
+
+// Memory that a rank has given to others, at its address here. Null: there is none.
+struct GroupWindow {
+  std::byte* address = nullptr;
+  size_t bytes = 0;
+};
+
+// A word of memory that is 1 until the rank clears it.
+struct GroupFlag {
+  int64_t rank = 0;
+  const int32_t* at = nullptr;
 };
 
 struct GroupRequest {
@@ -38,6 +51,7 @@ struct GroupRequest {
     kSend,
     kReceive,
     kBarrier,
+    kAwaitClear,  // until other ranks have cleared `flags`
   };
   What what = What::kNone;
   std::string group;
@@ -50,6 +64,7 @@ struct GroupRequest {
   size_t bytes = 0;                      // all of it, where there are no parts
   std::vector<GroupPart> send_parts;     // one for each rank
   std::vector<GroupPart> receive_parts;  // one for each rank
+  std::vector<GroupFlag> flags;
 };
 
 struct GroupSteps {
@@ -57,6 +72,7 @@ struct GroupSteps {
     std::string group;
     int64_t ranks = 1;
     int64_t rank = 0;
+    std::function<GroupWindow(int64_t rank)> window;  // what HcclCommExchangeMem has made known; empty: nothing
   };
   std::vector<Member> members;  // the groups that the call names
   size_t step = 0;              // how often the kernel was called before

@@ -8,6 +8,7 @@
 #include "src/base/format.h"
 #include "src/comm/collective.h"
 #include "src/comm/messages.h"
+#include "src/comm/vigil.h"
 #include "src/device/device.h"
 #include "src/device/memory/memory.h"
 #include "src/exec/op/accesses.h"
@@ -140,6 +141,56 @@ void MoveAlone(const GroupRequest& request) {
 
 bool IsMessage(const GroupRequest& request) { return request.what == What::kSend || request.what == What::kReceive; }
 
+GroupSteps::Member MemberOf(std::string_view name, const comm::Communicator* comm) {
+  if (comm == nullptr) return {std::string(name), 1, 0, nullptr};
+  return {std::string(name), comm->ranks, comm->rank, [comm](int64_t rank) -> GroupWindow {
+            const comm::RankWindow known = comm->windows.Of(static_cast<uint32_t>(rank));
+            // A thread's memory may be gone by now.
+            if (known.address == nullptr || !CheckRange("window", known.address, known.bytes).ok()) return {};
+            return {reinterpret_cast<std::byte*>(known.address), known.bytes};
+          }};
+}
+
+// A task that waits until other ranks have cleared words of their memory. Nobody rings for that: it is looked at.
+class ClearWait {
+ public:
+  ClearWait(comm::CommunicatorPtr comm, const char* api, std::vector<GroupFlag> flags)
+      : comm_(std::move(comm)), flags_(std::move(flags)), vigil_(api) {}
+
+  TaskEnd Run(Stream& stream, Status* out_status) {
+    return comm::RunParking(
+        stream, [this](Status* status) { return Step(status); },
+        [this] { return vigil_.Look(*comm_, [this] { return Awaited(); }); }, out_status);
+  }
+
+ private:
+  static bool IsSet(const GroupFlag& flag) { return __atomic_load_n(flag.at, __ATOMIC_ACQUIRE) == 1; }
+
+  comm::Advance Step(Status* out_status) {
+    if (comm_->trouble() != comm::Communicator::Trouble::kNone) {
+      *out_status = comm_->Failure();
+      return comm::Advance::kOver;
+    }
+    const size_t before = flags_.size();
+    std::erase_if(flags_, [](const GroupFlag& flag) { return !IsSet(flag); });
+    if (flags_.empty()) return comm::Advance::kOver;
+    if (flags_.size() == before) return comm::Advance::kNothing;
+    vigil_.Progressed();
+    return comm::Advance::kSomething;
+  }
+  std::vector<uint32_t> Awaited() const {
+    std::vector<uint32_t> ranks;
+    for (const GroupFlag& flag : flags_) {
+      if (IsSet(flag)) ranks.push_back(static_cast<uint32_t>(flag.rank));
+    }
+    return ranks;
+  }
+
+  const comm::CommunicatorPtr comm_;
+  std::vector<GroupFlag> flags_;
+  comm::Vigil vigil_;  // looks at the communicator when it ends
+};
+
 Status CheckRoot(const GroupRequest& request, const comm::Communicator* comm) {
   const int64_t ranks = comm != nullptr ? comm->ranks : 1;
   MP_REQUIRE(request.root >= 0 && request.root < ranks, "rank %lld was named; the group '%s' has %lld of them",
@@ -166,8 +217,7 @@ Status CheckInGroup(const kernels::Kernel& kernel, OpCall& call, int32_t device)
     size_t count = 0;
     comm::CommunicatorPtr found = Communicators::Get().FindGroup(name, device, &count);
     if (found == nullptr && !IsWorldOfOne(name)) return Ok();  // the launch says what is wrong
-    const bool several = found != nullptr;
-    steps.members.push_back({std::string(name), several ? found->ranks : 1, several ? found->rank : 0});
+    steps.members.push_back(MemberOf(name, found.get()));
     comms.push_back(std::move(found));
   }
   Status status = kernels::AsGroupKernel(kernel).run_step(call, steps);
@@ -257,8 +307,7 @@ TaskEnd GroupRun::Run(const kernels::Kernel& kernel, OpCall& call, const FloatRu
   if (turns_ == nullptr) {
     turns_ = &turns;
     for (const GroupTurns::Member& member : turns.members()) {
-      const bool several = member.comm != nullptr;
-      steps_.members.push_back({member.name, several ? member.comm->ranks : 1, several ? member.comm->rank : 0});
+      steps_.members.push_back(MemberOf(member.name, member.comm.get()));
     }
   }
   const TaskEnd end = Go(kernel, call, turns, stream, out_status);
@@ -303,6 +352,11 @@ Status GroupRun::Begin(const OpCall& call, GroupTurns& turns) {
     MP_REQUIRE(!IsMessage(request), "the group '%s' has one rank, which has nobody to exchange a message with",
                request.group.c_str());
     MoveAlone(request);
+    return Ok();
+  }
+  if (request.what == What::kAwaitClear) {
+    auto wait = std::make_shared<ClearWait>(comm, api, request.flags);
+    pending_ = [wait](Stream& stream, Status* status) { return wait->Run(stream, status); };
     return Ok();
   }
   if (IsMessage(request)) {

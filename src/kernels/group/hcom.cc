@@ -145,10 +145,4 @@ MP_GROUP_KERNEL(GeBarrier, int64_t ranks, string_view name) {
 // A prefetch into L2, of which the CPU needs none.
 MP_KERNEL(GePrefetch) {}
 
-// Every number of ranks that there can be is refused before it runs.
-MP_GROUP_KERNEL(TokensIntoTables, const Tensor& x, string_view name) {
-  TORCH_CHECK(false, "group '", std::string(name), "' of ", group.ranks(name),
-              " ranks has no tables for tokens of type ", x.scalar_type());
-}
-
 }  // namespace millpond::kernels

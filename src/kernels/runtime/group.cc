@@ -112,6 +112,14 @@ void Group::CheckRanks(string_view name, int64_t told) const {
               " were told");
 }
 
+GroupWindow Group::Window(string_view name, int64_t rank) const {
+  const GroupSteps::Member& member = Member(name);
+  if (rank < 0 || rank >= member.ranks || !member.window) return {};
+  GroupWindow window = member.window(rank);
+  if (window.address != nullptr) window.address = static_cast<std::byte*>(Reach(window.address));
+  return window;
+}
+
 Tensor& Group::kept(size_t i) {
   if (steps_.kept == nullptr) steps_.kept = std::make_shared<std::vector<Tensor>>(8);
   auto& tensors = *static_cast<std::vector<Tensor>*>(steps_.kept.get());

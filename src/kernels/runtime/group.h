@@ -61,6 +61,12 @@ class Group {
   void Receive(string_view name, const Tensor& tensor, int64_t peer, int64_t tag) {
     Message(GroupRequest::What::kReceive, name, tensor, peer, tag);
   }
+  // What a rank has given to this one by HcclCommExchangeMem, or this rank's own; null where there is nothing.
+  GroupWindow Window(string_view name, int64_t rank) const;
+  // Until other ranks have cleared the flags, each in the window of its rank.
+  void AwaitClear(string_view name, std::vector<GroupFlag> flags) {
+    Ask(GroupRequest::What::kAwaitClear, name, at::kInt).flags = std::move(flags);
+  }
   void Barrier(string_view name) { Ask(GroupRequest::What::kBarrier, name, at::kByte); }
   // `to` has all ranks' parts, one after the other.
   void AllGather(string_view name, const Tensor& from, const Tensor& to);

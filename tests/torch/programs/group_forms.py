@@ -541,12 +541,14 @@ def two_groups(r):
 
 def refusals(r):
     """What a CPU cannot do, or the device does not either, by name and before anything is sent."""
-    ints, one, many = torch.zeros(2, dtype=torch.int32), torch.zeros(1, dtype=torch.int64), [1, 2, 3]
-    r.refused("aclnnAttentionToFFN", "MoeDistributeDispatch", x=values(2, 3, 8, seed=1), sessionId=ints, microBatchId=ints, layerId=ints,
-              expertIds=torch.zeros(2, 3, 1, dtype=torch.int32), expertRankTable=torch.zeros(1, 2, 2, dtype=torch.int32), ffnTokenInfoTableShape=many,
-              ffnTokenDataShape=many, attnTokenInfoTableShape=many, moeExpertNum=2)
-    r.refused("aclnnFFNToAttention", "MoeDistributeCombine", x=values(2, 8, seed=1), sessionIds=ints, microBatchIds=ints, tokenIds=ints, expertOffsets=ints,
-              actualTokenNum=one, tokenInfoTableShape=many, tokenDataShape=many)
+    ints, one = torch.zeros(2, dtype=torch.int32), torch.zeros(1, dtype=torch.int64)
+    # What they do is in attention_and_experts.py.
+    ids, experts = torch.zeros(1, dtype=torch.int32), torch.zeros(1, 3, 1, dtype=torch.int32)
+    r.refused("aclnnAttentionToFFN", "HcclCommExchangeMem", x=values(1, 3, 8, seed=1), sessionId=ids, microBatchId=ids, layerId=ids, expertIds=experts,
+              expertRankTable=torch.zeros(1, 2, 3, dtype=torch.int32), ffnTokenInfoTableShape=[r.world - 1, 1, 5], ffnTokenDataShape=[r.world - 1, 1, 3, 1, 8],
+              attnTokenInfoTableShape=[1, 3, 1], moeExpertNum=2, ffnStartRankId=(r.rank + 1) % r.world)
+    r.refused("aclnnFFNToAttention", "HcclCommExchangeMem", x=values(2, 8, seed=1), sessionIds=ints, microBatchIds=ints, tokenIds=ints, expertOffsets=ints,
+              actualTokenNum=one, tokenInfoTableShape=[1, 3, 1], tokenDataShape=[1, 3, 1, 8])
     r.refused("aclnnDistributeBarrierV2", "groups that shrink", xRef=torch.ones(4), elasticInfo=ints)
     t = Tokens(r)
     rows = {"expandX": t.filled(t.x[0]), "epRecvCounts": room(2 * r.world, dtype=torch.int32), "expertTokenNums": room(2, dtype=torch.int64),

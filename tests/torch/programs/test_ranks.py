@@ -244,3 +244,8 @@ def test_operators_that_take_a_groups_name(torchrun, ranks):
 def test_every_form_of_the_operators_that_take_a_groups_name(torchrun, ranks):
     program = torchrun(ranks, HERE / "group_forms.py")
     program.says(*(f"rank {rank}: all good" for rank in range(ranks)))
+
+
+def test_attention_and_experts_on_ranks_of_their_own(torchrun):
+    program = torchrun(4, HERE / "attention_and_experts.py")
+    program.says(*(f"rank {rank}: all good" for rank in range(4)))
