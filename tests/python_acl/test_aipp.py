@@ -79,6 +79,10 @@ class Net:
             places.append((memory, size))
         return dataset, places
 
+    def cut(self, size, index=0):
+        """From now on the input's buffer has so many bytes."""
+        assert self.acl.update_data_buffer(self.kept[index][0], self.ins[index][0], size) == 0
+
     def feed(self, data, index=0):
         memory, size = self.ins[index]
         assert len(data) <= size
@@ -313,6 +317,7 @@ def test_each_run_of_a_dynamic_model_has_parameters_of_its_own(atc, net):
         each = [{**cut, **USUAL}, {**bordered, "mean_chn_0": 9}]
         data, size = source(shape, values)
         one.feed(data)
+        one.cut(len(data))  # a run may bring less than max_src_image_size
         with Parameters(one.acl, values, each) as parameters:
             by_index = mdl.set_aipp_by_input_index if form == RGB else None
             ret = by_index(one.number, one.inputs, 0, parameters) if by_index else mdl.set_input_aipp(one.number, one.inputs, 1, parameters)
@@ -320,6 +325,9 @@ def test_each_run_of_a_dynamic_model_has_parameters_of_its_own(atc, net):
         assert one.run() == 0, one.acl.get_recent_err_msg()
         wanted = np.stack([aipp.picture(data[i * size : (i + 1) * size], {**values, **each[i]}, shape[1:]) for i in range(2)])
         np.testing.assert_array_equal(one.result(shape), wanted)
+    one.cut(len(data) - 1)
+    assert one.run() != 0
+    assert "the input" in one.acl.get_recent_err_msg()
 
 
 def test_a_dynamic_model_with_gears_has_both_inputs_more(atc, net):

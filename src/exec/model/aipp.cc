@@ -9,6 +9,7 @@
 
 #include "src/base/files.h"
 #include "src/exec/model/types.h"
+#include "src/exec/program/compiled.h"
 #include "src/exec/session/error.h"
 #include "src/graph/passes/fuse_tools.h"
 #include "src/graph/passes/precision.h"
@@ -166,6 +167,10 @@ Status InsertOne(const AippInput& input, ir::Graph* graph) {
   MP_RETURN_IF_ERROR(input.config.dynamic ? AddParameterInput(sizes.pictures, graph, &parameters)
                                           : AddParameters(input, sizes, data, &fuser, &parameters));
   ir::TensorDesc pictures = Described("", DType::kUint8, AippMemory(input, wanted.dims));
+  if (input.config.dynamic) {  // a run says how large its pictures are, and may bring no more than those
+    pictures.attributes = std::make_shared<ir::Attributes>();
+    (*pictures.attributes)[program::kAnyLength].value = true;
+  }
   Redescribe(pictures, data.get());
   // The card's results are halves; what the model itself reads may be wider.
   ir::TensorDesc made = wanted;
