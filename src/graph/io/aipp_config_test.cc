@@ -42,6 +42,14 @@ TEST(AippConfig, GroupsSayWhatIsDoneWithEachInput) {
   EXPECT_EQ(configs[1].input_name, "other");
 }
 
+TEST(AippConfig, NumbersAreWithinTheirRanges) {
+  for (const char* wrong : {"mean_chn_0: 256", "mean_chn_0: -1", "left_padding_size: 33", "matrix_r0c0: 32677"}) {
+    std::vector<AippConfig> configs;
+    const std::string text = std::string("aipp_op { aipp_mode: static input_format: RGB888_U8 ") + wrong + " }";
+    EXPECT_FALSE(ParseAippConfig(text, &configs).ok()) << wrong;
+  }
+}
+
 TEST(AippConfig, AnErrorNamesItsLine) {
   std::vector<AippConfig> configs;
   EXPECT_NE(ParseAippConfig("\n\naipp_op {\n crop true }", &configs).message().find("line 4"), std::string::npos);
