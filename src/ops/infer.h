@@ -157,8 +157,10 @@ Status mask_buffer(const InferArgs& args, Shape* out);
 Status adaptive(const InferArgs& args, Shape* out);
 // resized(x, size): height and width, wherever x's format has them.
 Status resized(const InferArgs& args, Shape* out);
-// sampled(x, grid): [N, C] of x, then the grid's points.
+// sampled(x, grid): [N, C] of x, then the grid's points. deformed_points(x, offsets, ksize, format): a kernel's points
+// for each of the offsets, with x's channels.
 Status sampled(const InferArgs& args, Shape* out);
+Status deformed_points(const InferArgs& args, Shape* out);
 
 // infer_nn.cc
 // rows(x): without the last dimension. first(x): [size of dimension 0]. empty(): [0].
@@ -245,6 +247,9 @@ Status each_with_each(const InferArgs& args, Shape* out);
 Status one_row(const InferArgs& args, Shape* out);
 // cells(size, each): so many of each cell of a grid of two sizes, in a row.
 Status cells(const InferArgs& args, Shape* out);
+// best(scores, n): [batch, n]; best_boxes has four corners of each.
+Status best(const InferArgs& args, Shape* out);
+Status best_boxes(const InferArgs& args, Shape* out);
 Status regions(const InferArgs& args, Shape* out);
 // rnn_steps(x, w): [steps, batch, hidden size], where w has four gates side by side.
 Status rnn_steps(const InferArgs& args, Shape* out);

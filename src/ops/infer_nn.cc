@@ -159,6 +159,15 @@ Status each_with_each(const InferArgs& args, Shape* out) {
   const int64_t dims[] = {ShapeOf(args, 0)[0], ShapeOf(args, 1)[0]};
   return Assign(args, dims, out);
 }
+Status best(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(NeedRank(args, 0, 1));
+  const int64_t dims[] = {ShapeOf(args, 0)[0], Int(args, 1)};
+  return Assign(args, dims, out);
+}
+Status best_boxes(const InferArgs& args, Shape* out) {
+  MP_RETURN_IF_ERROR(best(args, out));
+  return Append(args, 4, out);
+}
 Status cells(const InferArgs& args, Shape* out) {
   constexpr int64_t kMaxCells = int64_t{1} << 20;  // of each number: their product stays far from an overflow
   const Dims size = Ints(args, 0);

@@ -261,4 +261,20 @@ Status sampled(const InferArgs& args, Shape* out) {
   return Ok();
 }
 
+Status deformed_points(const InferArgs& args, Shape* out) {
+  const Dims x = ShapeOf(args, 0);
+  const Dims offsets = ShapeOf(args, 1);
+  const Dims kernel = Ints(args, 2);
+  MP_REQUIRE(x.size() == 4 && offsets.size() == 4 && kernel.size() == 2,
+             "%s: %s has shape %s, %s %s and %s %zu entries; 4 dimensions, 4 and 2 entries are needed", RowName(args),
+             NameOf(args, 0), ShapeText(x).c_str(), NameOf(args, 1), ShapeText(offsets).c_str(), NameOf(args, 2),
+             kernel.size());
+  const bool last = TextOf(args, 3).ends_with('C');
+  const size_t first = last ? 1 : 2;
+  const int64_t height = Times(offsets[first], kernel[0]);
+  const int64_t width = Times(offsets[first + 1], kernel[1]);
+  const int64_t dims[] = {x[0], last ? height : x[1], last ? width : height, last ? x[3] : width};
+  return Assign(args, dims, out);
+}
+
 }  // namespace millpond::infer

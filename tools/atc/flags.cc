@@ -26,6 +26,7 @@ constexpr BuildKey kBuildKeys[] = {
     {"out_nodes", "ge.outputNodeName"},
     {"input_fp16_nodes", "ge.INPUT_NODES_SET_FP16"},
     {"output_type", "ge.outputDatatype"},
+    {"insert_op_conf", "ge.insertOpFile"},
     {"precision_mode", "ge.exec.precision_mode"},
     {"precision_mode_v2", "ge.exec.precision_mode_v2"},
     {"disable_reuse_memory", "ge.exec.disableReuseMemory"},

@@ -85,6 +85,7 @@ Status BuildModel(const ir::Graph& graph, const GraphOptions& options, std::stri
   model.graph = graph.Clone();
   model.name = graph.name;
   model.options = options;
+  MP_RETURN_IF_ERROR(ReadAippFile(&model.options));
   MP_RETURN_IF_ERROR(ApplyOutputs(options, model.graph.get()));
   MP_RETURN_IF_ERROR(ApplyShapes(options, model.gears, model.graph.get()));
   MP_RETURN_IF_ERROR(ApplyInputTypes(options, model.graph.get()));

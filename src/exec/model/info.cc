@@ -12,6 +12,7 @@ namespace millpond {
 namespace {
 
 constexpr size_t kWeightAlignment = 512;
+constexpr int32_t kFormatNhwc = 1;
 
 // The most bytes a tensor can have: exactly, or by its ranges; 0 when one has no end.
 size_t MaxBytes(const ModelTensor& tensor) {
@@ -31,6 +32,7 @@ ModelTensor TensorFrom(std::string name, const ir::TensorDesc& desc) {
   tensor.format = desc.format;
   tensor.dims = desc.has_shape ? desc.dims : ir::Dims{ir::kUnknownRank};
   if (!ir::IsStatic(tensor.dims) && desc.range.size() == tensor.dims.size()) tensor.range = desc.range;
+  tensor.memory = tensor.dims;
   tensor.bytes = MaxBytes(tensor);
   return tensor;
 }
@@ -82,44 +84,53 @@ Status ModelInfo::Make(const io::OmModel& model, std::shared_ptr<const ModelInfo
   info->name_ = model.name;
   info->graph_ = model.graph;
   info->gears_ = model.gears;
-  info->graph_inputs_ = model.graph->inputs.size();
+  info->graph_inputs_ = info->fed_inputs_ = model.graph->inputs.size();
   for (const ir::NodePtr& input : model.graph->inputs) {
     info->inputs_.push_back(TensorFrom(input->name, input->outputs.at(0)));
   }
+  MP_RETURN_IF_ERROR(FindAipp(model.options, *model.graph, &info->aipp_).Prefixed("AIPP"));
+  for (const AippInput& input : info->aipp_) info->fed_inputs_ += input.config.dynamic ? 1 : 0;
   MP_RETURN_IF_ERROR(info->CompileAll(model).Prefixed(Format("model %s cannot be compiled", model.name.c_str())));
   info->DescribeInputs();
+  info->DescribePictures();
   info->DescribeOutputs(model.output_names);
   info->PlaceWeights();
   *out = info;
   return Ok();
 }
 
-Status ModelInfo::CompileAll(const io::OmModel& model) {
-  const program::CompileOptions options = session::CompileOptionsFrom(model.options, 0, 0, nullptr);
-  if (!has_gears()) {
-    std::shared_ptr<const program::Program> program;
-    MP_RETURN_IF_ERROR(program::Program::Compile(*graph_, options, &program));
-    programs_.push_back(std::move(program));
+// Takes the graph, whose inputs have their shapes.
+Status ModelInfo::CompileOne(const io::OmModel& model, ir::GraphPtr graph) {
+  if (!aipp_.empty()) {
+    if (graph == graph_) graph = graph->Clone();
+    MP_RETURN_IF_ERROR(InsertAipp(aipp_, graph.get()).Prefixed("AIPP"));
   }
+  std::shared_ptr<const program::Program> program;
+  MP_RETURN_IF_ERROR(
+      program::Program::Compile(*graph, session::CompileOptionsFrom(model.options, 0, 0, nullptr), &program));
+  programs_.push_back(std::move(program));
+  return Ok();
+}
+
+Status ModelInfo::CompileAll(const io::OmModel& model) {
+  if (!has_gears()) MP_RETURN_IF_ERROR(CompileOne(model, graph_));
   std::vector<ir::Dims> raw;
   raw.reserve(inputs_.size());
   for (const ModelTensor& input : inputs_) raw.push_back(input.dims);
   for (size_t gear = 0; gear < gears_.values.size(); ++gear) {
     std::vector<ir::Dims> shapes;
     MP_RETURN_IF_ERROR(GearShapes(gears_, gear, raw, &shapes));
-    std::shared_ptr<const program::Program> program;
-    MP_RETURN_IF_ERROR(program::Program::Compile(*WithShapes(*graph_, shapes), options, &program));
+    MP_RETURN_IF_ERROR(CompileOne(model, WithShapes(*graph_, shapes)));
     MP_CHECK(
-        program->is_static(), kUnsupported,
+        programs_.back()->is_static(), kUnsupported,
         "in gear %zu a shape is still unknown: the values of a tensor decide it, so gears cannot fix it; build the "
         "model with ranges in input_shape instead",
         gear);
     gear_inputs_.push_back(std::move(shapes));
-    programs_.push_back(std::move(program));
   }
   for (const auto& program : programs_) {
-    MP_CHECK(program->inputs().size() == graph_inputs_ && program->outputs().size() == model.output_names.size(),
-             kParseFile, "the graph has %zu inputs and %zu outputs; its program %zu and %zu", graph_inputs_,
+    MP_CHECK(program->inputs().size() == fed_inputs_ && program->outputs().size() == model.output_names.size(),
+             kParseFile, "the graph has %zu inputs and %zu outputs; its program %zu and %zu", fed_inputs_,
              model.output_names.size(), program->inputs().size(), program->outputs().size());
   }
   return Ok();
@@ -137,9 +148,40 @@ void ModelInfo::DescribeInputs() {
   ModelTensor choice;
   choice.name = kGearInput;
   choice.dtype = DType::kInt64;
-  choice.dims = {static_cast<int64_t>(gears_.values[0].size())};
+  choice.dims = choice.memory = {static_cast<int64_t>(gears_.values[0].size())};
   choice.bytes = gears_.values[0].size() * sizeof(int64_t);
   inputs_.push_back(std::move(choice));
+}
+
+// What clients see of inputs with AIPP; after the others, as there may be a gear input between.
+void ModelInfo::DescribePictures() {
+  int64_t most = 0;
+  for (AippInput& input : aipp_) {
+    ModelTensor& pictures = inputs_[input.input];
+    const ir::Dims wanted = pictures.dims;
+    pictures.dtype = DType::kUint8;
+    if (!input.config.dynamic) pictures.format = kFormatNhwc;
+    pictures.dims = AippDims(input, wanted);
+    pictures.memory = AippMemory(input, wanted);
+    pictures.bytes = 0;
+    most = AippSizesOf(input.wanted, wanted).pictures;
+    for (size_t gear = 0; gear < std::max<size_t>(gear_inputs_.size(), 1); ++gear) {
+      const ir::Dims& shape = has_gears() ? gear_inputs_[gear][input.input] : wanted;
+      const int64_t bytes = ir::BytesOf(DType::kUint8, AippMemory(input, shape));
+      pictures.bytes = std::max(pictures.bytes, static_cast<size_t>(std::max<int64_t>(bytes, 0)));
+      most = std::max(most, AippSizesOf(input.wanted, shape).pictures);
+    }
+    if (!input.config.dynamic) continue;
+    input.parameters = inputs_.size();
+    ModelTensor parameters;
+    parameters.name = input.parameters == fed_input(graph_inputs_)
+                          ? kAippInput
+                          : Format("%s_%zu", kAippInput, input.parameters - fed_input(graph_inputs_));
+    parameters.dtype = DType::kUint8;
+    parameters.bytes = aipp::BlockBytes(static_cast<size_t>(most));
+    parameters.dims = parameters.memory = {static_cast<int64_t>(parameters.bytes)};
+    inputs_.push_back(std::move(parameters));
+  }
 }
 
 void ModelInfo::DescribeOutputs(const std::vector<std::string>& names) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/exec/model/aipp.h"
 #include "src/exec/program/program.h"
 #include "src/graph/io/om.h"
 
@@ -24,6 +25,7 @@ struct ModelTensor {
   int32_t format = ir::kFormatNd;
   ir::Dims dims;
   std::vector<std::pair<int64_t, int64_t>> range;  // empty, or one for each dimension
+  ir::Dims memory;                                 // as it lies there; other than `dims` for pictures with AIPP
   size_t bytes = 0;                                // the most it can have; 0: nobody knows before the run
 };
 
@@ -40,9 +42,14 @@ class ModelInfo {
                      std::shared_ptr<const ModelInfo>* out, const std::string& weights = {});
 
   const std::string& name() const { return name_; }
-  std::span<const ModelTensor> inputs() const { return inputs_; }  // the gear input too
+  std::span<const ModelTensor> inputs() const { return inputs_; }  // the gear input and those of AIPP's parameters too
   std::span<const ModelTensor> outputs() const { return outputs_; }
   size_t graph_inputs() const { return graph_inputs_; }
+  // What a run is fed: the graph's inputs and AIPP's parameters, without the gear input. `fed_input`: the place of one
+  // among the model's inputs.
+  size_t fed_inputs() const { return fed_inputs_; }
+  size_t fed_input(size_t fed) const { return fed < graph_inputs_ || !has_gears() ? fed : fed + 1; }
+  std::span<const AippInput> aipp() const { return aipp_; }
   const io::OmGears& gears() const { return gears_; }
   bool has_gears() const { return gears_.kind != io::OmGears::Kind::kNone; }
   // Only a run can tell its shapes; neither fixed nor one of some gears.
@@ -68,8 +75,9 @@ class ModelInfo {
  private:
   ModelInfo() = default;
   Status CompileAll(const io::OmModel& model);
-  Status CompileGear(size_t gear);
+  Status CompileOne(const io::OmModel& model, ir::GraphPtr graph);
   void DescribeInputs();
+  void DescribePictures();
   void DescribeOutputs(const std::vector<std::string>& names);
   void PlaceWeights();
 
@@ -77,6 +85,8 @@ class ModelInfo {
   ir::GraphPtr graph_;
   io::OmGears gears_;
   size_t graph_inputs_ = 0;
+  size_t fed_inputs_ = 0;
+  std::vector<AippInput> aipp_;
   std::vector<ModelTensor> inputs_;
   std::vector<ModelTensor> outputs_;
   std::vector<std::vector<ir::Dims>> gear_inputs_;  // by gear

@@ -39,20 +39,12 @@ std::optional<DType> TypeNamed(std::string_view name) {
 Status FeedAsHalf(ir::Graph* graph, const ir::NodePtr& data) {
   const DType type = data->outputs[0].dtype;
   if (type == DType::kHalf) return Ok();
-  const std::vector<ir::NodePtr> users = data->Users();
+  const auto reads = data->Reads();
   ir::NodePtr cast;
   MP_RETURN_IF_ERROR(passes::AddCast(graph, {data, 0}, type, &cast));
   for (ir::Input& input : data->inputs) input.desc.dtype = DType::kHalf;
   data->outputs[0].dtype = cast->inputs[0].desc.dtype = DType::kHalf;
-  for (const ir::NodePtr& user : users) {
-    for (size_t place = 0; place < user->inputs.size(); ++place) {
-      if (user->inputs[place].source == data) MP_RETURN_IF_ERROR(user->Connect(place, cast, 0));
-    }
-  }
-  for (ir::Endpoint& output : graph->outputs) {
-    if (output.node == data) output = {cast, 0};
-  }
-  return Ok();
+  return ReadInstead(graph, reads, data, cast);
 }
 
 Status CastOutput(ir::Graph* graph, size_t which, DType type) {
@@ -87,6 +79,15 @@ Status ReadOutputType(const ir::Graph& graph, const std::string& item, std::vect
 
 bool ChangesTypes(const GraphOptions& options) {
   return !OptionOr(options, kHalfInputs, "").empty() || !OptionOr(options, kOutputTypes, "").empty();
+}
+
+Status ReadInstead(ir::Graph* graph, std::span<const std::pair<ir::NodePtr, size_t>> reads, const ir::NodePtr& data,
+                   const ir::NodePtr& instead) {
+  for (const auto& [user, place] : reads) MP_RETURN_IF_ERROR(user->Connect(place, instead, 0));
+  for (ir::Endpoint& output : graph->outputs) {
+    if (output.node == data) output = {instead, 0};
+  }
+  return Ok();
 }
 
 Status ApplyInputTypes(const GraphOptions& options, ir::Graph* graph) {

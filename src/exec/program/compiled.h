@@ -15,6 +15,10 @@
 
 namespace millpond::program {
 
+// An attribute of an input's description: bytes in a row, as many as the client has, of whom the plan knows a usual
+// number.
+inline constexpr char kAnyLength[] = "millpond.any_length";
+
 struct Compiled {
   ir::GraphPtr graph;
   Recipes recipes;

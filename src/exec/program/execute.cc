@@ -142,7 +142,12 @@ void Executable::Place(const Roots& roots, Run* run) const {
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     if (run->calls[i] == nullptr) continue;
     const auto views = run->calls[i]->all_views();
-    for (const Patch& patch : plan_.steps[i].patches) views[patch.view].data = run->addresses[patch.buffer];
+    for (const Patch& patch : plan_.steps[i].patches) {
+      views[patch.view].data = run->addresses[patch.buffer];
+      const Buffer& buffer = plan_.buffers[patch.buffer];
+      if (buffer.home != Home::kInput || roots.lengths[buffer.place] == 0) continue;
+      views[patch.view].dims[0] = roots.lengths[buffer.place];
+    }
   }
   run->patched = true;
 }

@@ -23,6 +23,7 @@ namespace millpond::program {
 // Where a run's memory is. Compared with the last run's.
 struct Roots {
   std::vector<void*> inputs;
+  std::vector<int64_t> lengths;  // by input, of those that may have any length; 0: as planned
   std::vector<void*> outputs;
   std::vector<void*> variables;
   void* constants = nullptr;

@@ -26,7 +26,10 @@ class StaticProgram : public CompiledProgram {
         outputs_(std::move(outputs)),
         staged_(std::move(staged)),
         feature_bytes_(feature_bytes) {
-    for (const ir::TensorDesc& desc : inputs()) input_bytes_.push_back(BytesFor(desc));
+    for (const ir::TensorDesc& desc : inputs()) {
+      input_bytes_.push_back(BytesFor(desc));
+      any_length_.push_back(desc.attributes != nullptr && desc.attributes->contains(kAnyLength));
+    }
     for (const ir::TensorDesc& desc : outputs_) output_bytes_.push_back(BytesFor(desc));
   }
 
@@ -51,7 +54,12 @@ class StaticProgram : public CompiledProgram {
     MP_RETURN_IF_ERROR(ValidateRange("constant memory", run.const_base, const_bytes(), const_bytes(), kBaseAlignment));
     MP_RETURN_IF_ERROR(
         ValidateRange("feature memory", run.feature_base, feature_bytes_, feature_bytes_, kBaseAlignment));
-    Roots roots{.inputs = {}, .outputs = {}, .variables = {}, .constants = run.const_base, .feature = run.feature_base};
+    Roots roots{.inputs = {},
+                .lengths = {},
+                .outputs = {},
+                .variables = {},
+                .constants = run.const_base,
+                .feature = run.feature_base};
     std::vector<HostInput> host;
     std::vector<Block> blocks(run.inputs.size());
     for (size_t i = 0; i < run.inputs.size(); ++i) MP_RETURN_IF_ERROR(Feed(run, i, &roots, &host, &blocks[i]));
@@ -69,7 +77,9 @@ class StaticProgram : public CompiledProgram {
 
   Status Feed(const RunArguments& run, size_t number, Roots* roots, std::vector<HostInput>* host, Block* block) const {
     const Tensor& tensor = run.inputs[number];
-    const size_t needed = input_bytes_[number];
+    const bool any_length = any_length_[number] && tensor.placement == ir::Placement::kDevice;
+    const size_t needed = any_length ? std::max<size_t>(tensor.bytes, 1) : input_bytes_[number];
+    roots->lengths.push_back(any_length_[number] ? static_cast<int64_t>(needed) : 0);
     MP_RETURN_IF_ERROR(ValidateTensor("input", number, tensor, inputs()[number].dtype, needed));
     roots->inputs.push_back(tensor.data);
     if (tensor.placement != ir::Placement::kHost || needed == 0) return Ok();
@@ -107,6 +117,7 @@ class StaticProgram : public CompiledProgram {
   const std::vector<bool> staged_;  // by input: has memory of its own, for what comes from the host
   const size_t feature_bytes_;
   std::vector<size_t> input_bytes_;
+  std::vector<bool> any_length_;  // by input
   std::vector<size_t> output_bytes_;
 };
 

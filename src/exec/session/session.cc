@@ -11,6 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/mutex.h"
 #include "src/device/runtime.h"
+#include "src/exec/model/aipp.h"
 #include "src/exec/session/error.h"
 #include "src/trace/emit.h"
 
@@ -138,6 +139,7 @@ Session::~Session() {
 
 Status Session::AddGraph(uint32_t id, const ir::GraphPtr& graph, const GraphOptions& options, bool copy) {
   MP_RETURN_IF_ERROR(CheckOptions(options));
+  MP_RETURN_IF_ERROR(RefuseAipp(MergeOptions(options_, options)));
   {
     MutexLock lock(mutex_);
     if (graphs_.contains(id)) {

@@ -21,6 +21,7 @@ class Driver {
     RemoveUnusedSubgraphs(graph_);
     Dump("verify");
     MP_RETURN_IF_ERROR(Pass(options_.remove_dead, RemoveDead, "dead"));
+    MP_RETURN_IF_ERROR(Gather());
     MP_RETURN_IF_ERROR(Pass(options_.inline_calls, InlineCalls, "inline"));
     MP_RETURN_IF_ERROR(InferAndFold());
     MP_RETURN_IF_ERROR(Pass(options_.remove_identities, RemoveIdentities, "identities"));
@@ -31,6 +32,16 @@ class Driver {
   }
 
  private:
+  // Nodes that lived where they were not verified have moved into subgraphs.
+  Status Gather() {
+    bool changed = false;
+    MP_RETURN_IF_ERROR(ForEachGraph(GatherBranches, &changed));
+    if (!changed) return Ok();
+    MP_RETURN_IF_ERROR(Verify(graph_, environment_.clients));
+    Dump("branches");
+    return Ok();
+  }
+
   // Constants are rounded once, by folding anew.
   Status Round() {
     if (options_.rounding == Rounding::kNone) return Ok();

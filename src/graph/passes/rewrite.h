@@ -32,6 +32,8 @@ Status Deduplicate(ir::Graph* graph, bool* out_changed);
 Status InlineCalls(ir::Graph* graph, bool* out_changed);
 // If and Case whose condition is a constant become the branch that it chooses.
 Status ChooseBranches(ir::Graph* graph, bool* out_changed);
+// Switch and Merge, and their Ref forms, become If.
+Status GatherBranches(ir::Graph* graph, bool* out_changed);
 // The rule for conditions: a scalar is true when it is not 0, any other tensor when it has elements. Empty for types
 // without a numeric value.
 std::optional<bool> TruthOf(const ir::Tensor& condition);

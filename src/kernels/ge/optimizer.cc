@@ -23,6 +23,28 @@ MP_KERNEL(GeMomentumStep, Tensor& var, Tensor& accum, const Tensor& lr, const Te
   var.copy_(Wide(var).sub(step, rate));
 }
 
+// Without the powers of beta: whoever wants them puts them into the rate. mbart_adam has a step of its own, and decays
+// by the rate.
+MP_KERNEL(GeAdamV2Step, Tensor& var, Tensor& m, Tensor& v, const Tensor& lr, const Tensor& beta1, const Tensor& beta2,
+          const Tensor& epsilon, const Tensor& grad, const OptTensor& max_norm, const Tensor& norm, const Tensor& decay,
+          const OptTensor& step_size, string_view mode) {
+  TORCH_CHECK(mode == "adam" || mode == "mbart_adam", "adam_mode is '", std::string(mode),
+              "'; it is adam or mbart_adam");
+  const double rate = One(lr, "lr"), keep = One(beta1, "beta1"), keep_square = One(beta2, "beta2");
+  Tensor gradient = Wide(grad);
+  if (mode == "adam" && max_norm) {
+    gradient = gradient * std::min(1.0, One(*max_norm, "max_grad_norm") / One(norm, "global_grad_norm"));
+  }
+  const Tensor mean = Wide(m).mul(keep).add_(gradient, 1 - keep);
+  const Tensor square = Wide(v).mul(keep_square).add_(gradient.square(), 1 - keep_square);
+  const Tensor update = mean / square.sqrt().add_(One(epsilon, "epsilon"));
+  const double step = mode == "mbart_adam" && step_size ? One(*step_size, "step_size") : rate;
+  const Tensor old = Wide(var);
+  var.copy_(old.sub(update, step).sub_(old, rate * One(decay, "weight_decay")));
+  m.copy_(mean);
+  v.copy_(square);
+}
+
 MP_KERNEL(GeDescentStep, Tensor& var, const Tensor& alpha, const Tensor& delta) {
   var.copy_(Wide(var).sub(Wide(delta), One(alpha, "alpha")));
 }

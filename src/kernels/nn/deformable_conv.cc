@@ -86,6 +86,31 @@ MP_KERNEL(aclnnDeformableConv2d, const Tensor& x, const Tensor& weight, const Te
   Write(deformed_out, deformed);
 }
 
+// The samples alone. Four entries stand in the order of the format.
+MP_KERNEL(GeDeformableOffsets, const Tensor& x, const Tensor& offsets, IntArrayRef strides, IntArrayRef pads,
+          IntArrayRef kernel, IntArrayRef dilations, string_view format, int64_t groups, bool modulated, Tensor& y) {
+  TORCH_CHECK(format == "NHWC" || format == "NCHW", "data_format is '", std::string(format), "'; it is NHWC or NCHW");
+  TORCH_CHECK(x.dim() == 4 && offsets.dim() == 4 && strides.size() == 4 && dilations.size() == 4,
+              "x and offsets need 4 dimensions, strides and dilations 4 entries");
+  const bool last = format == "NHWC";
+  const auto turned = [last](const Tensor& tensor) { return last ? tensor.permute({0, 3, 1, 2}) : tensor; };
+  const auto settled = [last](IntArrayRef list) {
+    return last ? std::vector<int64_t>{list[0], list[3], list[1], list[2]} : list.vec();
+  };
+  const Geometry g(kernel, settled(strides), pads, settled(dilations), groups, modulated);
+  const Tensor input = turned(x).contiguous();
+  const Tensor planes = turned(offsets).contiguous();
+  const int64_t each = groups * g.kernel_h * g.kernel_w;
+  TORCH_CHECK(groups > 0 && input.size(1) % groups == 0 && planes.size(1) == each * (modulated ? 3 : 2),
+              "offsets have ", planes.size(1), " channels; ", each * (modulated ? 3 : 2), " belong to ", groups,
+              " groups of a kernel of ", g.kernel_h, " x ", g.kernel_w, ", and the groups share ", input.size(1));
+  const Samples samples = SamplesOf(input, planes, g);
+  Tensor sampled = at::grid_sampler_2d(samples.input, samples.grid, 0, 0, false);
+  if (samples.mask) sampled = sampled.mul(*samples.mask);
+  Tensor target = turned(y);
+  Write(target, sampled.reshape({input.size(0), input.size(1), sampled.size(2), sampled.size(3)}));
+}
+
 MP_WIDE_KERNEL(aclnnDeformableConv2dBackward, const Tensor& input, const Tensor& grad_output, const Tensor& deformed,
                const Tensor& weight, const Tensor& offset, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                IntArrayRef dilation, int64_t groups, int64_t deformable_groups, bool modulated, Tensor& grad_input,

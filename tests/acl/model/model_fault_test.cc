@@ -197,8 +197,6 @@ TEST_F(ModelFault, AStreamThatIsGoneIsRefused) {
 }
 
 TEST_F(ModelFault, UnsupportedPartsNameAnAlternative) {
-  EXPECT_EQ(aclmdlCreateAIPP(1), nullptr);
-  EXPECT_NE(RecentMessage().find("AIPP"), std::string::npos);
   uint32_t id = 0;
   ACL_FAILS(207000, aclmdlLoadFromFileWithQ("x.om", &id, nullptr, 0, nullptr, 0));
   aclmdlConfigHandle* const handle = aclmdlCreateConfigHandle();

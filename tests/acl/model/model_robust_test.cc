@@ -13,7 +13,7 @@ namespace {
 struct Entry {
   const char* name;
   char kind;  // D description, S dataset, C load configuration, X run configuration, Q what a bundle holds, A built
-              // model
+              // model, P parameters of AIPP
   std::function<int(void*)> call;
 };
 
@@ -118,8 +118,33 @@ std::vector<Entry> OtherEntries() {
   };
 }
 
+std::vector<Entry> AippEntries() {
+  const auto aipp = [](void* h) { return static_cast<aclmdlAIPP*>(h); };
+  const auto converted = [=](void* h) {
+    return aclmdlSetAIPPCscParams(aipp(h), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  };
+  return {
+      {"aclmdlDestroyAIPP", 'P', [=](void* h) { return aclmdlDestroyAIPP(aipp(h)); }},
+      {"aclmdlSetAIPPInputFormat", 'P', [=](void* h) { return aclmdlSetAIPPInputFormat(aipp(h), ACL_RGB888_U8); }},
+      {"aclmdlSetAIPPCscParams", 'P', converted},
+      {"aclmdlSetAIPPRbuvSwapSwitch", 'P', [=](void* h) { return aclmdlSetAIPPRbuvSwapSwitch(aipp(h), 1); }},
+      {"aclmdlSetAIPPAxSwapSwitch", 'P', [=](void* h) { return aclmdlSetAIPPAxSwapSwitch(aipp(h), 1); }},
+      {"aclmdlSetAIPPSrcImageSize", 'P', [=](void* h) { return aclmdlSetAIPPSrcImageSize(aipp(h), 4, 4); }},
+      {"aclmdlSetAIPPScfParams", 'P', [=](void* h) { return aclmdlSetAIPPScfParams(aipp(h), 0, 0, 0, 0, 0, 0); }},
+      {"aclmdlSetAIPPCropParams", 'P', [=](void* h) { return aclmdlSetAIPPCropParams(aipp(h), 0, 0, 0, 0, 0, 0); }},
+      {"aclmdlSetAIPPPaddingParams", 'P',
+       [=](void* h) { return aclmdlSetAIPPPaddingParams(aipp(h), 0, 0, 0, 0, 0, 0); }},
+      {"aclmdlSetAIPPDtcPixelMean", 'P', [=](void* h) { return aclmdlSetAIPPDtcPixelMean(aipp(h), 0, 0, 0, 0, 0); }},
+      {"aclmdlSetAIPPDtcPixelMin", 'P', [=](void* h) { return aclmdlSetAIPPDtcPixelMin(aipp(h), 0, 0, 0, 0, 0); }},
+      {"aclmdlSetAIPPPixelVarReci", 'P', [=](void* h) { return aclmdlSetAIPPPixelVarReci(aipp(h), 1, 1, 1, 1, 0); }},
+      {"aclmdlSetInputAIPP", 'P', [=](void* h) { return aclmdlSetInputAIPP(1, nullptr, 1, aipp(h)); }},
+      {"aclmdlSetAIPPByInputIndex", 'P', [=](void* h) { return aclmdlSetAIPPByInputIndex(1, nullptr, 0, aipp(h)); }},
+  };
+}
+
 std::vector<Entry> AllEntries() {
   std::vector<Entry> entries = DescEntries();
+  for (Entry& entry : AippEntries()) entries.push_back(std::move(entry));
   for (Entry& entry : DatasetEntries()) entries.push_back(std::move(entry));
   for (Entry& entry : OtherEntries()) entries.push_back(std::move(entry));
   return entries;
@@ -130,6 +155,8 @@ std::vector<std::pair<const char*, std::function<int()>>> NumberEntries() {
   static thread_local uint32_t id = 0;
   static thread_local size_t number = 0;
   static thread_local aclmdlAttrValue_t value;
+  static thread_local aclmdlInputAippType kind;
+  static thread_local const auto info = std::make_unique<aclAippInfo>();
   constexpr uint32_t kNone = 0x7fffffff;
   static constexpr char kPath[] = "/nowhere.om";
   return {
@@ -153,6 +180,10 @@ std::vector<std::pair<const char*, std::function<int()>>> NumberEntries() {
       {"aclmdlLoadFromMemWithMem", [] { return aclmdlLoadFromMemWithMem("om", 2, &id, nullptr, 0, nullptr, 0); }},
       {"aclmdlQuerySize", [] { return aclmdlQuerySize(kPath, &number, &number); }},
       {"aclmdlQuerySizeFromMem", [] { return aclmdlQuerySizeFromMem("om", 2, &number, &number); }},
+      {"aclmdlCreateAIPP", [] { return Told(aclmdlCreateAIPP(0) != nullptr); }},
+      {"aclmdlGetAippDataSize", [] { return aclmdlGetAippDataSize(0, &number); }},
+      {"aclmdlGetAippType", [] { return aclmdlGetAippType(kNone, 0, &kind, &number); }},
+      {"aclmdlGetFirstAippInfo", [] { return aclmdlGetFirstAippInfo(kNone, 0, info.get()); }},
       {"aclmdlInitDump",  // twice, or without aclInit
        [] {
          const bool began = aclmdlInitDump() == ACL_SUCCESS;
@@ -177,7 +208,8 @@ class Objects {
       aclmdlConfigHandle* const load = aclmdlCreateConfigHandle();
       aclmdlExecConfigHandle* const run = aclmdlCreateExecConfigHandle();
       aclmdlBundleQueryInfo* const query = aclmdlBundleCreateQueryInfo();
-      (keep ? live_ : gone_) = {{'D', desc}, {'S', dataset}, {'C', load}, {'X', run}, {'Q', query}};
+      aclmdlAIPP* const aipp = aclmdlCreateAIPP(1);
+      (keep ? live_ : gone_) = {{'D', desc}, {'S', dataset}, {'C', load}, {'X', run}, {'Q', query}, {'P', aipp}};
     }
     Destroy(gone_);
   }
@@ -203,6 +235,7 @@ class Objects {
     ACL_OK(aclmdlDestroyConfigHandle(static_cast<aclmdlConfigHandle*>(objects.at('C'))));
     ACL_OK(aclmdlDestroyExecConfigHandle(static_cast<aclmdlExecConfigHandle*>(objects.at('X'))));
     ACL_OK(aclmdlBundleDestroyQueryInfo(static_cast<aclmdlBundleQueryInfo*>(objects.at('Q'))));
+    ACL_OK(aclmdlDestroyAIPP(static_cast<aclmdlAIPP*>(objects.at('P'))));
   }
   Map live_;
   Map gone_;

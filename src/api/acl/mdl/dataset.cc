@@ -45,12 +45,6 @@ Status SetGear(uint32_t model_id, aclmdlDataset* dataset, size_t index, io::OmGe
              WayToSet(info.gears().kind));
   MP_REQUIRE(index == info.graph_inputs(), "index is %zu; the input that chooses (%s) is %zu", index,
              ModelInfo::kGearInput, info.graph_inputs());
-  MP_REQUIRE(index < dataset->blobs.size(), "index is %zu; the dataset has %zu buffers: add one for each input first",
-             index, dataset->blobs.size());
-  const aclDataBuffer* const buffer = dataset->blobs[index].buffer;
-  MP_RETURN_IF_ERROR(CheckBuffer("the dataset's buffer", buffer));
-  MP_REQUIRE(buffer->data != nullptr, "the buffer of input %zu has no memory; it takes %zu bytes", index,
-             info.inputs()[index].bytes);
   for (const auto& blob : dataset->blobs) {
     MP_REQUIRE(blob.desc == nullptr, "the dataset has shapes from aclmdlSetDatasetTensorDesc, which exclude %s",
                WayToSet(kind));
@@ -59,11 +53,7 @@ Status SetGear(uint32_t model_id, aclmdlDataset* dataset, size_t index, io::OmGe
   MP_CHECK(gear != ModelInfo::kNoGear, kOverLimit, "model %u was not built for %s; it has %zu choices", model_id,
            ir::TextOf({sizes.begin(), sizes.end()}).c_str(), info.gears().values.size());
   const std::vector<int64_t>& values = info.gears().values[gear];
-  const size_t bytes = values.size() * sizeof(int64_t);
-  MP_CHECK(buffer->length >= bytes, kArrayTooSmall, "the buffer of input %zu has %zu bytes; it takes %zu", index,
-           buffer->length, bytes);
-  MP_RETURN_IF_ERROR(CheckRange("the memory of the input that chooses", buffer->data, bytes));
-  MP_RETURN_IF_ERROR(RunOnCaller([&] { CopyBytes(buffer->data, values.data(), bytes); }));
+  MP_RETURN_IF_ERROR(WriteInput(*dataset, index, values.data(), values.size() * sizeof(int64_t)));
   dataset->gear_sizes = values;
   model->set_last_gear(gear);
   return Ok();
@@ -80,6 +70,19 @@ bool HasBlob(const char* api, const aclmdlDataset* dataset, size_t index) {
 }
 
 }  // namespace
+
+Status WriteInput(const aclmdlDataset& dataset, size_t index, const void* from, size_t bytes) {
+  MP_REQUIRE(index < dataset.blobs.size(), "index is %zu; the dataset has %zu buffers: add one for each input first",
+             index, dataset.blobs.size());
+  const aclDataBuffer* const buffer = dataset.blobs[index].buffer;
+  MP_RETURN_IF_ERROR(CheckBuffer("the dataset's buffer", buffer));
+  MP_REQUIRE(buffer->data != nullptr, "the buffer of input %zu has no memory; it takes %zu bytes", index, bytes);
+  MP_CHECK(buffer->length >= bytes, kArrayTooSmall, "the buffer of input %zu has %zu bytes; it takes %zu", index,
+           buffer->length, bytes);
+  MP_RETURN_IF_ERROR(CheckRange("the memory of the input", buffer->data, bytes));
+  return RunOnCaller([&] { CopyBytes(buffer->data, from, bytes); });
+}
+
 }  // namespace millpond::acl
 
 using namespace millpond;       // NOLINT: entry points only below

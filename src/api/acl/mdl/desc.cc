@@ -60,12 +60,15 @@ Status PutDims(const std::string& name, const ir::Dims& dims, aclmdlIODims* out)
   return Ok();
 }
 
-aclError GetDims(const char* api, const aclmdlDesc* desc, Side side, size_t index, aclmdlIODims* dims) {
+aclError GetDims(const char* api, const aclmdlDesc* desc, Side side, size_t index, aclmdlIODims* dims,
+                 ir::Dims ModelTensor::*which = &ModelTensor::dims) {
   return ModelGuard(api, [&]() -> Status {
     MP_NOT_NULL(dims);
     const ModelTensor* tensor = nullptr;
     MP_RETURN_IF_ERROR(FindTensor(desc, side, index, &tensor));
-    return PutDims(ShortName(*desc, side, index, tensor->name), tensor->dims, dims);
+    // Pictures that each run describes have no shape but the model's.
+    const bool has_rank = (tensor->*which).size() >= tensor->dims.size();
+    return PutDims(ShortName(*desc, side, index, tensor->name), has_rank ? tensor->*which : tensor->dims, dims);
   });
 }
 
@@ -220,9 +223,9 @@ extern "C" aclError aclmdlGetOutputIndexByName(const aclmdlDesc* modelDesc, cons
 extern "C" aclError aclmdlGetInputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) {
   return GetDims(__func__, modelDesc, Side::kInput, index, dims);
 }
-// They differ where AIPP changes an input, which it does not do here.
+// A picture of static AIPP as it lies in memory: the product is its bytes.
 extern "C" aclError aclmdlGetInputDimsV2(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) {
-  return GetDims(__func__, modelDesc, Side::kInput, index, dims);
+  return GetDims(__func__, modelDesc, Side::kInput, index, dims, &ModelTensor::memory);
 }
 extern "C" aclError aclmdlGetOutputDims(const aclmdlDesc* modelDesc, size_t index, aclmdlIODims* dims) {
   return GetDims(__func__, modelDesc, Side::kOutput, index, dims);

@@ -62,16 +62,16 @@ Status Execution::Prepare(bool may_allocate) {
   MP_RETURN_IF_ERROR(CheckDataset("output", output_));
   MP_RETURN_IF_ERROR(ModelTable::Get().Find(id_, &model_));
   const ModelInfo& info = model_->info();
-  MP_REQUIRE(input_->blobs.size() >= info.graph_inputs(),
+  const size_t inputs = info.fed_inputs();
+  MP_REQUIRE(inputs == 0 || input_->blobs.size() > info.fed_input(inputs - 1),
              "the input dataset has %zu buffers; model %u takes %zu inputs", input_->blobs.size(), id_,
              info.inputs().size());
   MP_REQUIRE(output_->blobs.size() == info.outputs().size(),
              "the output dataset has %zu buffers; model %u has %zu outputs", output_->blobs.size(), id_,
              info.outputs().size());
   MP_RETURN_IF_ERROR(ChooseGear());
-  const size_t inputs = info.graph_inputs();
   tensors_.resize(inputs + info.outputs().size());
-  for (size_t i = 0; i < inputs; ++i) MP_RETURN_IF_ERROR(PutInput(i, &tensors_[i]));
+  for (size_t i = 0; i < inputs; ++i) MP_RETURN_IF_ERROR(PutInput(info.fed_input(i), &tensors_[i]));
   for (size_t i = 0; i < info.outputs().size(); ++i) {
     MP_RETURN_IF_ERROR(PutOutput(i, may_allocate, &tensors_[inputs + i]));
   }
@@ -124,9 +124,11 @@ Status Execution::PutInput(size_t index, program::Tensor* out) {
   out->dtype = wanted.dtype;
   out->data = blob.buffer->data;
   out->bytes = blob.buffer->length;
+  const bool is_own =
+      index < info.graph_inputs() && wanted.memory == wanted.dims;  // not a picture, not AIPP's parameters
   if (!info.is_dynamic()) {
     MP_REQUIRE(blob.desc == nullptr ||
-                   blob.desc->dims == (info.has_gears() ? info.gear_inputs(run_.gear)[index] : wanted.dims),
+                   blob.desc->dims == (info.has_gears() && is_own ? info.gear_inputs(run_.gear)[index] : wanted.dims),
                "a shape was set for input %zu by aclmdlSetDatasetTensorDesc, and it is not the one model %u was built "
                "for",
                index, id_);
@@ -134,13 +136,15 @@ Status Execution::PutInput(size_t index, program::Tensor* out) {
   }
   if (blob.desc != nullptr) {
     out->dims.assign(blob.desc->dims.begin(), blob.desc->dims.end());
-    return CheckInRange(index, out->dims);
+    MP_RETURN_IF_ERROR(CheckInRange(index, out->dims));
+    if (!is_own) out->dims = wanted.memory;
+    return Ok();
   }
   MP_REQUIRE(ir::IsStatic(wanted.dims),
              "input %zu of model %u has shape %s: say with aclmdlSetDatasetTensorDesc which it "
              "has in this run",
              index, id_, ir::TextOf(wanted.dims).c_str());
-  out->dims = wanted.dims;
+  out->dims = wanted.memory;
   return Ok();
 }
 

@@ -130,6 +130,9 @@ Status InfoFromFile(const char* path, std::shared_ptr<const ModelInfo>* out, con
 // Loads in the thread's context.
 Status LoadModel(std::shared_ptr<const ModelInfo> info, const ModelMemory& memory, int32_t priority, uint32_t* out_id);
 
+// Into the memory of an input, before the run: what a call of the client's says about it.
+Status WriteInput(const aclmdlDataset& dataset, size_t index, const void* from, size_t bytes);
+
 // Sizes as clients allocate them: never nothing.
 size_t WorkBytes(const ModelInfo& info);
 size_t WeightBytes(const ModelInfo& info);
