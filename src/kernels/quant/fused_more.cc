@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms with adaptive factors or a quantised result, and products of quantised matrices that are added up.
+#include "src/kernels/quant/block_scale.h"
 #include "src/kernels/quant/quant_gemm.h"
 #include "src/kernels/quant/quantized.h"
 #include "src/kernels/quant/row_quant.h"
@@ -91,12 +92,25 @@ MP_KERNEL(aclnnQuantMatmulReduceSumWeightNz, const Tensor& x1, const Tensor& x2,
   }
   Write(out, total.mul_(scale2.to(at::kFloat)));
 }
-// A scale for each row (or one) and one for each column.
+// Scales are of each row (or one) and of each column, or of blocks of 32 values along the inner dimension of both.
 MP_KERNEL(TransposedQuantGemm, const Tensor& x1, const Tensor& x2, const OptTensor& scale1, const Tensor& scale2,
-          IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, Tensor& out) {
+          int64_t group_size, IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, Tensor& out) {
   TORCH_CHECK(x1.dim() == 3 && x2.dim() == 3, "x1 has ", x1.dim(), " dimensions and x2 ", x2.dim(), "; three each");
-  TORCH_CHECK(scale2.dim() == 1 && (!scale1 || scale1->dim() == 1), "scales for blocks of values are not supported; ",
-              "one for each row and column is");
+  const Blocks blocks = BlocksOf(x1, x2, scale1, scale2);
+  if (blocks == Blocks::kMx) {
+    CheckGroupSize(group_size, blocks);
+    const auto lines = [](const Tensor& x, const Tensor& scale, const char* name, IntArrayRef perm, bool inner_last) {
+      TORCH_CHECK(scale.dim() == 4, name, " has shape ", scale.sizes(), "; four dimensions, the last of 2, are needed");
+      if (inner_last) return MxInFloat(x, scale).permute(perm);
+      return MxInFloat(x.transpose(1, 2), scale.transpose(1, 2)).transpose(1, 2).permute(perm);
+    };
+    TORCH_CHECK(perm1.size() == 3 && perm2.size() == 3, "permX1 is ", perm1, " and permX2 ", perm2, "; three each");
+    const Tensor left = lines(x1, *scale1, "x1Scale", perm1, perm1[2] == 2);
+    const Tensor right = lines(x2, scale2, "x2Scale", perm2, perm2[1] == 2);
+    return Write(out, at::bmm(left, right).permute(perm_y));
+  }
+  TORCH_CHECK(scale2.dim() == 1 && (!scale1 || scale1->dim() == 1), "x1Scale and x2Scale must have one dimension, or ",
+              "four and the type FLOAT8_E8M0");
   const Tensor product = at::bmm(x1.to(at::kFloat).permute(perm1), x2.to(at::kFloat).permute(perm2));
   Tensor value = product * DecodedScale(scale2);
   if (scale1) value = value * scale1->to(at::kFloat).reshape({1, -1, 1});
