@@ -215,7 +215,7 @@ Tensor Expanded(const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx
   const Tensor sorted_rows = Long(row_idx).reshape({-1}).index_select(0, order);
   Write(expanded_expert_idx, expert);
   Write(expanded_row_idx,
-        at::empty_like(sorted_rows).index_put_({sorted_rows}, at::arange(order.numel(), order.options())));
+        at::zeros_like(sorted_rows).index_put_({sorted_rows}, at::arange(order.numel(), order.options())));
   TORCH_CHECK(rows <= order.numel(), "expandedXOut has ", rows, " rows; there are ", order.numel(), " choices");
   return x.index_select(0, sorted_rows.narrow(0, 0, rows).remainder(x.size(0)));
 }
