@@ -4,7 +4,7 @@
 
     tools/gen_aclnn_doc.py [--check]
 
-tests/abi/aclnn_public.tsv has what is public, src/ops/table what is here. --check writes nothing and exits 1 when the page is not current.
+tests/abi/aclnn_public.tsv has what is public, src/ops/table and abi/libnnopbase.exports what is here, tests/abi/aclnn_not_here.tsv why the rest is not. --check writes nothing and exits 1 when the page is not current.
 """
 
 import sys
@@ -22,7 +22,8 @@ Made by tools/gen_aclnn_doc.py; do not edit.
 
 What CANN's public operator repositories (ops-math, ops-nn, ops-cv, ops-transformer) document or declare outside of their `experimental` folders, and what the
 torch_npu wheel of requirements-torch.txt names, against the operator table. A function that is not here is not exported: a program that asks for it by name
-learns so, and torch_npu takes another way or says which function is missing. What an exported one refuses, it refuses by name ([compat.md](compat.md)).
+learns so, and torch_npu takes another way or says which function is missing. What an exported one refuses, it refuses by name ([compat.md](compat.md)). Where
+no reason stands beside a function that is not here, nobody has written it yet.
 
 """
 
@@ -40,14 +41,31 @@ def homes():
     return dict(line.split("\t") for line in lines if line and line[0] != "#")
 
 
+def by_hand():
+    """The two-phase functions of libnnopbase, which are no rows."""
+    names = set((ROOT / "abi" / "libnnopbase.exports").read_text(encoding="utf-8").split())
+    return {name for name in names if name.startswith("aclnn") and f"{name}GetWorkspaceSize" in names}
+
+
 def here():
-    """{function: its header} of what libopapi exports."""
+    """{function: its header} of what libopapi and libnnopbase export."""
     named = homes()
-    return {row.name: gen_ops.header_of(row, named) for row in gen_ops.read_table(TABLE) if row.aclnn}
+    ours = {row.name: gen_ops.header_of(row, named) for row in gen_ops.read_table(TABLE) if row.aclnn}
+    return ours | {name: header for name, header, _, _ in public() if name in by_hand()}
+
+
+def reasons(ours):
+    """{function: why it is not here}."""
+    lines = (ROOT / "tests" / "abi" / "aclnn_not_here.tsv").read_text(encoding="utf-8").splitlines()
+    told = dict(line.split("\t") for line in lines if line and line[0] != "#")
+    if stale := sorted(name for name in told if name in ours):
+        sys.exit(f"gen_aclnn_doc: {stale[0]} is here: take it out of tests/abi/aclnn_not_here.tsv")
+    return told
 
 
 def render():
     ours, listed = here(), list(public())
+    why = reasons(ours)
     headers = {}
     for name, header, _, _ in listed:
         if header:
@@ -60,8 +78,9 @@ def render():
              f"| functions of the repositories | {len(documented)} | {sum(name in ours for name in documented)} |",
              f"| functions that the wheel names | {len(wheel)} | {sum(name in ours for name in wheel)} |",
              f"| headers | {len(headers)} | {len(some)}, {len(whole)} of them with every function |", "",
-             "## Not here", "", "| function | header | the wheel names it |", "|---|---|---|"]
-    lines += [f"| `{name}` | {f'`{header}.h`' if header else ''} | {'yes' if used else ''} |" for name, header, _, used in listed if name not in ours]
+             "## Not here", "", "| function | header | the wheel names it | why |", "|---|---|---|---|"]
+    lines += [f"| `{name}` | {f'`{header}.h`' if header else ''} | {'yes' if used else ''} | {why.get(name, '')} |"
+              for name, header, _, used in listed if name not in ours]
     lines += ["", "## Headers", "", "| header | functions | state |", "|---|---|---|"]
     for header, names in sorted(headers.items()):
         missing = [name for name in names if name not in ours]

@@ -157,6 +157,10 @@ Status mask_buffer(const InferArgs& args, Shape* out);
 Status adaptive(const InferArgs& args, Shape* out);
 // resized(x, size): height and width, wherever x's format has them.
 Status resized(const InferArgs& args, Shape* out);
+// upsampled(x, size, align, scales...), upsampled_smooth: [N, C] of x, then size; backwards x is the sizes of what is
+// asked for, and they are the result. A scale that leaves points of `size` without a place in x is refused.
+Status upsampled(const InferArgs& args, Shape* out);
+Status upsampled_smooth(const InferArgs& args, Shape* out);
 // sampled(x, grid): [N, C] of x, then the grid's points. deformed_points(x, offsets, ksize, format): a kernel's points
 // for each of the offsets, with x's channels.
 Status sampled(const InferArgs& args, Shape* out);

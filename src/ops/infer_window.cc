@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, pooling, resampling: how many windows fit.
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -250,6 +251,46 @@ Status resized(const InferArgs& args, Shape* out) {
              RowName(args), NameOf(args, 1), Ints(args, 1).size());
   return Assemble(args, plane, plane.at('C'), Ints(args, 1), out);
 }
+
+namespace {
+
+// A scale counts when it is above 0 and the corners are not aligned: then point i of the result stands at about
+// i / scale. ATen takes that place on trust: it has no bound for 64 bits, and with antialiasing none for the input.
+Status CheckScale(const InferArgs& args, size_t which, int64_t from, int64_t to, bool smooth) {
+  constexpr double kFarthest = 4e18;
+  const double scale = args.call.real(args.from[which]);
+  if (!(scale > 0)) return Ok();
+  const auto points = static_cast<double>(to);
+  MP_REQUIRE(!smooth || points <= std::floor(static_cast<double>(from) * scale),
+             "%s: %s is %g and makes %.0f points of %lld, but %s asks for %lld; ask for no more, or set the scale to 0",
+             RowName(args), NameOf(args, which), scale, std::floor(static_cast<double>(from) * scale),
+             static_cast<long long>(from), NameOf(args, 1), static_cast<long long>(to));
+  MP_REQUIRE(points / scale < kFarthest, "%s: %s is %g; point %lld of the result would stand at %g", RowName(args),
+             NameOf(args, which), scale, static_cast<long long>(to), points / scale);
+  return Ok();
+}
+
+Status Upsampled(const InferArgs& args, bool smooth, Shape* out) {
+  const bool backward = KindOf(args, 0) == ArgKind::kInts;
+  const Dims from = backward ? Ints(args, 0) : ShapeOf(args, 0);
+  const Dims size = Ints(args, 1);
+  MP_REQUIRE(from.size() == size.size() + 2, "%s: %s is %s and %s %s; the first needs N and C, then as many sizes",
+             RowName(args), NameOf(args, 0), ShapeText(from).c_str(), NameOf(args, 1), ShapeText(size).c_str());
+  size_t which = 2;
+  bool aligned = false;
+  if (which < args.from.size() && KindOf(args, which) == ArgKind::kBool) aligned = Int(args, which++) != 0;
+  for (size_t i = 0; which < args.from.size() && !aligned; ++which, ++i) {
+    MP_RETURN_IF_ERROR(CheckScale(args, which, from[i + 2], size[i], smooth));
+  }
+  MP_RETURN_IF_ERROR(Assign(args, from, out));
+  if (!backward) std::copy(size.begin(), size.end(), out->dims + 2);
+  return Ok();
+}
+
+}  // namespace
+
+Status upsampled(const InferArgs& args, Shape* out) { return Upsampled(args, /*smooth=*/false, out); }
+Status upsampled_smooth(const InferArgs& args, Shape* out) { return Upsampled(args, /*smooth=*/true, out); }
 
 Status sampled(const InferArgs& args, Shape* out) {
   const Dims x = ShapeOf(args, 0);

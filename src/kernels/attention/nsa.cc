@@ -28,6 +28,63 @@ Tensor Windows(const Tensor& rows, int64_t size, int64_t stride) { return rows.u
 Tensor Eightfold(const Tensor& statistic) { return statistic[0].transpose(0, 1).expand({-1, -1, 8}); }
 Tensor FromEightfold(const Tensor& kept) { return kept.to(at::kFloat).narrow(-1, 0, 1).transpose(0, 1).unsqueeze(0); }
 
+// [N, Sq, blocks] of the shares [N, Sq, windows]: a block has those of the windows that touch it.
+Tensor WorthOfBlocks(const Tensor& shares, int64_t blocks, int64_t per_block, int64_t per_window) {
+  Tensor worth = at::zeros({shares.size(0), shares.size(1), blocks}, at::kFloat);
+  for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t m = 0; m < per_block; ++m) {
+      for (int64_t n = 0; n < per_window; ++n) {
+        const int64_t place = per_block * block - m - n;
+        if (place >= 0 && place < shares.size(-1)) worth.select(-1, block).add_(shares.select(-1, place));
+      }
+    }
+  }
+  return worth;
+}
+
+// One new token for each sequence, whose keys lie in pages.
+class NewTokens {
+ public:
+  NewTokens(const Tensor& query, int64_t heads, int64_t key_heads, int64_t page, const OptTensor& table,
+            const OptIntArrayRef& query_lengths, const OptIntArrayRef& key_lengths, string_view layout)
+      : key_heads_(key_heads), page_(page) {
+    const std::string known = layout.empty() ? "BSND" : UpperCase(layout);
+    TORCH_CHECK(known == "BSND" || known == "TND" || known == "BSH", "the layout is '", known,
+                "'; supported are BSND, TND and BSH");
+    TORCH_CHECK(table.has_value() && key_lengths.has_value(), "the block table and the lengths of the keys are needed");
+    table_ = Long(*table);
+    lengths_ = key_lengths->vec();
+    const auto batches = static_cast<int64_t>(lengths_.size());
+    TORCH_CHECK(heads > 0 && key_heads > 0 && heads % key_heads == 0 && table_.dim() == 2 && table_.size(0) == batches,
+                "there are ", heads, " heads, ", key_heads, " of keys, ", batches,
+                " lengths and a block table of shape ", table_.sizes());
+    const bool single = !query_lengths || std::all_of(query_lengths->begin(), query_lengths->end(),
+                                                      [](int64_t length) { return length == 1; });
+    query_ = query.reshape({-1, heads, query.size(-1) / (known == "BSH" ? heads : 1)});
+    TORCH_CHECK(single && query_.size(0) == batches, "a query of shape ", query.sizes(), " for ", batches,
+                " sequences: several new tokens for a sequence are not supported");
+  }
+
+  int64_t batches() const { return static_cast<int64_t>(lengths_.size()); }
+  int64_t keys(int64_t batch) const { return lengths_[static_cast<size_t>(batch)]; }
+  Tensor Query(int64_t batch) const { return query_[batch].unsqueeze(1).unsqueeze(0); }  // [1, N, 1, D]
+  // [1, Nkv, S, D] of a cache of pages.
+  Tensor Cached(const Tensor& cache, int64_t batch) const {
+    TORCH_CHECK(cache.dim() >= 3 && cache.size(1) == page_, "a cache has shape ", cache.sizes(),
+                " and pageBlockSize is ", page_);
+    const int64_t pages = (keys(batch) + page_ - 1) / page_;
+    TORCH_CHECK(keys(batch) >= 0 && pages <= table_.size(1), "sequence ", batch, " has ", keys(batch),
+                " keys; the block table has ", table_.size(1), " pages of ", page_);
+    const Tensor own = cache.index_select(0, table_[batch].narrow(0, 0, pages)).flatten(0, 1).narrow(0, 0, keys(batch));
+    return HeadsFirst(own.reshape({keys(batch), key_heads_, -1}));
+  }
+
+ private:
+  int64_t key_heads_, page_;
+  Tensor query_, table_;
+  std::vector<int64_t> lengths_;
+};
+
 struct Selected : OverChosen {
   const OptTensor& mask;
   int64_t block_count;
@@ -207,15 +264,7 @@ MP_KERNEL(aclnnNsaCompressAttention, const Tensor& query, const Tensor& key, con
                     scale;
     if (mask) scores.masked_fill_(attention.visible.masked, -std::numeric_limits<double>::infinity());
     const Tensor shares = at::softmax(scores, -1).nan_to_num(0).view({key_heads, group, queries.length, -1}).sum(1);
-    Tensor worth = at::zeros({key_heads, queries.length, blocks.length}, at::kFloat);
-    for (int64_t block = 0; block < blocks.length; ++block) {
-      for (int64_t m = 0; m < per_block; ++m) {
-        for (int64_t n = 0; n < per_window; ++n) {
-          const int64_t place = per_block * block - m - n;
-          if (place >= 0 && place < keys.length) worth.select(-1, block).add_(shares.select(-1, place));
-        }
-      }
-    }
+    Tensor worth = WorthOfBlocks(shares, blocks.length, per_block, per_window);
     if (block_mask) {
       worth.masked_fill_(block_mask->to(at::kBool).narrow(0, 0, queries.length).narrow(1, 0, blocks.length),
                          -std::numeric_limits<double>::infinity());
@@ -225,6 +274,63 @@ MP_KERNEL(aclnnNsaCompressAttention, const Tensor& query, const Tensor& key, con
     const Tensor best = std::get<1>(at::topk(worth, block_count, -1));
     chosen.narrow(0, queries.start, queries.length).copy_(best.transpose(0, 1));
   }
+}
+
+MP_KERNEL(aclnnNsaSelectedAttentionInfer, const Tensor& query, const Tensor& key, const Tensor& value,
+          const Tensor& chosen, const OptTensor& table, OptIntArrayRef query_lengths, OptIntArrayRef key_lengths,
+          string_view layout, int64_t heads, int64_t key_heads, int64_t block_size, int64_t block_count, int64_t page,
+          double scale, Tensor& out) {
+  const NewTokens tokens(query, heads, key_heads, page, table, query_lengths, key_lengths, layout);
+  TORCH_CHECK(block_size > 0 && block_count == chosen.size(-1), "blocks of ", block_size, ", ", block_count,
+              " of them, with indices of shape ", chosen.sizes());
+  const Tensor blocks = chosen.reshape({tokens.batches(), key_heads, block_count});
+  Tensor result = at::zeros(
+      {tokens.batches(), heads, value.numel() / std::max<int64_t>(value.size(0) * page * key_heads, 1)}, at::kFloat);
+  for (int64_t batch = 0; batch < tokens.batches(); ++batch) {
+    if (tokens.keys(batch) == 0) continue;
+    Attention attention;
+    attention.query = tokens.Query(batch);
+    attention.key = tokens.Cached(key, batch);
+    attention.value = tokens.Cached(value, batch);
+    attention.scale = scale;
+    const Tensor hidden = NotChosen(blocks.narrow(0, batch, 1), block_size, tokens.keys(batch));
+    attention.visible.masked = hidden.repeat_interleave(heads / key_heads, 0).unsqueeze(0);
+    result[batch].copy_(Attend(attention).out[0].squeeze(1));
+  }
+  WriteElements(out, result);
+}
+MP_KERNEL(aclnnNsaCompressAttentionInfer, const Tensor& query, const Tensor& key, const Tensor& value,
+          const OptTensor& table, OptIntArrayRef query_lengths, OptIntArrayRef key_lengths,
+          OptIntArrayRef plain_lengths, int64_t heads, int64_t key_heads, int64_t block_size, int64_t block_count,
+          int64_t size, int64_t stride, double scale, string_view layout, int64_t page, Tensor& out, Tensor& chosen) {
+  RequireWindows(size, stride);
+  const NewTokens tokens(query, heads, key_heads, page, table, query_lengths, key_lengths, layout);
+  TORCH_CHECK(block_size >= size && block_size % stride == 0 && size % stride == 0, "windows of ", size, " by ", stride,
+              " and blocks of ", block_size, " do not go together");
+  Tensor result = at::zeros({tokens.batches(), heads, out.size(-1)}, at::kFloat);
+  Tensor best = at::zeros({tokens.batches(), key_heads, block_count}, at::kLong);
+  for (int64_t batch = 0; batch < tokens.batches(); ++batch) {
+    const int64_t windows = tokens.keys(batch);
+    if (windows == 0) continue;
+    Attention attention;
+    attention.query = tokens.Query(batch);
+    attention.key = tokens.Cached(key, batch);
+    attention.value = tokens.Cached(value, batch);
+    attention.scale = scale;
+    result[batch].copy_(Attend(attention).out[0].squeeze(1));
+    const Tensor keys = attention.key[0].to(at::kFloat).repeat_interleave(heads / key_heads, 0);
+    const Tensor scores = at::matmul(attention.query[0].to(at::kFloat), keys.transpose(-2, -1)) * scale;
+    const Tensor shares = at::softmax(scores, -1).view({key_heads, -1, 1, windows}).sum(1);
+    const bool told = plain_lengths && plain_lengths->size() == static_cast<size_t>(tokens.batches());
+    const int64_t plain = told ? (*plain_lengths)[static_cast<size_t>(batch)] : (windows - 1) * stride + size;
+    const int64_t blocks = (plain + block_size - 1) / block_size;
+    TORCH_CHECK(block_count <= blocks, "selectBlockCount is ", block_count, "; sequence ", batch, " has ", blocks,
+                " blocks");
+    const Tensor worth = WorthOfBlocks(shares, blocks, block_size / stride, size / stride);
+    best[batch].copy_(std::get<1>(at::topk(worth, block_count, -1)).squeeze(1));
+  }
+  WriteElements(out, result);
+  WriteElements(chosen, best);
 }
 
 }  // namespace millpond::kernels

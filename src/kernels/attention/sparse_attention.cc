@@ -47,7 +47,43 @@ void SparseAttention(const Sequences& sequences, const SparseArguments& given, T
   }
 }
 
+// Keys of tiles in 8 bits, then the turned part in the query's type, then a float for each tile: the two parts in
+// float.
+struct TiledKeys {
+  Tensor plain, turned;
+};
+TiledKeys FromTiles(const Tensor& key, int64_t tile, int64_t turned, ScalarType turned_type) {
+  const int64_t turned_bytes = turned * 2;
+  // bytes = plain + turned_bytes + plain / tile * 4.
+  TORCH_CHECK(tile > 0 && turned > 0 && key.element_size() == 1 && key.size(-1) > turned_bytes &&
+                  (key.size(-1) - turned_bytes) * tile % (tile + 4) == 0,
+              "keys of shape ", key.sizes(), " are not made of tiles of ", tile, ", ", turned,
+              " turned values and a scale for each tile");
+  const int64_t plain = (key.size(-1) - turned_bytes) * tile / (tile + 4);
+  const auto bytes = [&](int64_t from, int64_t count, ScalarType type) {
+    return key.narrow(-1, from, count).contiguous().view(at::kByte).view(type).to(at::kFloat);
+  };
+  const Tensor scale = bytes(plain + turned_bytes, plain / tile * 4, at::kFloat).repeat_interleave(tile, -1);
+  return {key.narrow(-1, 0, plain).to(at::kFloat) * scale, bytes(plain, turned_bytes, turned_type)};
+}
+
 }  // namespace
+
+MP_KERNEL(aclnnKvQuantSparseFlashAttention, const Tensor& query, const Tensor& key, const Tensor& chosen,
+          const OptTensor& table, const OptTensor& query_lengths, const OptTensor& key_lengths, double scale,
+          int64_t block_size, string_view query_layout, string_view key_layout, int64_t mode, int64_t tile,
+          int64_t turned, Tensor& out) {
+  TORCH_CHECK(IsHalf(query.scalar_type()), "the query is of type ", query.scalar_type(), "; a half type is needed");
+  const auto [plain_key, turned_key] = FromTiles(key, tile, turned, query.scalar_type());
+  const int64_t plain = plain_key.size(-1);
+  TORCH_CHECK(query.size(-1) == plain + turned, "the query has heads of ", query.size(-1), ", the keys of ", plain,
+              " + ", turned);
+  const Tensor plain_query = query.narrow(-1, 0, plain);
+  const OptTensor query_rope(query.narrow(-1, plain, turned)), key_rope(turned_key);
+  SparseAttention({plain_query, query_lengths, key_lengths, table, query_layout, key_layout},
+                  {{plain_query, plain_key, plain_key, chosen, scale, block_size, mode}, query_rope, key_rope, {}}, out,
+                  nullptr, nullptr);
+}
 
 MP_KERNEL(aclnnLightningIndexer, const Tensor& query, const Tensor& key, const Tensor& weights,
           const OptTensor& query_lengths, const OptTensor& key_lengths, const OptTensor& table,

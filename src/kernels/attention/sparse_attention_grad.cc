@@ -2,15 +2,11 @@
 // Gradients of attention over chosen keys and of the indexer that chooses them; the indexer on quantised operands.
 #include <algorithm>
 
+#include "src/kernels/attention/indexer_grads.h"
 #include "src/kernels/attention/sequences.h"
 
 namespace millpond::kernels {
 namespace {
-
-// [1, N1, S1, 1] of a statistic [N2, S1, G].
-Tensor ByHead(const Tensor& statistic) {
-  return statistic.to(at::kFloat).transpose(1, 2).reshape({1, -1, statistic.size(1), 1});
-}
 
 // [N2, S1, S2]: what each key is worth to each query.
 Tensor Scores(const Tensor& q, const Tensor& k, const Tensor& w) {
@@ -89,11 +85,10 @@ MP_KERNEL(aclnnLightningIndexerGrad, const Tensor& query, const Tensor& key, con
     Tensor by_score = at::zeros({q.size(0), k.size(0)}, at::kFloat)
                           .scatter_add_(1, index.clamp(0, k.size(0) - 1), given.masked_fill(named.logical_not(), 0));
     by_score.masked_fill_(HiddenBy(mode, q.size(0), k.size(0)), 0);
-    const Tensor active = at::matmul(q, k.t()).relu_();  // [S1, N1, S2]
-    sequences.Rows(dw, batch).copy_((active * by_score.unsqueeze(1)).sum(-1));
-    const Tensor by_product = active.gt(0) * by_score.unsqueeze(1) * w.unsqueeze(-1);
-    sequences.Rows(dq, batch).copy_(at::matmul(by_product, k));
-    sequences.Keys(dk, batch).copy_(at::einsum("snk,snd->kd", {by_product, q}).unsqueeze(1));
+    const IndexerGrads grads = IndexerBackward(q, k, w, by_score);
+    sequences.Rows(dw, batch).copy_(grads.w);
+    sequences.Rows(dq, batch).copy_(grads.q);
+    sequences.Keys(dk, batch).copy_(grads.k.unsqueeze(1));
   }
 }
 

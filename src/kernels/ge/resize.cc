@@ -8,6 +8,10 @@ namespace millpond::kernels {
 namespace {
 
 std::optional<double> ScaleAt(DoubleArray scales, size_t i) {
+  // So that no point's place in the source is beyond 64 bits.
+  constexpr double kMinScale = 1e-9;
+  TORCH_CHECK(i >= scales.size() || !(scales[i] > 0) || scales[i] >= kMinScale, "scale ", i, " is ", scales[i],
+              "; it must be at least ", kMinScale, ", or 0 for the ratio of the sizes");
   return i < scales.size() && scales[i] > 0 ? std::optional<double>(scales[i]) : std::nullopt;
 }
 

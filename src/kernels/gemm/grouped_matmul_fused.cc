@@ -181,4 +181,17 @@ MP_KERNEL(aclnnGroupedMatmulFinalizeRoutingV3, const Tensor& x1, const Tensor& x
   Write(out, sum);
 }
 
+// The list of tokens is in the device's memory.
+MP_KERNEL(aclnnFFNV3, const Tensor& x, const Tensor& weight1, const Tensor& weight2, const OptTensor& expert_tokens,
+          const OptTensor& bias1, const OptTensor& bias2, const OptTensor& scale, const OptTensor& offset,
+          const OptTensor& dequant1, const OptTensor& dequant2, const OptTensor& antiquant1,
+          const OptTensor& antiquant2, const OptTensor& anti_offset1, const OptTensor& anti_offset2,
+          string_view activation, bool tokens_are_ends, Tensor& y) {
+  std::vector<int64_t> listed;
+  if (expert_tokens) listed = HostList(*expert_tokens);
+  aclnnFFNV2(x, weight1, weight2, expert_tokens ? OptIntArrayRef(listed) : OptIntArrayRef(), bias1, bias2, scale,
+             offset, dequant1, dequant2, antiquant1, antiquant2, anti_offset1, anti_offset2, activation,
+             tokens_are_ends, y);
+}
+
 }  // namespace millpond::kernels

@@ -44,6 +44,13 @@ inline Tensor PerChannel(const Tensor& weight, const Tensor& self) {
   return weight.reshape(shape);
 }
 
+// beta * tanh(gate / beta) * sigmoid(gate) times the other half, which is bent likewise where linear_beta is above 0.
+inline Tensor Situ(const Gate& halves, double beta, double linear_beta) {
+  TORCH_CHECK(beta != 0, "beta is 0");
+  const Tensor bent = linear_beta > 0 ? at::div(halves.up, linear_beta).tanh_().mul_(linear_beta) : halves.up;
+  return at::div(halves.gate, beta).tanh_().mul_(beta).mul_(at::sigmoid(halves.gate)).mul_(bent);
+}
+
 }  // namespace millpond::kernels
 
 #endif  // MILLPOND_SRC_KERNELS_NN_ACTIVATION_H_

@@ -34,9 +34,7 @@ MP_WIDE_KERNEL(aclnnSwishBackward, const Tensor& grad, const Tensor& self, const
 MP_WIDE_KERNEL(aclnnSquaredRelu, const Tensor& self, Tensor& out) { Write(out, at::relu(self).square_()); }
 
 MP_WIDE_KERNEL(aclnnSituGlu, const Tensor& x, int64_t dim, double beta, double linear_beta, bool left, Tensor& out) {
-  const auto [gate, up] = GateOf(x, dim, left);
-  const Tensor active = at::div(gate, beta).tanh_().mul_(beta).mul_(at::sigmoid(gate));
-  Write(out, active.mul_(linear_beta > 0 ? at::div(up, linear_beta).tanh_().mul_(linear_beta) : up));
+  Write(out, Situ(GateOf(x, dim, left), beta, linear_beta));
 }
 MP_WIDE_KERNEL(aclnnSituGluGrad, const Tensor& grad, const Tensor& x, int64_t dim, double beta, double linear_beta,
                bool left, Tensor& out) {

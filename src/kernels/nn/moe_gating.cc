@@ -141,4 +141,40 @@ MP_KERNEL(aclnnMoeComputeExpertTokens, const Tensor& sorted, int64_t experts, Te
   Write(out, counts.narrow(0, 0, experts).cumsum(0));
 }
 
+MP_KERNEL(aclnnMoeFusedTopk, const Tensor& x, const Tensor& add, int64_t groups, int64_t kept_groups, int64_t summed,
+          int64_t k, bool normalise, double scale, Tensor& y, Tensor& indices) {
+  TORCH_CHECK(x.dim() == 2 && groups > 0 && x.size(1) % groups == 0 && kept_groups > 0 && kept_groups <= groups &&
+                  summed > 0 && summed <= x.size(1) / groups && k > 0 && k <= kept_groups * (x.size(1) / groups),
+              "x has shape ", x.sizes(), ", groupNum is ", groups, ", groupTopk ", kept_groups, ", topN ", summed,
+              " and topK ", k);
+  const Tensor chances = at::sigmoid(x.to(at::kFloat));
+  const Tensor worth = (chances + add.to(at::kFloat)).view({x.size(0), groups, -1});
+  const Tensor of_group = std::get<0>(at::topk(worth, summed, -1)).sum(-1);
+  const Tensor best = std::get<1>(at::topk(of_group, kept_groups, -1));
+  const Tensor kept = at::zeros({x.size(0), groups}, at::kBool).scatter_(1, best, true).unsqueeze(-1);
+  const Tensor open = worth.masked_fill(kept.logical_not(), -std::numeric_limits<double>::infinity()).flatten(1);
+  const Tensor place = std::get<1>(at::topk(open, k, -1));
+  Tensor value = chances.gather(1, place);
+  if (normalise) value = value / value.sum(-1, /*keepdim=*/true) * scale;
+  Write(y, value);
+  Write(indices, place);
+}
+
+// Which instance of each chosen expert this rank sends to: a row of the table is a count, then as many instances, which
+// share the ranks out among them.
+MP_KERNEL(aclnnMoeUpdateExpert, const Tensor& experts, const Tensor& table, int64_t rank, int64_t ranks,
+          Tensor& balanced) {
+  TORCH_CHECK(experts.dim() == 2 && table.dim() == 2 && table.size(1) >= 2, "expertIds has shape ", experts.sizes(),
+              " and eplbTable ", table.sizes(), "; [BS, K] and [experts, at least 2]");
+  TORCH_CHECK(rank >= 0 && rank < ranks, "localRankId is ", rank, " of a world of ", ranks);
+  const Tensor rows = Long(table);
+  CheckPlaces("expertIds", Long(experts), rows.size(0));
+  const Tensor own = rows.index_select(0, Long(experts).reshape({-1}));
+  const Tensor count = own.select(1, 0);
+  CheckPlaces("the counts of eplbTable - 1", count - 1, table.size(1) - 1);
+  const Tensor each = (count + ranks - 1).div(count, "floor");  // ranks for each instance
+  const Tensor place = at::full_like(count, rank).div(each, "floor");
+  WriteElements(balanced, own.gather(1, (place + 1).unsqueeze(1)));
+}
+
 }  // namespace millpond::kernels

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixture of experts: tokens in the order of their experts, and back. Sums are made in float and rounded once.
+#include "src/kernels/quant/mx_quant.h"
 #include "src/kernels/runtime/kernel.h"
 #include "src/kernels/runtime/outputs.h"
 
@@ -58,8 +59,8 @@ Tensor PaddedProbs(const Tensor& probs, const Tensor& tokens) {
 
 }  // namespace
 
-MP_KERNEL(aclnnMoeTokenPermute, const Tensor& tokens, const Tensor& indices, bool padded, Tensor& permuted,
-          Tensor& sorted_out) {
+MP_KERNEL(aclnnMoeTokenPermuteV2, const Tensor& tokens, const Tensor& indices, bool padded, Tensor& permuted,
+          Tensor& sorted_out, Tensor* scales) {
   CheckUnpadded(padded);
   const Tensor flat = Flat(indices);
   TORCH_CHECK(indices.dim() >= 1 && indices.dim() <= 2 && indices.size(0) == tokens.size(0), "indices has shape ",
@@ -68,8 +69,14 @@ MP_KERNEL(aclnnMoeTokenPermute, const Tensor& tokens, const Tensor& indices, boo
   const Tensor order = at::argsort(flat, /*stable=*/true, 0);
   TORCH_CHECK(permuted.size(0) <= order.numel(), "permuteTokensOut has ", permuted.size(0), " rows; there are ",
               order.numel(), " indices");
-  // A token's own dimensions may be others in the output, of as many elements.
-  WriteElements(permuted, tokens.index_select(0, order.narrow(0, 0, permuted.size(0)).floor_divide(top_k)));
+  const Tensor rows = tokens.index_select(0, order.narrow(0, 0, permuted.size(0)).floor_divide(top_k));
+  if (at::isFloat8Type(permuted.scalar_type())) {
+    TORCH_CHECK(scales != nullptr, "expandedScaleOut is NULL beside an output of type ", permuted.scalar_type());
+    MxQuantAlong(rows, -1, /*algorithm=*/0, permuted, *scales);
+  } else {
+    // A token's own dimensions may be others in the output, of as many elements.
+    WriteElements(permuted, rows);
+  }
   Write(sorted_out, at::argsort(order, /*stable=*/true, 0));
 }
 

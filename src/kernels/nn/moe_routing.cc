@@ -206,16 +206,31 @@ void FillSpecial(Tensor& value, const SpecialExperts& special, int64_t top_k, co
 
 }  // namespace
 
-MP_KERNEL(aclnnMoeInitRouting, const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx, Tensor& expanded_x,
-          Tensor& expanded_row_idx, Tensor& expanded_expert_idx) {
+namespace {
+
+// Rows of x in the order of their experts; the order is told on the way.
+Tensor Expanded(const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx, int64_t rows,
+                Tensor& expanded_row_idx, Tensor& expanded_expert_idx) {
   const auto [expert, order] = at::sort(Long(expert_idx).reshape({-1}), /*stable=*/true, 0, /*descending=*/false);
   const Tensor sorted_rows = Long(row_idx).reshape({-1}).index_select(0, order);
   Write(expanded_expert_idx, expert);
   Write(expanded_row_idx,
-        at::empty_like(sorted_rows).index_put_({sorted_rows}, at::arange(order.numel(), order.options())));
-  TORCH_CHECK(expanded_x.size(0) <= order.numel(), "expandedXOut has ", expanded_x.size(0), " rows; there are ",
-              order.numel(), " choices");
-  Write(expanded_x, x.index_select(0, sorted_rows.narrow(0, 0, expanded_x.size(0)).remainder(x.size(0))));
+        at::zeros_like(sorted_rows).index_put_({sorted_rows}, at::arange(order.numel(), order.options())));
+  TORCH_CHECK(rows <= order.numel(), "expandedXOut has ", rows, " rows; there are ", order.numel(), " choices");
+  return x.index_select(0, sorted_rows.narrow(0, 0, rows).remainder(x.size(0)));
+}
+
+}  // namespace
+
+MP_KERNEL(aclnnMoeInitRouting, const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx, Tensor& expanded_x,
+          Tensor& expanded_row_idx, Tensor& expanded_expert_idx) {
+  Write(expanded_x, Expanded(x, row_idx, expert_idx, expanded_x.size(0), expanded_row_idx, expanded_expert_idx));
+}
+MP_KERNEL(aclnnMoeInitRoutingQuant, const Tensor& x, const Tensor& row_idx, const Tensor& expert_idx, double scale,
+          double offset, Tensor& expanded_x, Tensor& expanded_row_idx, Tensor& expanded_expert_idx) {
+  const Tensor rows =
+      Expanded(x, row_idx, expert_idx, expanded_x.size(0), expanded_row_idx, expanded_expert_idx).to(at::kFloat);
+  WriteQuantized(expanded_x, rows.mul(scale).add(offset));
 }
 
 MP_KERNEL(aclnnMoeInitRoutingV2, const Tensor& x, const Tensor& expert_idx, int64_t capacity, int64_t experts,

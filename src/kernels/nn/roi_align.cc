@@ -139,4 +139,50 @@ MP_WIDE_KERNEL(aclnnROIAlignBackward, const Tensor& grad, const Tensor& rois, In
   Write(out, value);
 }
 
+// Torchvision's: aligned boxes are half a pixel to the left and up and have no smallest size.
+MP_KERNEL(aclnnRoiAlignV2, const Tensor& self, const Tensor& boxes, int64_t pooled_height, int64_t pooled_width,
+          double scale, int64_t samples, bool aligned, Tensor& out) {
+  aclnnROIAlign(self, boxes, scale, pooled_height, pooled_width, samples, aligned ? 2 : 0, out);
+}
+MP_WIDE_KERNEL(aclnnRoiAlignV2Backward, const Tensor& grad, const Tensor& boxes, IntArrayRef shape,
+               int64_t pooled_height, int64_t pooled_width, double scale, int64_t samples, bool aligned, Tensor& out) {
+  aclnnROIAlignBackward(grad, boxes, shape, pooled_width, pooled_height, scale, samples, aligned ? 2 : 0, out);
+}
+
+// The largest value of each bin, and where in its plane it stands; 0 and -1 where the bin has no pixel.
+MP_WIDE_KERNEL(aclnnRoiPoolingWithArgMax, const Tensor& x, const Tensor& rois, int64_t pooled_h, int64_t pooled_w,
+               double scale_h, double scale_w, Tensor& y, Tensor& argmax) {
+  TORCH_CHECK(x.dim() == 4 && pooled_h > 0 && pooled_w > 0 && scale_h > 0 && scale_w > 0, "x has shape ", x.sizes(),
+              ", pooled_h is ", pooled_h, ", pooled_w ", pooled_w, ", the scales ", scale_h, " and ", scale_w);
+  const Tensor regions = RegionsOf(rois, /*end_mode=*/0);
+  const auto height = static_cast<float>(x.size(2)), width = static_cast<float>(x.size(3));
+  Tensor value = at::zeros({rois.size(0), x.size(1), pooled_h, pooled_w}, at::kFloat);
+  Tensor place = at::full(value.sizes(), -1, at::kLong);
+  for (int64_t r = 0; r < rois.size(0); ++r) {
+    const float* roi = regions.const_data_ptr<float>() + r * 5;
+    const Tensor image = x[ImageOf(roi, x.size(0))];
+    const auto sh = static_cast<float>(scale_h), sw = static_cast<float>(scale_w);
+    const float left = roi[1] * sw, top = roi[2] * sh;
+    const float wide = (roi[3] + 1) * sw - left, high = (roi[4] + 1) * sh - top;
+    if (!(wide > 0) || !(high > 0)) continue;
+    const auto edge = [](float at, float size) { return static_cast<int64_t>(std::clamp(at, 0.0F, size)); };
+    for (int64_t bin = 0; bin < pooled_h * pooled_w; ++bin) {
+      const auto row = static_cast<float>(bin / pooled_w), column = static_cast<float>(bin % pooled_w);
+      const float step_h = high / static_cast<float>(pooled_h), step_w = wide / static_cast<float>(pooled_w);
+      const int64_t y0 = edge(std::floor(row * step_h + top), height);
+      const int64_t y1 = edge(std::ceil((row + 1) * step_h + top), height);
+      const int64_t x0 = edge(std::floor(column * step_w + left), width);
+      const int64_t x1 = edge(std::ceil((column + 1) * step_w + left), width);
+      if (y1 <= y0 || x1 <= x0) continue;
+      const Tensor part = image.narrow(1, y0, y1 - y0).narrow(2, x0, x1 - x0).reshape({x.size(1), -1});
+      const auto [most, first] = part.max(1);
+      value[r].flatten(1).select(1, bin).copy_(most);
+      place[r].flatten(1).select(1, bin).copy_((first.div(x1 - x0, "floor") + y0) * x.size(3) +
+                                               first.remainder(x1 - x0) + x0);
+    }
+  }
+  Write(y, value);
+  Write(argmax, place);
+}
+
 }  // namespace millpond::kernels

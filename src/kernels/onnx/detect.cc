@@ -2,6 +2,7 @@
 // Samples of a picture between its pixels: regions of interest, convolutions whose taps move.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "src/kernels/runtime/kernel.h"
 
@@ -73,6 +74,7 @@ MP_KERNEL(OwnRoiAlign, const Tensor& x, const Tensor& rois, const Tensor& batche
           int64_t width, int64_t samples, double scale, bool half, Tensor& y) {
   TORCH_CHECK(x.dim() == 4 && rois.dim() == 2 && rois.size(1) == 4 && batches.numel() == rois.size(0), "x ", x.sizes(),
               ", regions ", rois.sizes(), " and batches ", batches.sizes(), " do not go together");
+  TORCH_CHECK(mode == "avg" || mode == "max", "mode is '", std::string(mode), "'; it is avg or max");
   const Tensor pictures = x.to(at::kDouble).contiguous(), corners = rois.to(at::kDouble).contiguous();
   const Tensor of = batches.to(at::kLong).contiguous();
   Tensor result = at::empty({rois.size(0), x.size(1), height, width}, at::kDouble);

@@ -99,8 +99,10 @@ float OverlapOf(const Box& a, const Box& b) {
 
 }  // namespace
 
-MP_KERNEL(OwnNonMaxSuppression, const Tensor& boxes, const Tensor& scores, int64_t most, double iou, double score,
-          bool center, Tensor& out) {
+namespace {
+
+// Rows of batch, class and box: the best boxes of each class, without those that cover a better one too much.
+Tensor KeptBoxes(const Tensor& boxes, const Tensor& scores, int64_t most, double iou, double score, bool center) {
   TORCH_CHECK(boxes.dim() == 3 && boxes.size(2) == 4 && scores.dim() == 3 && scores.size(2) == boxes.size(1) &&
                   scores.size(0) == boxes.size(0),
               "boxes ", boxes.sizes(), " and scores ", scores.sizes(), " do not go together");
@@ -127,8 +129,28 @@ MP_KERNEL(OwnNonMaxSuppression, const Tensor& boxes, const Tensor& scores, int64
       }
     }
   }
-  const auto rows = static_cast<int64_t>(found.size()) / 3;
-  WriteActual(out, at::tensor(found, at::kLong).reshape({rows, 3}));
+  return at::tensor(found, at::kLong).reshape({static_cast<int64_t>(found.size()) / 3, 3});
+}
+
+}  // namespace
+
+MP_KERNEL(OwnNonMaxSuppression, const Tensor& boxes, const Tensor& scores, int64_t most, double iou, double score,
+          bool center, Tensor& out) {
+  WriteActual(out, KeptBoxes(boxes, scores, most, iou, score, center));
+}
+// The output has room for all; what is left of it says -1.
+MP_KERNEL(aclnnNonMaxSuppression, const Tensor& boxes, const Tensor& scores, IntArrayRef most, DoubleArray iou,
+          DoubleArray score, int64_t center, Tensor& out) {
+  TORCH_CHECK(most.size() == 1 && iou.size() == 1 && score.size() == 1 && (center == 0 || center == 1),
+              "maxOutputBoxesPerClass, iouThreshold and scoreThreshold have ", most.size(), ", ", iou.size(), " and ",
+              score.size(), " numbers and centerPointBox is ", center, "; one each, and 0 or 1");
+  TORCH_CHECK(iou[0] >= 0 && iou[0] <= 1 && score[0] >= 0 && score[0] <= 1, "iouThreshold is ", iou[0],
+              " and scoreThreshold ", score[0], "; they are in [0, 1]");
+  const Tensor kept = KeptBoxes(boxes, scores, most[0], iou[0], score[0], center == 1);
+  TORCH_CHECK(out.dim() == 2 && out.size(1) == 3 && out.size(0) >= kept.size(0), "selectedIndices has shape ",
+              out.sizes(), "; ", kept.size(0), " boxes are kept");
+  out.fill_(-1);
+  out.narrow(0, 0, kept.size(0)).copy_(kept);
 }
 
 }  // namespace millpond::kernels

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms with adaptive factors or a quantised result, and products of quantised matrices that are added up.
+#include <string>
+
+#include "src/kernels/nn/activation.h"
+#include "src/kernels/quant/block_scale.h"
 #include "src/kernels/quant/quant_gemm.h"
 #include "src/kernels/quant/quantized.h"
 #include "src/kernels/quant/row_quant.h"
@@ -31,6 +35,39 @@ MP_WIDE_KERNEL(AdaptiveLayerNorm, const Tensor& x, const Tensor& scale, const Te
   Write(out, value * ForEachRow(scale, x).add(1) + ForEachRow(shift, x));
   Write(mean, middle);
   Write(rstd, inverse);
+}
+MP_WIDE_KERNEL(aclnnAdaLayerNormBackward, const Tensor& grad, const Tensor& input, IntArrayRef shape,
+               const Tensor& rstd, const Tensor& mean, const Tensor& scale, const OptTensor& weight,
+               const OptTensor& bias, Tensor* by_input, Tensor* by_scale, Tensor* by_shift, Tensor* by_weight,
+               Tensor* by_bias) {
+  const int64_t width = input.size(-1);
+  TORCH_CHECK(input.dim() >= 2 && shape.size() == 1 && shape[0] == width && grad.sizes() == input.sizes() &&
+                  mean.numel() * width == input.numel() && rstd.numel() == mean.numel(),
+              "input has shape ", input.sizes(), ", gradOut ", grad.sizes(), ", mean ", mean.sizes(), ", rstd ",
+              rstd.sizes(), " and normalizedShape is ", shape);
+  auto kept = input.sizes().vec();
+  kept.back() = 1;
+  const Tensor inverse = rstd.reshape(kept);
+  const Tensor normed = (input - mean.reshape(kept)) * inverse;
+  const Tensor factor = ForEachRow(scale, input).add(1);
+  Tensor inner = grad * factor;
+  if (weight) inner = inner * *weight;
+  if (by_input != nullptr) {
+    const Tensor slope = (inner * normed).mean(-1, /*keepdim=*/true);
+    Write(*by_input, (inner - inner.mean(-1, /*keepdim=*/true) - normed * slope) * inverse);
+  }
+  const auto over_rows = [](Tensor* out, const Tensor& value) {
+    if (out != nullptr) WriteElements(*out, value.sum(-2));
+  };
+  Tensor plain = weight ? normed * *weight : normed;
+  if (bias) plain = plain + *bias;
+  over_rows(by_scale, grad * plain);
+  over_rows(by_shift, grad);
+  const auto over_all = [&](Tensor* out, const Tensor& value) {
+    if (out != nullptr) WriteElements(*out, value.reshape({-1, width}).sum(0));
+  };
+  over_all(by_weight, grad * factor * normed);
+  over_all(by_bias, grad * factor);
 }
 MP_WIDE_KERNEL(aclnnLayerNormQuant, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& scale,
                const OptTensor& zero, double eps, Tensor& out) {
@@ -80,6 +117,36 @@ MP_KERNEL(aclnnQuantGroupedMatmulInplaceAdd, const Tensor& x1, const Tensor& x2,
     y[static_cast<int64_t>(i)].add_(at::matmul(part(x1, *scale1).t(), part(x2, scale2)));
   }
 }
+MP_KERNEL(aclnnQuantMatmul, const Tensor& x1, const Tensor& x2, const OptTensor& bias, double scale, Tensor& out) {
+  Tensor sums = ExactGemm(x1, x2).to(at::kDouble);
+  if (bias) sums = sums + bias->to(at::kDouble);
+  Write(out, sums.mul_(scale));
+}
+// The activation, then int8 by truncation, with given steps or those of each row.
+MP_KERNEL(aclnnDequantSituQuant, const Tensor& x, const OptTensor& weight_scale, const OptTensor& activation_scale,
+          const OptTensor& bias, const OptTensor& quant_scale, const OptTensor& quant_offset, double beta,
+          double linear_beta, bool left, string_view type, Tensor& y, Tensor& scale_out) {
+  const bool dynamic = type.empty() || type == "dynamic";
+  TORCH_CHECK(dynamic || type == "static", "quantTypeOptional is '", std::string(type), "'; static or dynamic");
+  Tensor value = x.to(at::kFloat);
+  if (!x.is_floating_point()) {
+    TORCH_CHECK(weight_scale && (x.scalar_type() == at::kInt) == activation_scale.has_value(),
+                "weightScaleOptional goes with INT8 and INT32, activationScaleOptional with INT32");
+    value = value * weight_scale->to(at::kFloat);
+    if (activation_scale) value = value * activation_scale->to(at::kFloat).reshape({});
+    if (bias) value = value + bias->to(at::kFloat);
+  }
+  TORCH_CHECK(dynamic || quant_scale, "quantScaleOptional is NULL; static needs it");
+  value = Situ(GateOf(value, -1, left), beta, linear_beta);
+  if (dynamic) {
+    if (quant_scale) value = value * quant_scale->to(at::kFloat);
+    const Scaled scaled = ScaledToLargest(value, {-1}, QuantizedMaximum(y));
+    WriteElements(scale_out, scaled.scale);
+    return WriteQuantized(y, scaled.values.trunc());
+  }
+  value = value / quant_scale->to(at::kFloat);
+  WriteQuantized(y, (quant_offset ? value + quant_offset->to(at::kFloat) : value).trunc());
+}
 MP_KERNEL(aclnnQuantMatmulReduceSumWeightNz, const Tensor& x1, const Tensor& x2, const Tensor& scale1,
           const Tensor& scale2, IntArrayRef dims, Tensor& out) {
   TORCH_CHECK(dims.size() == 1 && dims[0] == 0, "dims is ", dims, "; [0] is supported, as on the device");
@@ -91,12 +158,25 @@ MP_KERNEL(aclnnQuantMatmulReduceSumWeightNz, const Tensor& x1, const Tensor& x2,
   }
   Write(out, total.mul_(scale2.to(at::kFloat)));
 }
-// A scale for each row (or one) and one for each column.
+// Scales are of each row (or one) and of each column, or of blocks of 32 values along the inner dimension of both.
 MP_KERNEL(TransposedQuantGemm, const Tensor& x1, const Tensor& x2, const OptTensor& scale1, const Tensor& scale2,
-          IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, Tensor& out) {
+          int64_t group_size, IntArrayRef perm1, IntArrayRef perm2, IntArrayRef perm_y, Tensor& out) {
   TORCH_CHECK(x1.dim() == 3 && x2.dim() == 3, "x1 has ", x1.dim(), " dimensions and x2 ", x2.dim(), "; three each");
-  TORCH_CHECK(scale2.dim() == 1 && (!scale1 || scale1->dim() == 1), "scales for blocks of values are not supported; ",
-              "one for each row and column is");
+  const Blocks blocks = BlocksOf(x1, x2, scale1, scale2);
+  if (blocks == Blocks::kMx) {
+    CheckGroupSize(group_size, blocks);
+    const auto lines = [](const Tensor& x, const Tensor& scale, const char* name, IntArrayRef perm, bool inner_last) {
+      TORCH_CHECK(scale.dim() == 4, name, " has shape ", scale.sizes(), "; four dimensions, the last of 2, are needed");
+      if (inner_last) return MxInFloat(x, scale).permute(perm);
+      return MxInFloat(x.transpose(1, 2), scale.transpose(1, 2)).transpose(1, 2).permute(perm);
+    };
+    TORCH_CHECK(perm1.size() == 3 && perm2.size() == 3, "permX1 is ", perm1, " and permX2 ", perm2, "; three each");
+    const Tensor left = lines(x1, *scale1, "x1Scale", perm1, perm1[2] == 2);
+    const Tensor right = lines(x2, scale2, "x2Scale", perm2, perm2[1] == 2);
+    return Write(out, at::bmm(left, right).permute(perm_y));
+  }
+  TORCH_CHECK(scale2.dim() == 1 && (!scale1 || scale1->dim() == 1), "x1Scale and x2Scale must have one dimension, or ",
+              "four and the type FLOAT8_E8M0");
   const Tensor product = at::bmm(x1.to(at::kFloat).permute(perm1), x2.to(at::kFloat).permute(perm2));
   Tensor value = product * DecodedScale(scale2);
   if (scale1) value = value * scale1->to(at::kFloat).reshape({1, -1, 1});

@@ -117,4 +117,10 @@ MP_KERNEL(aclnnRotateQuant, const Tensor& x, const Tensor& rotation, const OptTe
   WriteElements(scale, scaled.scale);
 }
 
+MP_KERNEL(aclnnSituMxQuant, const Tensor& x, double beta, double linear_beta, bool left, string_view mode, Tensor& y,
+          Tensor& scale) {
+  RequireRint(mode);
+  MxQuantAlong(Situ(GateOf(x.to(at::kFloat), -1, left), beta, linear_beta), -1, /*algorithm=*/0, y, scale);
+}
+
 }  // namespace millpond::kernels

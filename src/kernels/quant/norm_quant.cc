@@ -67,15 +67,16 @@ void CheckQuantMode(string_view mode, bool has_scales1, bool has_scales2, bool h
 
 }  // namespace
 
-MP_KERNEL(aclnnAddLayerNormQuant, const Tensor& x1, const Tensor& x2, const Tensor& gamma, const Tensor& beta,
+MP_KERNEL(aclnnAddLayerNormQuantV2, const Tensor& x1, const Tensor& x2, const Tensor& gamma, const Tensor& beta,
           const OptTensor& bias, const OptTensor& scales1, const OptTensor& scales2, const OptTensor& zeros1,
           const OptTensor& zeros2, string_view mode, double eps, bool output_x, bool divide, Tensor& y1, Tensor* y2,
-          Tensor* x_out, Tensor* scale1, Tensor* scale2) {
+          Tensor* x_out, Tensor* norm_out, Tensor* scale1, Tensor* scale2) {
   CheckQuantMode(mode, scales1.has_value(), scales2.has_value(), zeros1.has_value() || zeros2.has_value());
   Tensor x = x1.to(at::kFloat).add(x2.to(at::kFloat));
   if (bias.has_value()) x = x.add(bias->to(at::kFloat));
   if (output_x) Write(x_out, x);
   const Tensor value = LayerNorm(x, gamma, beta, gamma.sizes(), eps);
+  if (norm_out != nullptr) WriteElements(*norm_out, value);
   TORCH_CHECK(!scales2.has_value() || y2 != nullptr, "y2Out is NULL beside scales2Optional");
   if (mode == "static") {
     Quantize(y1, value, *scales1, zeros1, divide);

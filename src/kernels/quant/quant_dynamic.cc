@@ -100,4 +100,11 @@ MP_KERNEL(aclnnFlatQuant, const Tensor& x, const Tensor& p1, const Tensor& p2, d
   WriteElements(scale_out, scaled.scale);
 }
 
+MP_KERNEL(aclnnConvertWeightToINT4Pack, const Tensor& weight, Tensor& packed) {
+  TORCH_CHECK(packed.scalar_type() == at::kInt || IsInt4(packed), "weightInt4Pack has type ", packed.scalar_type(),
+              "; INT4, or INT32 with eight of them in each, is supported");
+  CheckPlaces("weight + 8", weight + 8, 16);
+  WriteQuantized(packed, weight);
+}
+
 }  // namespace millpond::kernels

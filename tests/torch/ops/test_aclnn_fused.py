@@ -164,6 +164,27 @@ def test_transposed_products_of_8_bit_floats(aclnn, name):
     close(out, want, 8e-3)
 
 
+@pytest.mark.parametrize("name", ["aclnnTransposeQuantBatchMatMul", "aclnnTransposeQuantBatchMatMulWeightNz"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("told", [0, 32 | 1 << 16 | 1 << 32])
+def test_transposed_products_with_a_scale_for_each_block(aclnn, name, turned, told):
+    """Powers of two for 32 values along the inner dimension, in pairs: (M, B, K / 64, 2), and x2's beside its own inner dimension."""
+    m, b, k, n = 4, 3, 128, 5
+    x1, x2 = values(m, b, k).to(torch.float8_e4m3fn), values(b, *((n, k) if turned else (k, n))).to(torch.float8_e4m3fn)
+    s1 = torch.randint(120, 132, (m, b, k // 64, 2), generator=SEED).to(torch.uint8)
+    s2 = torch.randint(120, 132, (b, *((n, k // 64) if turned else (k // 64, n)), 2), generator=SEED).to(torch.uint8)
+    def steps(scale):
+        return (scale.double() - 127).exp2().flatten(-2).repeat_interleave(32, -1)
+    left = x1.double() * steps(s1)
+    right = (x2.double() if turned else x2.double().transpose(1, 2)) * steps(s2 if turned else s2.transpose(1, 2))
+    out = room(m, b, n, dtype=torch.bfloat16)
+    order = [0, 2, 1] if turned else [0, 1, 2]
+    aclnn.run(name, x1, x2, None, s1.view(torch.float8_e8m0fnu), s2.view(torch.float8_e8m0fnu), 27, told, [1, 0, 2], order, [1, 0, 2], 1, out)
+    close(out, torch.einsum("mbk,bnk->mbn", left, right), 8e-3)
+    code, said = aclnn.status(name, [x1, x2, None, s1.view(torch.float8_e8m0fnu), s2.view(torch.float8_e8m0fnu), 27, 64, [1, 0, 2], order, [1, 0, 2], 1, out])
+    assert code != 0 and "groups of 64 along K" in said
+
+
 def test_ring_attention_update(aclnn):
     """Two halves of the keys give what all of them give."""
     q, k, v = values(1, 2, 5, 8), values(1, 2, 6, 8), values(1, 2, 6, 8)

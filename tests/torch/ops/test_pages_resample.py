@@ -2,6 +2,8 @@
 """Resampling against the formulas of the operators' pages: each is a product with one matrix for each dimension, its gradient one with the transposed
 matrices."""
 
+import math
+
 import pytest
 import torch
 from aclnn_calls import room
@@ -111,3 +113,35 @@ def test_resampling_is_a_product_with_matrices(aclnn, name, gradient, matrix, di
         dy, dx = values(2, 3, *wanted), room(2, 3, *sizes)
         aclnn.run(gradient, dy, list(wanted), [2, 3, *sizes], *more, dx)
         near(dx, product(D(dy), [m.T for m in matrices]), 1e-4)
+
+
+ABSURD = [1e-5, 1e-12, 1e-38, 1e-300, 5e-324, 1e300, math.inf]
+
+
+@pytest.mark.parametrize("scale", ABSURD)
+@pytest.mark.parametrize("operator", [one for one in OPERATORS if one[5]], ids=lambda one: one[1])
+def test_an_absurd_scale_is_refused_or_computed_as_its_page_says(aclnn, operator, scale):
+    """Issue 16: sizes that follow from such a scale ended the process, or went beyond the input's memory."""
+    name, gradient, matrix, dims, aligns = operator[:5]
+    sizes, wanted = (6, 8, 5)[:dims], (9, 4, 7)[:dims]
+    more = ([False] if aligns else []) + [scale] * dims
+    single = float(torch.tensor(scale, dtype=torch.float32)) if name.endswith(("1dV2", "2dV2")) else scale  # 0: not set
+    x, dy, out, dx = values(2, 3, *sizes), values(2, 3, *wanted), room(2, 3, *wanted), room(2, 3, *sizes)
+    for call, arguments, given, got, used in ((name, [x, list(wanted), *more, out], x, out, single),
+                                              (gradient, [dy, list(wanted), [2, 3, *sizes], *more, dx], dy, dx, scale)):
+        code, said = aclnn.status(call, arguments)
+        if used > 0 and (max(wanted) / used > 4e18 or "AA" in name and used < 1):
+            assert code == 161002 and "scale" in said, (call, code, said)  # by the first phase, before anything runs
+        else:
+            assert code == 0, (call, said)
+            matrices = [matrix(*numbers, False) for numbers in zip(sizes, wanted, (used,) * dims)]
+            near(got, product(D(given), matrices if call == name else [m.T for m in matrices]), 1e-4)
+
+
+def test_antialiasing_asks_for_no_more_than_its_scale_makes(aclnn):
+    x, out = values(1, 2, 6, 8), room(1, 2, 3, 4)
+    for name in ("aclnnUpsampleBilinear2dAA", "aclnnUpsampleBicubic2dAA"):
+        aclnn.run(name, x, [3, 4], False, 0.5, 0.5, out)
+        code, said = aclnn.status(name, [x, [3, 4], False, 0.5, 0.49, out])
+        assert code == 161002 and "scalesW is 0.49 and makes 3 points of 8" in said, said
+        aclnn.run(name, x, [3, 4], True, 1e-5, 1e-5, out)  # the corners count, the scales do not

@@ -178,3 +178,25 @@ extern "C" aclError aclprofStop(const aclprofConfig* profilerConfig) {
     return session.Stop(RequestOf(*profilerConfig), fault);
   });
 }
+
+// What a profiler may ask for beyond the public functions; in no public header, and looked up by torch_npu. There is
+// none.
+namespace {
+aclError NoFeatures(const char* api, size_t* size, void** data) {
+  return Guard(api, [&]() -> Status {
+    MP_NOT_NULL(size);
+    MP_NOT_NULL(data);
+    *size = 0;
+    *data = nullptr;
+    return Ok();
+  });
+}
+}  // namespace
+
+extern "C" ACL_FUNC_VISIBILITY aclError aclprofGetSupportedFeatures(size_t* featuresSize, void** featuresData) {
+  return NoFeatures("aclprofGetSupportedFeatures", featuresSize, featuresData);
+}
+
+extern "C" ACL_FUNC_VISIBILITY aclError aclprofGetSupportedFeaturesV2(size_t* featuresSize, void** featuresData) {
+  return NoFeatures("aclprofGetSupportedFeaturesV2", featuresSize, featuresData);
+}
