@@ -242,12 +242,17 @@ class Objects {
   alignas(16) char garbage_[1024] = {0x5a};
 };
 
-void ExpectAllRefused(Objects& objects) {
+// Dumps are the process's: what one thread begins, another one would end.
+bool IsOfTheProcess(const std::string& name) { return name == "aclmdlInitDump" || name == "aclmdlFinalizeDump"; }
+
+void ExpectAllRefused(Objects& objects, bool alone = true) {
   for (const Entry& entry : AllEntries()) {
     for (void* const wrong : objects.WrongFor(entry.kind))
       EXPECT_NE(entry.call(wrong), 0) << entry.name << " " << wrong;
   }
-  for (const auto& [name, call] : NumberEntries()) EXPECT_NE(call(), 0) << name;
+  for (const auto& [name, call] : NumberEntries()) {
+    if (alone || !IsOfTheProcess(name)) EXPECT_NE(call(), 0) << name;
+  }
 }
 
 using ModelRobust = ModelTest;
@@ -272,7 +277,7 @@ TEST_F(ModelRobust, WrongHandlesFromManyThreadsAreRefusedToo) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       ACL_OK(aclrtSetDevice(0));
-      for (int round = 0; round < 5; ++round) ExpectAllRefused(objects);
+      for (int round = 0; round < 5; ++round) ExpectAllRefused(objects, /*alone=*/false);
     });
   }
   for (std::thread& thread : threads) thread.join();
