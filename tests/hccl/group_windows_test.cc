@@ -33,6 +33,9 @@ int32_t* Window(Rank& r) {
     if (rank != r.rank && (rank == 0 || r.rank == 0)) peers.push_back(rank);
   }
   RANK_OK(r, HcclCommExchangeMem(r.comm, handle, peers.data(), static_cast<uint32_t>(peers.size())));
+  // One that has the others' may leave, and its memory with it, before they have its own.
+  RANK_OK(r, HcclBarrier(r.comm, r.stream));
+  r.Sync();
   return static_cast<int32_t*>(memory);
 }
 int32_t Word(Rank& r, const int32_t* at) {
