@@ -122,7 +122,8 @@ struct Model {
   RunData data;
 };
 
-// Without LeakSanitizer, whose tracer (gcc 12) faults at the end of the wrong form; ASAN_OPTIONS of cmd_test.py says why.
+// Without LeakSanitizer, whose tracer (gcc 12) faults at the end of the wrong form; ASAN_OPTIONS of cmd_test.py says
+// why.
 MP_PROGRAM(MP103, registered_after_the_first_run, kNoError, {"ASAN_OPTIONS", "detect_leaks=0"}) {
   Device device;
   Pool pool;
